@@ -1,0 +1,22 @@
+"""What every test can rely on.
+
+How tests share code: `tests` is a package and the repository's root is on the path, so a module that is not itself a
+test is imported by its full name, `from tests import reference` or `from tests.worlds import bandit`. (pgx installs a
+top-level package called `tests` too: the root comes first on the path, and `tests/__init__.py` must stay.) Folders below
+`tests/` mirror `jaxzero/` and need no `__init__.py`.
+
+Where tests run: on the CPU, unless the caller says otherwise (`JAX_PLATFORMS=cuda make test`). Two worker processes
+share the machine, so no test should need more than about 2 GB.
+"""
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # on a GPU: two workers, one memory
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+import hypothesis  # noqa: E402
+
+# The first example of a test pays for a compilation, so a deadline would measure XLA; and a failure must be the same
+# failure tomorrow, so examples are drawn from the test's name and not from the clock.
+hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("jaxzero")
