@@ -2,12 +2,13 @@
 
 How tests share code: `tests` is a package and the repository's root is on the path, so a module that is not itself a
 test is imported by its full name, `from tests import reference` or `from tests.worlds import bandit`. (pgx installs a
-top-level package called `tests` too: the root comes first on the path, and `tests/__init__.py` must stay.) Folders below
-`tests/` mirror `jaxzero/` and need no `__init__.py`.
+top-level package called `tests` too: the root comes first on the path, and `tests/__init__.py` must stay.) Folders
+below `tests/` mirror `jaxzero/` and need no `__init__.py`.
 
 Where tests run: on the CPU, unless the caller says otherwise (`JAX_PLATFORMS=cuda make test`). Two worker processes
 share the machine, so no test should need more than about 2 GB.
 """
+
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -1,0 +1,74 @@
+# jaxzero: `make train` learns Connect Four by self-play, `make test` runs the tests. Both set themselves up.
+#
+#   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
+#   make test  ARGS="-k search"              flags for pytest
+#   make train PYTHON=/opt/python3.12/bin/python3
+#   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help train bench test test-slow test-all lint format clean
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+ARGS    ?=
+WORKERS ?= 2
+
+# The interpreter: 3.11 first, because constraints.txt was tested there. Each is run, not only found: a pyenv shim for
+# a version that is not installed exists and fails.
+PYTHON  ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+               $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+# The accelerator: where an NVIDIA driver answers, jax comes with the CUDA packages that the driver supports.
+CUDA     = $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA[A-Z ]*Version: *\([0-9]*\).*/\1/p')
+DEVICE  ?= $(if $(filter 12,$(CUDA)),cuda12)$(if $(filter 13 14 15,$(CUDA)),cuda13)
+comma   := ,
+extras   = $(1)$(if $(DEVICE),$(comma)$(DEVICE))
+
+PYTEST  := $(BIN)/python -m pytest
+
+help:  ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
+	@$(BIN)/python experiments/train.py $(ARGS)
+
+bench: $(VENV)/.dev  ## measure the search, side by side with mctx
+	@$(BIN)/python experiments/benchmark.py $(ARGS)
+
+test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev  ## the slow tests only
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m slow $(ARGS)
+
+test-all: $(VENV)/.dev  ## every test
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: $(VENV)/.dev  ## style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(VENV)/.dev  ## let ruff fix style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment and the tools' caches (runs/ stays)
+	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache
+
+# Set-up, done once: a stamp per set of packages, renewed when the requirements change.
+$(VENV)/.train: GROUP = $(call extras,train)
+$(VENV)/.dev:   GROUP = $(call extras,dev)
+$(VENV)/.train $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing jaxzero[$(GROUP)] into $(VENV)/, once: about a minute, longer on a slow connection."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input -e ".[$(GROUP)]" -c constraints.txt
+	@touch $@
+
+$(BIN)/pip:
+	@$(or $(PYTHON),false) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "jaxzero needs Python 3.11 or newer with its venv module; $(if $(PYTHON),'$(PYTHON)' is not that,none was found)." >&2; \
+	    echo "Install one: 'apt install python3.11 python3.11-venv', 'brew install python@3.12', or from https://www.python.org." >&2; \
+	    echo "If it is there under another name: make $(or $(firstword $(MAKECMDGOALS)),train) PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Making a virtual environment in $(VENV)/ with $$($(PYTHON) --version) ($(PYTHON))"
+	@$(PYTHON) -m venv $(VENV)

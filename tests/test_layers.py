@@ -1,0 +1,167 @@
+"""Who may import whom: the imports of every module are parsed, and a forbidden arrow fails the suite."""
+
+import ast
+import pathlib
+import sys
+
+import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "jaxzero"
+
+# A room is a module or folder directly below jaxzero/; `room.module` names one with rules of its own.
+# Read a line as: this room may import those rooms, wherever in the file the import stands.
+ROOMS = {
+    "types": set(),
+    "mcts": {"types", "mcts"},
+    "policies": {"types", "mcts"},
+    "targets": {"types", "mcts"},
+    "games": {"types"},
+    "models": {"types", "games"},
+    "nets": {"types", "games", "nets"},
+    "train": {"types", "mcts", "games", "models", "targets", "policies", "train"},
+    "play": {"types", "mcts", "games", "models", "targets", "policies", "play"},
+    # Leaves: nothing in jaxzero imports them, the package's __init__ included.
+    "play.gtp": {"types", "mcts", "games", "models", "policies", "play"},
+    "viz": {"types", "mcts", "games", "models", "policies", "play", "viz"},
+    "compat": {"types", "mcts", "policies", "compat"},
+    # The package itself re-exports what needs neither flax nor optax.
+    "": {"types", "mcts", "policies", "targets", "games", "models", "play"},
+}
+LEAVES = {"viz", "compat", "play.gtp"}
+
+# Other packages that may be imported at module level: these everywhere, and a few more in the rooms that live off them.
+# Whatever else a function needs (pgx, mctx, tyro ...) it imports when it is called.
+EVERYWHERE = {"jax", "jaxlib", "chex", "jaxtyping", "numpy"} | set(sys.stdlib_module_names)
+ALSO = {"nets": {"flax"}, "train": {"flax", "optax", "orbax", "tensorboardX", "rich"}, "viz": {"matplotlib"}}
+
+# Names that say "things that did not fit elsewhere".
+HOMELESS = {"utils", "common", "base", "helpers", "misc", "_src"}
+
+
+def modules() -> dict[str, pathlib.Path]:
+    """Dotted names below jaxzero ("" is the package itself) to files."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def room_of(module: str) -> str:
+    return max((r for r in ROOMS if module == r or module.startswith(r + ".")), key=len, default=module.split(".")[0])
+
+
+def imports(source: str, module: str, is_package: bool, known: set[str]):
+    """Yields (line, dotted target, is it at module level) for each import; tells submodules of jaxzero from names."""
+    tree = ast.parse(source)
+    lazy = {
+        id(inner)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(outer)
+    }
+    here = ["jaxzero", *(module.split(".") if module else [])]
+    for node in ast.walk(tree):
+        at_top = id(node) not in lazy
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, at_top
+        elif isinstance(node, ast.ImportFrom):
+            up = here[: len(here) - node.level + is_package] if node.level else []
+            origin = ".".join([*up, *([node.module] if node.module else [])])
+            for alias in node.names:
+                full = f"{origin}.{alias.name}"
+                yield node.lineno, full if full.removeprefix("jaxzero.") in known else origin, at_top
+
+
+def forbidden(source: str, module: str, is_package: bool = False, known: set[str] = frozenset(ROOMS)) -> list[str]:
+    """What is wrong with the imports of one module, a sentence each."""
+    room = room_of(module)
+    if room not in ROOMS:
+        return [f"jaxzero.{module}: no such room; add it to ROOMS in tests/test_layers.py and to CONTRIBUTING.md"]
+    wrong = []
+    for line, target, at_top in imports(source, module, is_package, set(known)):
+        where = f"jaxzero.{module}, line {line}: imports {target}"
+        top, _, rest = target.partition(".")
+        if top == "jaxzero":
+            goal = room_of(rest)
+            own_leaf = goal in LEAVES and goal == room
+            if not rest:
+                wrong.append(f"{where}: import the module that defines the name, not the package")
+            elif not own_leaf and (goal in LEAVES or goal.split(".")[0] not in ROOMS[room]):
+                wrong.append(f"{where}: {room or 'the package'} may import {sorted(ROOMS[room])} only")
+        elif at_top and top not in EVERYWHERE | ALSO.get(room.split(".")[0], set()):
+            wrong.append(f"{where}: not at module level here; import it inside the function that needs it")
+    return wrong
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_forbidden_import(module):
+    path = MODULES[module]
+    assert not forbidden(path.read_text(), module, path.name == "__init__.py", set(MODULES) | set(ROOMS))
+
+
+def test_names_say_what_lives_there():
+    homeless = [m for m in MODULES if HOMELESS & set(m.split("."))]
+    assert not homeless, f"{homeless}: a function without a home has no concept yet"
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("types", "from jaxzero.mcts import tree"),
+        ("mcts.search", "import flax"),
+        ("mcts.search", "from flax import nnx"),
+        ("mcts.search", "from jaxzero import policies"),
+        ("mcts.search", "from jaxzero.games import Game"),
+        ("mcts.search", "from ..games import Game"),
+        ("mcts.search", "def f():\n    from jaxzero.train import learner"),
+        ("mcts.search", "import jaxzero as jz"),
+        ("mcts.search", "from jaxzero import gumbel"),
+        ("mcts.search", "import mctx"),
+        ("policies", "from jaxzero.models import perfect"),
+        ("policies", "from jaxzero import nets"),
+        ("policies", "if True:\n    from . import games"),
+        ("models", "from jaxzero.nets import mlp"),
+        ("games", "import pgx"),
+        ("games", "class G:\n    import pgx"),
+        ("nets.mlp", "import optax"),
+        ("nets.mlp", "from jaxzero.train import learner"),
+        ("train.learner", "from jaxzero.play import arena"),
+        ("train.learner", "import pgx"),
+        ("play.arena", "from jaxzero.play import gtp"),
+        ("play.arena", "from .gtp import engine"),
+        ("play.arena", "import flax.nnx"),
+        ("play.arena", "from jaxzero.viz import tree"),
+        ("compat.mctx", "import mctx"),
+        ("compat.mctx", "from mctx import Tree"),
+        ("compat.mctx", "from jaxzero.viz import tree"),
+        ("", "from jaxzero import nets"),
+        ("", "from jaxzero.compat import mctx"),
+        ("attic.thing", "import jax"),
+    ],
+)
+def test_a_forbidden_import_is_found(module, source):
+    assert len(forbidden(source, module, is_package=not module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("mcts.search", "import functools\nimport jax.numpy as jnp\nimport chex\nfrom jaxtyping import Float"),
+        ("mcts.search", "from jaxzero.types import Step\nfrom jaxzero.mcts import tree, rules\nfrom . import root"),
+        ("games", "def from_pgx(env_id):\n    import pgx"),
+        ("policies", "from jaxzero.mcts.search import search\nfrom jaxzero.types import Model"),
+        ("nets.mlp", "from flax import nnx"),
+        ("train.learner", "import optax\nfrom jaxzero.train.replay import Replay\nfrom jaxzero import targets"),
+        ("play.gtp", "from jaxzero.play import arena\nimport sys"),
+        ("compat.mctx", "from jaxzero.mcts import rules\ndef f():\n    import mctx"),
+        ("", "from jaxzero import games, models\nfrom jaxzero.policies import gumbel"),
+        ("", "from . import games\nfrom .policies import gumbel"),
+    ],
+)
+def test_an_allowed_import_passes(module, source):
+    assert forbidden(source, module, is_package=not module) == []
