@@ -1,0 +1,100 @@
+"""What the learner is asked to predict: returns, from the plies of self-play.
+
+Returns are kept per player (absolute) while they are computed, so that one backward scan serves one, two or
+more players, the same player twice, and rewards in the middle of a game. The network sees them from the view
+of the player to move.
+"""
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+__all__ = ["for_mover", "for_players", "returns"]
+
+
+def for_players(
+    value: Float[Array, "... "] | Float[Array, "... P"], to_play: Int[Array, "..."], num_players: int
+) -> Float[Array, "... P"]:
+    """A value for the player to move, as one entry per player (two players: zero-sum).
+
+    Values of games with more than two players have one entry per player already and come back as they are.
+
+    Example:
+        >>> for_players(jnp.float32([0.5, 0.5]), jnp.int32([0, 1]), 2).tolist()
+        [[0.5, -0.5], [-0.5, 0.5]]
+    """
+    if num_players == 1:
+        return value[..., None]
+    if num_players == 2:
+        return jnp.where(jnp.arange(2) == to_play[..., None], value[..., None], -value[..., None])
+    return value
+
+
+def for_mover(
+    values: Float[Array, "... P"], to_play: Int[Array, "..."], num_players: int
+) -> Float[Array, "... "] | Float[Array, "... P"]:
+    """The inverse of `for_players`: the entry of the player to move (more than two players: all entries).
+
+    Example:
+        >>> for_mover(jnp.float32([[0.5, -0.5]]), jnp.int32([1]), 2).tolist()
+        [-0.5]
+    """
+    if num_players > 2:
+        return values
+    return jnp.take_along_axis(values, to_play[..., None], -1)[..., 0]
+
+
+def returns(
+    rewards: Float[Array, "T B P"],
+    ended: Bool[Array, "T B"],
+    values: Float[Array, "T B P"],
+    trace: Float[Array, "T B"],
+    discount: float = 1.0,
+) -> tuple[Float[Array, "T B P"], Bool[Array, "T B"]]:
+    """The return of each ply for every player, by one backward scan.
+
+        G[t] = (1 − λ[t]) · v[t]  +  λ[t] · (r[t] + γ · G[t+1]),   with nothing after the end of a game
+
+    With λ = 1 this is the outcome z of AlphaZero (Silver et al. 2018, "A general reinforcement learning algorithm
+    that masters chess, shogi, and Go through self-play"). With λ < 1 it leans on the searched values, geometrically
+    as in TD(λ) (Sutton & Barto 2018, eq. 12.2, with v[t] after the search in place of the bootstrap).
+    λ[t] = 0 cuts: after a move taken at random what follows says nothing about v[t].
+
+    Args:
+        rewards: what the move of ply t paid to every player.
+        ended: True where the move of ply t ended the game; the next ply belongs to another game.
+        values: the root value of ply t after the search, for every player; read only where λ < 1 and at the
+            cut-off last ply.
+        trace: λ, in [0, 1].
+        discount: γ per ply.
+
+    Returns:
+        The returns, and True where they are settled: where they do not lean on the last ply only because the
+        record stops there. The others are bootstrapped with that ply's value.
+
+    Example:
+        >>> rewards = jnp.float32([[[0, 0]], [[0, 0]], [[1, -1]], [[0, 0]]])          # T=4, B=1, P=2
+        >>> ended = jnp.array([[False], [False], [True], [False]])
+        >>> g, settled = returns(rewards, ended, jnp.zeros((4, 1, 2)), jnp.ones((4, 1)))
+        >>> g[:, 0, 0].tolist(), settled[:, 0].tolist()
+        ([1.0, 1.0, 1.0, 0.0], [True, True, True, False])
+    """
+    if rewards.shape[:2] != ended.shape or values.shape != rewards.shape or trace.shape != ended.shape:
+        raise ValueError(
+            f"returns: rewards {rewards.shape} and values {values.shape} must be [T, B, P], ended {ended.shape} and "
+            f"trace {trace.shape} [T, B], with the same T, B and P."
+        )
+
+    at_cut = jnp.zeros_like(trace).at[-1].set(1.0).astype(bool) & ~ended  # nothing follows: take the value as it is
+    settling = ended | (trace == 0)
+
+    def back(carry, ply):
+        following, settled = carry
+        reward, end, value, lam, settles = ply
+        g = reward + discount * jnp.where(end[:, None], 0.0, following)
+        g = (1 - lam[:, None]) * value + lam[:, None] * g
+        return (g, settled | settles), (g, settled | settles)
+
+    start = values[-1], jnp.zeros_like(ended[-1])
+    plies = rewards, ended, values, jnp.where(at_cut, 0.0, trace), settling
+    _, (g, settled) = jax.lax.scan(back, start, plies, reverse=True)
+    return g, settled

@@ -1,0 +1,132 @@
+"""The learner: the AlphaZero loss, and several minibatches as one jitted scan."""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from jaxzero.train import replay
+from jaxzero.train.selfplay import Row
+from jaxzero.types import Params
+
+__all__ = ["Learner", "Losses", "augment", "learner", "loss"]
+
+
+class Learner(NamedTuple):
+    """What learning carries along.
+
+    Attributes:
+        params: the network's parameters.
+        average: their exponential moving average: what plays and is evaluated.
+        opt_state: the optimiser's state.
+        steps: minibatches so far.
+    """
+
+    params: Params
+    average: Params
+    opt_state: Any
+    steps: Int[Array, ""]
+
+
+class Losses(NamedTuple):
+    """Means over minibatches. `policy` is the cross-entropy; `target_entropy` its lower bound."""
+
+    total: Float[Array, ""]
+    policy: Float[Array, ""]
+    value: Float[Array, ""]
+    target_entropy: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+
+
+def augment(game: Any, key: chex.PRNGKey, rows: Row) -> Row:
+    """Show each row through one of the game's symmetries, drawn uniformly."""
+    if len(game.symmetries) < 2:
+        return rows
+
+    def one(which, row):
+        branches = [
+            lambda r, s=s: Row(s.observation(r.observation), r.policy[jnp.array(s.actions)], r.value)
+            for s in game.symmetries]
+        return jax.lax.switch(which, branches, row)
+
+    which = jax.random.randint(key, (rows.policy.shape[0],), 0, len(game.symmetries))
+    return jax.vmap(one)(which, rows)
+
+
+def loss(network: Callable, params: Params, rows: Row, value_weight: float = 1.0) -> tuple[Float[Array, ""], Losses]:
+    """(z − v)² + cross-entropy(π, p), means over the rows (Silver et al. 2018, eq. 1 without the L2 term).
+
+    L2 is left to the optimiser, as decoupled weight decay (see `learner`). Illegal actions are not masked: their
+    target is 0, so that the network learns not to prefer them.
+    """
+    logits, value = network(params, rows.observation)
+    chex.assert_equal_shape([logits, rows.policy])
+    chex.assert_equal_shape([value, rows.value])
+    policy_loss = optax.softmax_cross_entropy(logits, rows.policy).mean()
+    value_loss = jnp.square(rows.value - value).mean()
+    entropy = -jnp.sum(rows.policy * jnp.log(jnp.maximum(rows.policy, 1e-9)), -1).mean()
+    total = policy_loss + value_weight * value_loss
+    return total, Losses(total, policy_loss, value_loss, entropy, jnp.float32(0))
+
+
+def learner(
+    game: Any,
+    network: Callable,
+    *,
+    batch_size: int,
+    weight_decay: float = 1e-4,
+    value_weight: float = 1.0,
+    average_decay: float = 0.99,
+    clip_norm: float = 1.0,
+) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Losses]]]:
+    """A learner, as two functions.
+
+    `begin(params) -> Learner`;
+    `update(learner, buffer, key, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches` (static) steps of AdamW
+    on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it freely.
+
+    AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
+    the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
+    normalisation scales (fewer than two axes) are not decayed.
+
+    Args:
+        game: for its symmetries.
+        network: `(params, observation [n, ...]) -> (logits [n, A], value [n])`.
+        batch_size: rows per minibatch.
+        weight_decay: AlphaZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
+        value_weight: factor on (z − v)². AlphaZero: 1.
+        average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
+        clip_norm: gradients longer than this are shortened to it.
+    """
+    if batch_size < 1:
+        raise ValueError(f"learner: batch_size={batch_size} must be >= 1.")
+    decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed))
+
+    def begin(params: Params) -> Learner:
+        copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to `update`
+        return Learner(params, copy, optimiser.init(params), jnp.int32(0))
+
+    def step(state: Learner, buffer: replay.Buffer, key, learning_rate, newest) -> tuple[Learner, Losses]:
+        k_rows, k_symmetry = jax.random.split(key)
+        rows = augment(game, k_symmetry, replay.sample(buffer, k_rows, batch_size, newest))
+        gradients, losses = jax.grad(lambda p: loss(network, p, rows, value_weight), has_aux=True)(state.params)
+        updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
+        params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
+        decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
+        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
+        losses = losses._replace(gradient_norm=optax.global_norm(gradients))
+        return Learner(params, average, opt_state, state.steps + 1), losses
+
+    def update(
+        state: Learner, buffer: replay.Buffer, key: chex.PRNGKey, learning_rate, minibatches: int, newest=None
+    ) -> tuple[Learner, Losses]:
+        state, losses = jax.lax.scan(
+            lambda s, k: step(s, buffer, k, learning_rate, newest), state, jax.random.split(key, minibatches))
+        return state, jax.tree.map(jnp.mean, losses)
+
+    return begin, update

@@ -1,0 +1,138 @@
+"""Self-play in a toy game whose observation tells everything, so that each row shows what its target must be."""
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games
+from jaxzero.games import Game, Symmetry
+from jaxzero.train import selfplay
+from jaxzero.types import PolicyOutput
+
+
+class State(NamedTuple):
+    id: jax.Array
+    length: jax.Array
+    winner: jax.Array
+    ply: jax.Array
+    to_play: jax.Array
+
+
+class Info(NamedTuple):
+    status: jax.Array
+
+
+def toy(longest=6):
+    """Games of a random length with a random winner; the same player may move twice in a row."""
+    def init(key):
+        k_id, k_length, k_winner = jax.random.split(key, 3)
+        return State(jax.random.randint(k_id, (), 0, 1 << 20), jax.random.randint(k_length, (), 1, longest + 1),
+                     jax.random.randint(k_winner, (), 0, 2), jnp.int32(0), jnp.int32(1))
+
+    def step(state, action, key):
+        return state._replace(ply=state.ply + 1, to_play=(state.to_play + action) % 2)
+
+    def observe(s):
+        return jnp.float32([s.id, s.length, s.winner, s.ply, s.to_play])
+
+    over = lambda s: s.ply >= s.length
+    rewards = lambda s: jnp.where(over(s), jnp.where(jnp.arange(2) == s.winner, 1.0, -1.0), 0.0)
+    return Game("toy", 3, 2, (5,), init, step, observe, lambda s: jnp.array([True, True, False]), lambda s: s.to_play,
+                over, rewards, lambda s: s, (Symmetry(lambda x: x, (0, 1, 2)),))
+
+
+def policy(params, keys, state, tree=None):
+    action = jax.vmap(lambda k: jax.random.randint(k, (), 0, 2))(keys)
+    value = jnp.full(action.shape, 0.25)
+    return PolicyOutput(action=action, action_weights=jnp.tile(jnp.float32([0.5, 0.5, 0]), (len(action), 1)), value=value,
+                        tree=None, info=Info(jnp.zeros_like(action)))
+
+
+def collect(game, chunks, batch=8, **options):
+    begin, play = selfplay.self_play(game, policy, **options)
+    play, state, taken, total = jax.jit(play), begin(jax.random.key(3), batch), [], []
+    for _ in range(chunks):
+        state, rows, ready, stats = play(None, state)
+        taken.append(jax.tree.map(lambda x: np.asarray(x)[np.asarray(ready)], rows))
+        total.append(stats)
+    rows = jax.tree.map(lambda *x: np.concatenate(x), *taken)
+    return state, rows, jax.tree.map(lambda *x: sum(float(y) for y in x), *total)
+
+
+@pytest.mark.parametrize("plies", [1, 4, 9])
+def test_every_ply_leaves_once_with_the_outcome_of_its_game(plies):
+    state, rows, stats = collect(toy(), chunks=72 // plies, plies=plies, window=6)
+    game_id, length, winner, ply, to_play = rows.observation.T
+    np.testing.assert_array_equal(rows.value, np.where(to_play == winner, 1.0, -1.0))
+    seen = list(zip(game_id, ply))
+    assert len(seen) == len(set(seen))
+    assert len(seen) == stats.length                                # all plies of all finished games
+    per_game = {i: set(ply[game_id == i]) for i in set(game_id)}
+    assert all(per_game[i] == set(range(int(n))) for i, n in zip(game_id, length))
+    assert stats.plies == 72 * 8 and stats.games == len(per_game)
+    assert int(state.window.waiting.sum()) == int(state.ply.sum()) == 72 * 8 - len(seen)
+
+
+def test_games_longer_than_the_window_leave_with_the_latest_root_value():
+    _, rows, stats = collect(toy(longest=40), chunks=30, plies=4, window=4)
+    early = np.abs(rows.value) < 1
+    assert 0 < early.sum() < len(early)
+    assert set(np.abs(rows.value[early])) == {0.25}
+    seen = list(zip(rows.observation[:, 0], rows.observation[:, 3]))
+    assert len(seen) == len(set(seen)) >= stats.length              # nothing twice, nothing lost
+
+
+def test_a_random_move_cuts_and_the_rest_keeps_the_outcome():
+    choose = selfplay.exploring(random_rate=0.5)
+    _, rows, _ = collect(toy(), chunks=30, plies=4, window=6, choose=choose)
+    cut = np.abs(rows.value) < 1
+    assert 0.2 < cut.mean() < 0.8
+    winner, to_play = rows.observation[:, 2], rows.observation[:, 4]
+    np.testing.assert_array_equal(rows.value[~cut], np.where(to_play == winner, 1.0, -1.0)[~cut])
+
+
+def test_exploring_plays_legal_moves_at_the_rates_asked_for():
+    n = 20_000
+    out = policy(None, jax.random.split(jax.random.key(0), n), None)
+    out = out.replace(action=jnp.zeros(n, jnp.int32), action_weights=jnp.tile(jnp.float32([0.2, 0.8, 0]), (n, 1)))
+    legal, keys = jnp.tile(jnp.array([True, True, False]), (n, 1)), jax.random.split(jax.random.key(1), n)
+    ply = lambda p: jnp.full(n, p)
+    action, trace = selfplay.exploring(random_plies=4, random_rate=0.1)(keys, ply(2), out, legal)
+    assert abs(float((trace == 0).mean()) - 0.5) < 0.02 and abs(float((action == 1).mean()) - 0.25) < 0.02
+    action, trace = selfplay.exploring(random_plies=4, random_rate=0.1)(keys, ply(9), out, legal)
+    assert abs(float((trace == 0).mean()) - 0.1) < 0.02 and int(action.max()) == 1
+    action, trace = selfplay.exploring(sampled_plies=3, trace=0.7)(keys, ply(2), out, legal)
+    assert abs(float((action == 1).mean()) - 0.8) < 0.02 and np.allclose(trace, 0.7)
+    assert int(selfplay.exploring(sampled_plies=3)(keys, ply(3), out, legal)[0].max()) == 0
+
+
+def test_connect_four_rows_are_positions_with_their_outcomes():
+    game = games.from_pgx("connect_four")
+
+    def anything(params, keys, state, tree=None):
+        legal = jax.vmap(game.legal)(state)
+        action = jax.vmap(jax.random.categorical)(keys, jnp.where(legal, 0.0, -1e9))
+        return PolicyOutput(action=action, action_weights=legal / legal.sum(1, keepdims=True),
+                            value=jnp.zeros(len(action)), tree=None, info=Info(jnp.zeros_like(action)))
+
+    begin, play = selfplay.self_play(game, anything, plies=20, window=42)
+    play, state, seen = jax.jit(play), begin(jax.random.key(0), 16), 0
+    for _ in range(4):
+        state, rows, ready, stats = play(None, state)
+        assert set(np.unique(rows.value[ready])) <= {-1, 0, 1}
+        stones = np.asarray(rows.observation.sum((1, 2, 3)))[ready]
+        # the last position of a decided game is a win for the player to move; every game has one first position
+        assert (stones == 0).sum() == int(stats.games)
+        seen += int(ready.sum())
+    assert seen > 500
+    assert 0 < int(stats.first_wins) <= int(stats.games)
+    assert play._cache_size() == 1                                  # a second call compiles nothing
+
+
+def test_bad_sizes_are_named():
+    with pytest.raises(ValueError, match="plies=0"):
+        selfplay.self_play(toy(), policy, plies=0, window=4)
+    with pytest.raises(ValueError, match="random_rate=1"):
+        selfplay.exploring(random_rate=1.0)
