@@ -182,6 +182,7 @@ def _symmetries(env_id: str, num_actions: int) -> tuple[Symmetry, ...]:
     if env_id not in _TURNS:
         return (identity,)
     size = int(np.sqrt(num_actions))
-    squares = np.arange(size * size).reshape(size, size)  # actions are squares row by row, then pass or swap, which stay
+    # actions are the squares row by row, then pass or swap, which stay
+    squares = np.arange(size * size).reshape(size, size)
     turns = [functools.partial(_turn, quarters=quarters, mirror=mirror) for quarters, mirror in _TURNS[env_id]]
     return tuple(Symmetry(turn, (*turn(squares).ravel().tolist(), *identity.actions[size * size:])) for turn in turns)

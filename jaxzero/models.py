@@ -1,0 +1,190 @@
+"""Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned."""
+from collections.abc import Callable
+
+import chex
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from jaxzero.games import Game
+from jaxzero.types import Keys, Model, Params, State, Step
+
+__all__ = ["learned", "perfect", "rollout"]
+
+Network = Callable[[Params, Float[Array, "B ..."]], tuple[Float[Array, "B A"], Float[Array, "B"] | Float[Array, "B P"]]]
+Evaluate = Callable[[Params, Keys, State], tuple[Float[Array, "B A"], Float[Array, "B"] | Float[Array, "B P"]]]
+
+
+def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1.0) -> Model:
+    """The game's rules, and a network that says how good a position is (AlphaZero, Silver et al. 2018).
+
+    `Model.root` takes the game's unpacked states; the embeddings it gives the tree are packed. The value of a
+    finished game is 0: its result was paid as the reward of the last step.
+
+    Args:
+        game: the rules.
+        network: `(params, observation [B, ...]) -> (logits [B, A], value)`. With one or two players the value is
+            `[B]`, for the player to move; with more it is `[B, P]`, entry p for player p.
+        discount: γ, 1 for board games.
+
+    Raises:
+        AssertionError: while tracing, when the network returns other shapes; names the field.
+
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> model = perfect(game, lambda params, obs: (jnp.zeros((len(obs), 9)), jnp.zeros(len(obs))))
+    >>> keys = jax.random.split(jax.random.key(0), 5)
+    >>> root, embedding = model.root(None, keys, jax.vmap(game.init)(keys))
+    >>> child, embedding = model.step(None, keys, jnp.zeros(5, jnp.int32), embedding)
+    >>> child.legal.sum(axis=1).tolist()
+    [8, 8, 8, 8, 8]
+    """
+    def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
+        del keys
+        observation = jax.vmap(game.observe)(state)
+        logits, value = network(params, observation)
+        _check(game, "logits", logits, "[B, A]", (len(observation), game.num_actions))
+        players = (game.num_players,) if game.num_players > 2 else ()
+        _check(game, "value", value, "[B, P]" if players else "[B]", (len(observation), *players))
+        return logits, value
+
+    return _with_rules(game, evaluate, discount)
+
+
+def rollout(game: Game, rollouts: int = 1, max_steps: int | None = None) -> Model:
+    """The game's rules, and random playouts, whose mean return is the value (UCT, Kocsis & Szepesvári 2006).
+
+    Every playout takes uniformly random legal actions. Rewards are summed undiscounted, for the player to move
+    at the leaf, or for every player when there are more than two. The logits are uniform, params are ignored.
+    The playouts of a batch run in lock-step until the longest one ends.
+
+    Args:
+        game: the rules.
+        rollouts: playouts per leaf; all of them run at once, as a batch of B x rollouts.
+        max_steps: a playout longer than this counts for what it was paid so far. None: play to the end.
+
+    Raises:
+        ValueError: rollouts or max_steps < 1.
+
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("connect_four")
+    >>> keys = jax.random.split(jax.random.key(0), 2)
+    >>> step, _ = jax.jit(rollout(game, rollouts=200).root)(None, keys, jax.vmap(game.init)(keys))
+    >>> bool((step.value > 0).all())  # the first player wins 56 % of random games, and loses 44 %
+    True
+    """
+    if rollouts < 1 or (max_steps is not None and max_steps < 1):
+        raise ValueError(f"rollout(rollouts={rollouts}, max_steps={max_steps}): both count from 1; "
+                         "max_steps=None plays to the end.")
+
+    def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
+        del params
+        batch = len(keys)
+        keys = jax.vmap(lambda key: jax.random.split(key, rollouts))(keys).reshape(batch * rollouts)
+        returns = _playout(game, keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)
+        value = returns.reshape(batch, rollouts, game.num_players).mean(axis=1)
+        if game.num_players <= 2:
+            value = _entry(value, jax.vmap(game.to_play)(state))
+        return jnp.zeros((batch, game.num_actions)), value
+
+    return _with_rules(game, evaluate, discount=1.0)
+
+
+def learned(
+    represent: Callable[[Params, Array], State],
+    predict: Callable[[Params, State], tuple[Float[Array, "B A"], Float[Array, "B"]]],
+    dynamics: Callable[[Params, State, Int[Array, "B"]], tuple[State, Float[Array, "B"], Float[Array, "B"]]],
+    observe: Callable[[State], Array] = lambda state: state,
+    legal: Callable[[State], Bool[Array, "B A"]] | None = None,
+) -> Model:
+    """Dynamics that were learned, as in MuZero (Schrittwieser et al. 2020, section 3): h, f and g.
+
+    The search then knows neither the player to move nor the end of the game: the discount carries the sign
+    (−γ for strict alternation, γ for one player), and actions are masked at the root only.
+
+    Args:
+        represent: h, `(params, observation) -> embedding`.
+        predict: f, `(params, embedding) -> (logits, value)`, the value for the player to move.
+        dynamics: g, `(params, embedding, action) -> (embedding, reward, discount)`.
+        observe: `state -> observation`, batched, applied to the root's states; by default they are observations.
+        legal: `state -> mask`, batched, applied to the root's states; None: every action is legal.
+    """
+    def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
+        del keys
+        embedding = represent(params, observe(state))
+        logits, value = predict(params, embedding)
+        mask = None if legal is None else legal(state)
+        return Step(logits, value, reward=jnp.zeros_like(value), discount=jnp.ones_like(value), legal=mask), embedding
+
+    def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
+        del keys
+        embedding, reward, discount = dynamics(params, embedding, action)
+        return Step(*predict(params, embedding), reward=reward, discount=discount), embedding
+
+    return Model(root, step)
+
+
+def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, ""]) -> Model:
+    """The part that knows the rules: everything of a Step but the logits and the value."""
+    def describe(params: Params, keys: Keys, state: State, reward: Array) -> tuple[Step, State]:
+        terminal = jax.vmap(game.terminal)(state)
+        logits, value = evaluate(params, keys, state)
+        over = terminal if value.ndim == 1 else terminal[:, None]
+        return Step(
+            prior_logits=logits, value=jnp.where(over, 0, value), reward=reward,
+            discount=jnp.where(terminal, 0.0, discount), legal=jax.vmap(game.legal)(state), terminal=terminal,
+            to_play=jax.vmap(game.to_play)(state),
+        ), jax.vmap(game.pack)(state)
+
+    def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
+        rewards = jax.vmap(game.rewards)(state)
+        return describe(params, keys, state, jnp.zeros_like(rewards if game.num_players > 2 else rewards[:, 0]))
+
+    def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
+        keys = jax.vmap(jax.random.split)(keys)  # XLA removes what a deterministic game or a network does not draw
+        state = jax.vmap(game.step)(embedding, action, keys[:, 0])
+        reward = jax.vmap(game.rewards)(state)
+        if game.num_players <= 2:
+            reward = _entry(reward, jax.vmap(game.to_play)(embedding))
+        return describe(params, keys[:, 1], state, reward)
+
+    return Model(root, step)
+
+
+def _playout(game: Game, keys: Keys, state: State, max_steps: int | None) -> Float[Array, "B P"]:
+    """What uniformly random play pays every player from here on."""
+    def unfinished(carry: tuple) -> Bool[Array, ""]:
+        count, state, _ = carry
+        going = ~jax.vmap(game.terminal)(state).all()
+        return going if max_steps is None else going & (count < max_steps)
+
+    def play(carry: tuple) -> tuple:
+        count, state, returns = carry
+        step_keys = jax.vmap(lambda key: jax.random.fold_in(key, 2 * count))(keys)
+        bits = jax.vmap(lambda key: jax.random.bits(jax.random.fold_in(key, 2 * count + 1)))(keys)
+        state = jax.vmap(game.step)(state, _random_legal(jax.vmap(game.legal)(state), bits), step_keys)
+        return count + 1, state, returns + jax.vmap(game.rewards)(state)  # a finished game pays nothing more
+
+    returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
+    return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns))[2]
+
+
+def _random_legal(legal: Bool[Array, "B A"], bits: UInt32[Array, "B"]) -> Int[Array, "B"]:
+    """The k-th legal action, k = bits mod their number: one draw per game, where a categorical needs A.
+
+    The modulo favours the first actions by less than A / 2³².
+    """
+    rank = jnp.cumsum(legal, axis=1, dtype=jnp.int32)
+    count = jnp.maximum(rank[:, -1], 1).astype(jnp.uint32)
+    return jnp.sum(rank <= (bits % count).astype(jnp.int32)[:, None], axis=1, dtype=jnp.int32)
+
+
+def _entry(per_player: Float[Array, "B P"], player: Int[Array, "B"]) -> Float[Array, "B"]:
+    return jnp.take_along_axis(per_player, player[:, None], axis=1)[:, 0]
+
+
+def _check(game: Game, field: str, array: Array, letters: str, expected: tuple[int, ...]) -> None:
+    shape = jnp.shape(array)
+    chex.assert_shape(array, expected, custom_message=(
+        f"perfect({game.id!r}, network): the network returned {field} of shape {list(shape)}, "
+        f"expected {letters} = {list(expected)}."))

@@ -1,0 +1,63 @@
+"""A multi-layer perceptron with a policy and a value head: for small games and for observations that are no board."""
+import math
+from collections.abc import Callable
+
+import chex
+from flax import nnx
+from jaxtyping import Array, Float
+
+from jaxzero.games import Game
+from jaxzero.types import Params
+
+__all__ = ["mlp"]
+
+
+class Perceptron(nnx.Module):
+    """Dense layers with ReLU, then a linear policy head and a tanh value head."""
+
+    def __init__(self, sizes: tuple[int, ...], num_actions: int, values: int, rngs: nnx.Rngs):
+        self.depth = len(sizes) - 1
+        for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
+            setattr(self, f"dense_{i}", nnx.Linear(fan_in, fan_out, rngs=rngs))
+        self.policy = nnx.Linear(sizes[-1], num_actions, rngs=rngs)
+        self.value = nnx.Linear(sizes[-1], values, rngs=rngs)
+
+    def __call__(self, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
+        x = observation.reshape(len(observation), -1)
+        for i in range(self.depth):
+            x = nnx.relu(getattr(self, f"dense_{i}")(x))
+        value = nnx.tanh(self.value(x))
+        return self.policy(x), value[:, 0] if value.shape[1] == 1 else value
+
+
+def mlp(
+    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey,
+) -> tuple[Callable[[Params, Float[Array, "B ..."]], tuple[Array, Array]], Params]:
+    """A multi-layer perceptron on the flattened observation.
+
+    Args:
+        game: tells the number of inputs, actions and values (one, or one per player with more than two players).
+        hidden: width of each hidden layer.
+        key: for the initial parameters.
+
+    Returns:
+        `net(params, observation [B, ...]) -> (logits [B, A], value)`, a pure function, and the initial parameters,
+        a dictionary of arrays. The value lies in (-1, 1); its shape is `[B]`, or `[B, P]` with more than two players.
+
+    Raises:
+        ValueError: a hidden width < 1.
+
+    >>> import jax
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> net, params = mlp(game, key=jax.random.key(0))
+    >>> logits, value = net(params, jax.numpy.zeros((5, 3, 3, 2)))
+    >>> logits.shape, value.shape
+    ((5, 9), (5,))
+    """
+    if any(width < 1 for width in hidden):
+        raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
+    sizes = (math.prod(game.observation_shape), *hidden)
+    values = game.num_players if game.num_players > 2 else 1
+    graph, state = nnx.split(Perceptron(sizes, game.num_actions, values, nnx.Rngs(key)))
+    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)

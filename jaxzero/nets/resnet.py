@@ -1,0 +1,99 @@
+"""The residual tower of AlphaZero, for observations that are a board."""
+from collections.abc import Callable
+
+import chex
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+from jaxzero.games import Game
+from jaxzero.types import Params
+
+__all__ = ["resnet"]
+
+
+class Block(nnx.Module):
+    """x + conv(relu(conv(relu(x)))), the second convolution zero at first.
+
+    There is no normalisation: a block that starts as the identity trains without (Zhang et al. 2019, "Fixup"),
+    batch statistics have no place in a search, and a layer norm costs as much on a CPU as a convolution saves.
+    """
+
+    def __init__(self, channels: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
+        self.first = _conv(channels, channels, dtype, rngs)
+        self.second = _conv(channels, channels, dtype, rngs, kernel_init=nnx.initializers.zeros_init())
+
+    def __call__(self, x: Float[Array, "B H W C"]) -> Float[Array, "B H W C"]:
+        return x + self.second(nnx.relu(self.first(nnx.relu(x))))
+
+
+class Tower(nnx.Module):
+    """A convolution, the blocks, and the two heads."""
+
+    def __init__(self, game: Game, channels: int, blocks: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
+        height, width, planes = game.observation_shape
+        values = game.num_players if game.num_players > 2 else 1
+        self.blocks = blocks
+        self.stem = _conv(planes, channels, dtype, rngs)
+        for i in range(blocks):
+            setattr(self, f"block_{i}", Block(channels, dtype, rngs))
+        self.policy_planes = nnx.Linear(channels, 4, dtype=dtype, rngs=rngs)
+        self.policy = nnx.Linear(4 * height * width, game.num_actions, rngs=rngs)
+        self.value_planes = nnx.Linear(channels, 2, dtype=dtype, rngs=rngs)
+        self.value_hidden = nnx.Linear(2 * height * width, channels, rngs=rngs)
+        self.value = nnx.Linear(channels, values, rngs=rngs)
+
+    def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
+        x = self.stem(observation)
+        for i in range(self.blocks):
+            x = getattr(self, f"block_{i}")(x)
+        x = nnx.relu(x)
+        logits = self.policy(_flat(nnx.relu(self.policy_planes(x))))
+        value = nnx.tanh(self.value(nnx.relu(self.value_hidden(_flat(nnx.relu(self.value_planes(x)))))))
+        return logits, value[:, 0] if value.shape[1] == 1 else value
+
+
+def resnet(
+    game: Game, channels: int = 64, blocks: int = 6, *, key: chex.PRNGKey, dtype: jnp.dtype | None = None,
+) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
+    """The residual tower of AlphaZero (Silver et al. 2018; 256 channels and 19 blocks there), without batch norm.
+
+    Args:
+        game: tells the board, the number of actions and of values (one per player with more than two players).
+        channels: width of the tower.
+        blocks: residual blocks, of two 3x3 convolutions each.
+        key: for the initial parameters.
+        dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
+            stay float32. None: float32.
+
+    Returns:
+        `net(params, observation [B, H, W, F]) -> (logits [B, A], value)`, a pure function, and the initial
+        parameters, a dictionary of arrays. The value lies in (-1, 1); its shape is `[B]`, or `[B, P]` with more than
+        two players.
+
+    Raises:
+        ValueError: channels or blocks < 1, or an observation that is no board.
+
+    >>> import jax
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("connect_four")
+    >>> net, params = resnet(game, channels=8, blocks=1, key=jax.random.key(0))
+    >>> logits, value = net(params, jnp.zeros((5, 6, 7, 2)))
+    >>> logits.shape, value.shape
+    ((5, 7), (5,))
+    """
+    if channels < 1 or blocks < 1:
+        raise ValueError(f"resnet(channels={channels}, blocks={blocks}): both count from 1.")
+    if len(game.observation_shape) != 3:
+        raise ValueError(f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
+                         f"{list(game.observation_shape)}: write nets.mlp(game, key=key).")
+    graph, state = nnx.split(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
+    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
+
+
+def _conv(fan_in: int, fan_out: int, dtype: jnp.dtype | None, rngs: nnx.Rngs, **kwargs) -> nnx.Conv:
+    return nnx.Conv(fan_in, fan_out, (3, 3), dtype=dtype, rngs=rngs, **kwargs)
+
+
+def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:
+    return planes.reshape(len(planes), -1).astype(jnp.float32)
