@@ -7,13 +7,20 @@ below `tests/` mirror `jaxzero/` and need no `__init__.py`.
 
 Where tests run: on the CPU, unless the caller says otherwise (`JAX_PLATFORMS=cuda make test`). Two worker processes
 share the machine, so no test should need more than about 2 GB.
+
+What tests compile is kept in `.cache/`, and a second run of the suite skips most of the compiling. Traces, compilation
+events and the text of a compiled program are the same with and without; the time a compilation takes is not, so no test
+may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
 """
 
 import os
+import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # on a GPU: two workers, one memory
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import hypothesis  # noqa: E402
 
