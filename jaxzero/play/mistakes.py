@@ -1,0 +1,115 @@
+"""Mistakes on positions whose exact values are known.
+
+A position says what each legal move is worth: > 0 the mover wins, 0 it is a draw, < 0 the mover loses. A policy makes
+an *outcome mistake* where the sign of its move is worse than the best sign available.
+
+The file is JSON lines with the fields `phase`, `kind`, `moves` (columns from 1, one digit each) and `scores` (column
+to value). Positions are split by a hash of `moves`: see `is_tuning`.
+"""
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool
+
+from jaxzero.types import Params, State
+
+__all__ = ["Positions", "is_tuning", "load", "outcome_mistakes", "rates"]
+
+
+class Positions(NamedTuple):
+    """n positions with the value of every move.
+
+    Attributes:
+        state: game states `[n, ...]`.
+        scores: the value of each action `[n, A]`, NaN where it is illegal.
+        phase: "opening", "middle" or "end" `[n]`.
+        kind: how the position came about `[n]`.
+        tuning: True where the position may serve to choose hyper-parameters `[n]`.
+    """
+
+    state: State
+    scores: np.ndarray
+    phase: np.ndarray
+    kind: np.ndarray
+    tuning: np.ndarray
+
+
+def is_tuning(moves: str) -> bool:
+    """Whether a position may serve to choose hyper-parameters; the others (3 in 5) are held out.
+
+    Decided by the first four bytes of SHA-256 of the moves, modulo 5, so that it never changes.
+    """
+    return int.from_bytes(hashlib.sha256(moves.encode()).digest()[:4], "big") % 5 < 2
+
+
+def load(game: Any, path: str | os.PathLike) -> Positions:
+    """Read positions and play their moves in `game`.
+
+    Raises:
+        ValueError: a line is no such record, or its moves are not legal (the line is named).
+    """
+    with open(path) as file:
+        records = [_read(line, number, path, game.num_actions) for number, line in enumerate(file, 1)]
+    longest = max(len(r["moves"]) for r in records)
+    actions = np.full((len(records), longest), -1, np.int32)
+    scores = np.full((len(records), game.num_actions), np.nan, np.float32)
+    for i, record in enumerate(records):
+        actions[i, : len(record["moves"])] = [int(c) - 1 for c in record["moves"]]
+        for column, score in record["scores"].items():
+            scores[i, int(column) - 1] = score
+    state = jax.jit(jax.vmap(lambda a: _replay(game, a)))(actions)
+    legal = np.asarray(jax.vmap(game.legal)(state))
+    wrong = np.flatnonzero((legal != ~np.isnan(scores)).any(1))
+    if len(wrong):
+        raise ValueError(f"{path}, line {wrong[0] + 1}: the moves that are scored are not the legal moves of {game.id}.")
+    column = lambda field: np.array([r[field] for r in records])
+    return Positions(state, scores, column("phase"), column("kind"), np.array([is_tuning(r["moves"]) for r in records]))
+
+
+def _read(line: str, number: int, path: Any, num_actions: int) -> dict:
+    allowed = [str(i + 1) for i in range(num_actions)]
+    try:
+        record = json.loads(line)
+        good = {"phase", "kind"} <= set(record) and set(record["moves"]) <= set(allowed) >= set(record["scores"])
+    except (ValueError, KeyError, TypeError):
+        good = False
+    if not good:
+        raise ValueError(f"{path}, line {number}: expected a JSON object with phase, kind, moves (digits "
+                         f"1-{num_actions}) and scores (column to value), got {line.strip()[:80]!r}.")
+    return record
+
+
+def _replay(game: Any, actions) -> State:
+    key = jax.random.key(0)
+
+    def move(state, action):
+        after = game.step(state, jnp.maximum(action, 0), key)
+        return jax.tree.map(lambda new, old: jnp.where(action >= 0, new, old), after, state), None
+
+    return jax.lax.scan(move, game.init(key), actions)[0]
+
+
+def outcome_mistakes(
+    policy: Callable, params: Params, positions: Positions, key: Any
+) -> Bool[Array, "n"]:
+    """True where the policy's move has a worse outcome than the best one. Jit it; all positions are one batch."""
+    scores = jnp.asarray(positions.scores)
+    keys = jax.random.split(key, scores.shape[0])
+    action = policy(params, keys, positions.state).action
+    sign = jnp.where(jnp.isnan(scores), -2.0, jnp.sign(scores))  # an illegal move is worse than losing
+    return jnp.take_along_axis(sign, action[:, None], 1)[:, 0] < sign.max(1)
+
+
+def rates(mistakes: Bool[Array, "n"], positions: Positions) -> dict[str, float]:
+    """Shares of mistakes: `all`, by phase in the order of the file, and apart for `tuning` and `held_out`."""
+    mistakes = np.asarray(mistakes)
+    groups = {"all": np.ones_like(mistakes)}
+    groups |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
+    groups |= {"tuning": positions.tuning, "held_out": ~positions.tuning}
+    return {name: float(mistakes[rows].mean()) for name, rows in groups.items()}

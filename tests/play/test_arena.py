@@ -1,0 +1,82 @@
+"""The arena on players whose results are known."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxzero import games, models
+from jaxzero.play import arena
+from jaxzero.types import PolicyOutput
+
+
+def by_rank(game, order):
+    """Plays the first legal action in the given order."""
+    rank = jnp.zeros(game.num_actions).at[jnp.array(order)].set(jnp.arange(game.num_actions, dtype=jnp.float32))
+
+    def policy(params, keys, state, tree=None):
+        legal = jax.vmap(game.legal)(state)
+        action = jnp.argmin(jnp.where(legal, rank, 99), 1)
+        return PolicyOutput(action=action, action_weights=jax.nn.one_hot(action, game.num_actions),
+                            value=jnp.zeros(len(action)), tree=None, info=None)
+
+    return policy
+
+
+def score_of(game, first, second, pairs, seed=0, **options):
+    play = jax.jit(functools.partial(arena.play, game, (first, second), (None, None), **options))
+    return tuple(int(x) for x in play(jax.random.split(jax.random.key(seed), pairs)))
+
+
+def test_a_fixed_line_is_won_by_whoever_moves_first():
+    # both play squares 0, 1, 2 ... : X has 0, 2, 4, 6 after its fourth move, the diagonal 2-4-6: the first to move wins
+    game = games.from_pgx("tic_tac_toe")
+    player = by_rank(game, range(9))
+    assert score_of(game, player, player, pairs=8, opening_plies=0) == (8, 0, 8, 0)
+
+
+def test_colours_swap_and_results_mirror():
+    game = games.from_pgx("tic_tac_toe")
+    a, b = by_rank(game, [4, 0, 2, 6, 8, 1, 3, 5, 7]), by_rank(game, range(9))
+    wins, draws, losses, unfinished = score_of(game, a, b, pairs=64, opening_plies=2)
+    assert score_of(game, b, a, pairs=64, opening_plies=2) == (losses, draws, wins, unfinished)
+    assert wins + draws + losses == 128 and unfinished == 0 and wins > losses
+
+
+def test_random_players_are_even_whoever_is_named_first():
+    game = games.from_pgx("connect_four")
+    player = arena.random_player(game)
+    score = arena.Score(*score_of(game, player, player, pairs=400, opening_plies=1))
+    low, high = arena.interval(score, z=3.9)
+    assert low < 0.5 < high
+    assert sum(score) == 800
+
+
+def test_games_stop_at_max_plies():
+    game = games.from_pgx("connect_four")
+    player = arena.random_player(game)
+    assert score_of(game, player, player, pairs=4, opening_plies=2, max_plies=5) == (0, 0, 0, 8)
+
+
+def test_raw_network_plays_the_best_legal_logit():
+    game = games.from_pgx("connect_four")
+    model = models.perfect(game, lambda params, x: (jnp.tile(jnp.arange(7.0), (len(x), 1)), jnp.zeros(len(x))))
+    state = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
+    for _ in range(6):                                              # fill the last column of the first game
+        state = jax.vmap(game.step, (0, 0, None))(state, jnp.array([6, 0]), jax.random.key(0))
+    out = arena.raw_network(model)(None, jax.random.split(jax.random.key(0), 2), state)
+    assert out.action.tolist() == [5, 6]
+
+
+def test_share_and_interval():
+    score = arena.Score(60, 20, 20, 0)
+    assert arena.share(score) == 0.7
+    low, high = arena.interval(score)
+    assert 0.6 < low < 0.7 < high < 0.8
+    assert arena.interval(arena.Score(50, 0, 0, 0))[0] > 0.9
+
+
+def test_one_player_games_are_refused():
+    game = games.from_pgx("connect_four")._replace(num_players=1)
+    with pytest.raises(ValueError, match="1 players; the arena is for two"):
+        arena.play(game, (None, None), (None, None), jax.random.split(jax.random.key(0), 2))
