@@ -1,0 +1,100 @@
+"""What a run shows while it runs: a live line on a terminal, plain lines elsewhere; and how it is interrupted."""
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+__all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
+
+console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def device() -> str:
+    """The device in words, e.g. "cpu, 2 cores" or "gpu, 1 x NVIDIA H200"."""
+    import os
+
+    kind, found = jax.default_backend(), jax.devices()
+    return f"cpu, {os.cpu_count()} cores" if kind == "cpu" else f"{kind}, {len(found)} x {found[0].device_kind}"
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[Callable[[], str | None]]:
+    """While inside, Ctrl-C and SIGTERM do not stop the program but say so: gives `interrupted() -> name or None`.
+
+    A second one acts as usual, for those who cannot wait for the end of a chunk.
+    """
+    received: list[str] = []
+    if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
+        yield lambda: None
+        return
+    before = {}
+
+    def note(number, frame):
+        received.append("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, note)
+    try:
+        yield lambda: received[0] if received else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def wait(tree: Any, poll: float = 0.02) -> Any:
+    """`jax.block_until_ready` that lets Ctrl-C through."""
+    for leaf in jax.tree.leaves(tree):
+        while not leaf.is_ready():
+            time.sleep(poll)
+    return tree
+
+
+@contextlib.contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Say that something silent and slow begins, and afterwards how long it took."""
+    start = time.perf_counter()
+    if console.is_terminal:
+        with console.status(f"{what} ..."):
+            yield
+    else:
+        console.print(f"{what} ...")
+        yield
+    console.print(f"{what}: {time.perf_counter() - start:.1f} s")
+
+
+@contextlib.contextmanager
+def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
+    """Gives `show(done, text)`: a bar on a terminal; elsewhere a line at most every so many seconds."""
+    if console.is_terminal:
+        columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(bar_width=20), TextColumn("{task.description}")
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task("", total=1.0)
+            yield lambda done, text: bar.update(task, completed=done, description=text)
+        return
+    last = [-every]
+
+    def show(done: float, text: str) -> None:
+        if time.monotonic() - last[0] >= every or done >= 1:
+            last[0] = time.monotonic()
+            print(f"{done:4.0%}  {text}", flush=True)
+
+    yield show
+
+
+def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table, the first column left-aligned."""
+    made = Table(title=title, title_justify="left")
+    for i, name in enumerate(columns):
+        made.add_column(name, justify="right" if i else "left")
+    for row in rows:
+        made.add_row(*row)
+    console.print(made)
