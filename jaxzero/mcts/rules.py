@@ -1,0 +1,100 @@
+"""Rules: how a node chooses among its edges. Each builder returns a `Rule`; wrappers take one and return one."""
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxzero.mcts import qvalues as q
+from jaxzero.types import EdgeView, Rule
+
+__all__ = ["muzero_puct", "probabilities", "puct", "ucb1", "ucb1_tuned", "with_root_prior"]
+
+
+def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
+    """Softmax over the legal edges, −inf elsewhere; the logits' maximum is 0."""
+    exp = jnp.exp(logits)
+    total = jnp.sum(exp, -1, keepdims=True)
+    return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / total)
+
+
+# Above every score of a visited edge, and small enough that the order of the logits survives the addition.
+UNVISITED_FIRST = 1e4
+
+
+def _puct(exploration: Callable[[EdgeView], Array], qvalues: q.QValues) -> Rule:
+    def score(view: EdgeView) -> Array:
+        prior = jnp.maximum(view.prior, 0)
+        return qvalues(view) + exploration(view)[..., None] * prior / (view.visits + 1)
+
+    return Rule(prepare=probabilities, score=score, by_prior=True)
+
+
+def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
+    """Q + c · P · √ΣN / (1 + N), with √max(ΣN, 1) so that a fresh node goes to its highest prior.
+
+    Silver et al. 2017, "Mastering the game of Go without human knowledge" (AlphaGo Zero), methods.
+
+    Args:
+        c: exploration constant; a number, or one per game `[B, 1]`.
+        qvalues: what an edge is worth; AlphaGo Zero's is the plain mean with 0 for an unvisited edge.
+    """
+
+    def exploration(view: EdgeView) -> Array:
+        return c * jnp.sqrt(jnp.maximum(jnp.sum(view.visits, -1), 1).astype(view.prior.dtype))
+
+    return _puct(exploration, qvalues)
+
+
+def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
+                qvalues: q.QValues = q.by_parent_and_siblings()) -> Rule:
+    """Q + (c₁ + log((N + c₂ + 1)/c₂)) · P · √N / (1 + n), N the node's visits and n the edge's.
+
+    Schrittwieser et al. 2019, "Mastering Atari, Go, chess and shogi by planning with a learned model", appendix B,
+    with N as mctx counts it: the node's own evaluation included.
+
+    Args:
+        pb_c_init: c₁.
+        pb_c_base: c₂.
+        qvalues: what an edge is worth, on the scale [0, 1].
+    """
+
+    def exploration(view: EdgeView) -> Array:
+        visits = view.node_visits.astype(view.prior.dtype)
+        return jnp.sqrt(visits) * (pb_c_init + jnp.log((visits + pb_c_base + 1.0) / pb_c_base))
+
+    return _puct(exploration, qvalues)
+
+
+def _ucb1(bonus: Callable[[Array, Array], Array]) -> Rule:
+    def score(view: EdgeView) -> Array:
+        dtype = view.value.dtype
+        ratio = jnp.log(view.node_visits.astype(dtype))[..., None] / jnp.maximum(view.visits, 1).astype(dtype)
+        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(ratio), UNVISITED_FIRST + view.prior)
+
+    return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
+
+
+def ucb1(c: float = 2.0**0.5) -> Rule:
+    """w + c · √(ln N / n) on win rates w = (q + 1)/2; unvisited edges first, the highest logit first.
+
+    Kocsis and Szepesvári 2006, "Bandit based Monte-Carlo planning" (UCT), with C_p = √2 as the surveys have it.
+    N counts the node's own evaluation. With returns outside [−1, 1] scale c likewise.
+
+    Args:
+        c: C_p.
+    """
+    return _ucb1(lambda ratio: c * jnp.sqrt(ratio))
+
+
+def ucb1_tuned(uctk: float = 1.0) -> Rule:
+    """w + UCTK · √(ln N / (5 n)) on win rates, as in the Go programs' literature (Gelly and Wang 2006).
+
+    Args:
+        uctk: 1; larger explores more uniformly.
+    """
+    return _ucb1(lambda ratio: uctk * jnp.sqrt(ratio / 5))
+
+
+def with_root_prior(rule: Rule) -> Rule:
+    """The same rule on `tree.root.prior` (noise, temperature) in place of the stored prior: for the root only."""
+    return Rule(rule.prepare, lambda view: rule.score(view._replace(prior=view.root.prior)))

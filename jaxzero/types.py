@@ -1,0 +1,136 @@
+"""The records that every part of jaxzero speaks in.
+
+Shape letters, used in every annotation of the library:
+
+    B  games searched in lock-step        N  node slots of a tree
+    A  actions of the game                W  edge slots of a node (W = A unless `action_ids` says otherwise)
+    P  players                            D  the longest path
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+from jaxtyping import Array, Bool, Float, Int
+
+Params = Any
+State = Any
+Keys = Any  # one PRNG key per game, [B]
+
+
+class Step(NamedTuple):
+    """What a model says about a batch of positions.
+
+    Attributes:
+        prior_logits: unnormalised log-probabilities of the actions.
+        value: expected return from here on, for the player to move: `[B]`; or one entry per player,
+            absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
+        reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
+            Ignored for a root.
+        discount: factor on everything after that step. With `to_play` it is γ >= 0, 0 when the episode
+            ended, and the search derives the sign: a return is negated where the move passes to the
+            other player. Without `to_play` it is taken as it is, sign included (−1 for strict alternation).
+            Ignored for a root.
+        legal: True where an action may be taken; None: every action, always.
+        terminal: True where the episode is over: nothing below is ever expanded; None: never.
+        to_play: the player to move, 0 ... P−1; None: see `discount`.
+    """
+
+    prior_logits: Float[Array, "B A"]
+    value: Float[Array, "B"] | Float[Array, "B P"]
+    reward: Float[Array, "B"] | Float[Array, "B P"]
+    discount: Float[Array, "B"]
+    legal: Bool[Array, "B A"] | None = None
+    terminal: Bool[Array, "B"] | None = None
+    to_play: Int[Array, "B"] | None = None
+
+
+class Model(NamedTuple):
+    """Two pure functions, batched over games: what is this position worth, and what follows an action.
+
+    Attributes:
+        root: `(params, keys, state) -> (Step, embedding)`; the embedding is what the tree stores.
+        step: `(params, keys, action, embedding) -> (Step, embedding)`.
+    """
+
+    root: Callable[[Params, Keys, State], tuple[Step, State]]
+    step: Callable[[Params, Keys, Int[Array, "B"], State], tuple[Step, State]]
+
+
+class EdgeView(NamedTuple):
+    """What a rule sees of one node, for any leading shape `...`: one entry per edge.
+
+    A view holds all W edges of a node; or, for a rule that promises `by_prior`, the visited ones, the next
+    one to be tried, and padding that looks like illegal, unvisited edges.
+
+    Attributes:
+        prior: what `Rule.prepare` made of the logits; −inf where the edge is illegal.
+        visits: simulations that went through the edge.
+        value: mean return of the edge, reward included, for the player to move at the node; 0 if unvisited.
+        reward: reward of the edge; 0 if unvisited.
+        discount: signed discount of the edge; 0 if unvisited.
+        child_value: mean value of the node below, as that node stores it; 0 if unvisited.
+        node_visits: visits of the node, its own evaluation included.
+        node_value: mean value of the node, for the player to move there.
+        raw_value: what the network said of the node, for the player to move there.
+        root: the per-game record `tree.root`, for the root's own rule.
+    """
+
+    prior: Float[Array, "... W"]
+    visits: Int[Array, "... W"]
+    value: Float[Array, "... W"]
+    reward: Float[Array, "... W"]
+    discount: Float[Array, "... W"]
+    child_value: Float[Array, "... W"]
+    node_visits: Int[Array, "..."]
+    node_value: Float[Array, "..."]
+    raw_value: Float[Array, "..."]
+    root: Any = None
+
+
+class Rule(NamedTuple):
+    """How a node chooses among its edges: two pure functions and a promise.
+
+    Attributes:
+        prepare: `logits -> prior`, once per node. The logits are shifted so that their maximum is 0; they are
+            −inf where illegal, and so must the prior be.
+        score: `EdgeView -> scores [..., W]`; the search follows the highest, the lowest action index on a tie,
+            never an illegal edge. It may read its own node's row and `tree.root`, nothing else.
+        by_prior: True promises that of the unvisited edges the one with the highest prior scores highest, and
+            that the scores read the other unvisited edges in no other way. The search then rates only the
+            visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
+    """
+
+    prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
+    score: Callable[[EdgeView], Float[Array, "... W"]]
+    by_prior: bool = False
+
+
+class Path(NamedTuple):
+    """One walk per game, from the root down.
+
+    Attributes:
+        nodes: the nodes passed, the root first; entries at and beyond `length` are meaningless.
+        length: how many nodes were passed, at least 1.
+    """
+
+    nodes: Int[Array, "B D"]
+    length: Int[Array, "B"]
+
+
+@chex.dataclass(frozen=True)
+class PolicyOutput:
+    """What a policy answers for a batch of positions.
+
+    Attributes:
+        action: the action to take.
+        action_weights: the improved policy: a training target, non-negative, summing to 1.
+        value: the root's value after the search, for the player to move (`[B, P]` with several players).
+        tree: the search tree; pass it back to think on.
+        info: diagnostics; `info.status` is a bit mask per game, see `jaxzero.mcts.tree.Status`.
+    """
+
+    action: Int[Array, "B"]
+    action_weights: Float[Array, "B A"]
+    value: Float[Array, "B"] | Float[Array, "B P"]
+    tree: Any
+    info: Any
