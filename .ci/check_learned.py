@@ -1,6 +1,6 @@
 """Fails unless a run's results.json shows that something was learned: `python .ci/check_learned.py results.json`.
 
-An untrained network with a search behind it already beats random play most of the time, so that alone would prove little:
+An untrained network with a search behind it already beats random play most of the time, so that alone proves little:
 the network without a search must also have become better on positions whose exact values are known.
 """
 
