@@ -1,0 +1,88 @@
+"""How good is a network: games against a random player and against UCT, and mistakes on exactly solved positions."""
+import functools
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import jaxzero as jz
+from jaxzero import models
+from jaxzero.play import arena, mistakes
+from jaxzero.train import progress
+
+__all__ = ["evaluation", "report", "store", "stored"]
+
+POSITIONS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "connect_four_positions.jsonl"
+
+
+def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callable[[Any], dict]:
+    """`measure(params) -> results`, which compiles once and plays the same openings each time.
+
+    Args:
+        game: a `jaxzero.games.Game`.
+        net: `(params, observation) -> (logits, value)`.
+        config: the `Evaluate` settings.
+        key: openings and random players follow from it.
+    """
+    model = models.perfect(game, net)
+    search = lambda simulations: jz.gumbel(
+        model, simulations, min(16, game.num_actions, simulations), gumbel_scale=0.0)  # to win, not to explore
+    ours = search(config.simulations)
+    uct = jz.uct(models.rollout(game), config.rollouts)
+    keys = jax.random.split(key, max(config.games // 2, 1))
+    match = lambda opponent: jax.jit(lambda params: arena.play(game, (ours, opponent), (params, None), keys))
+    opponents = {"random": match(arena.random_player(game)), "uct": match(uct)}
+    thinkers = {}
+    if game.id == "connect_four" and POSITIONS.exists():
+        positions = mistakes.load(game, POSITIONS)
+        players = {"raw": arena.raw_network(model), "searched": search(config.position_simulations)}
+        thinkers = {
+            name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=key))
+            for name, player in players.items()}
+
+    def measure(params: Any) -> dict:
+        results = {}
+        for name, play in opponents.items():
+            score = progress.wait(play(params))
+            results[name] = {"share": arena.share(score), "interval": arena.interval(score), "score": [int(x) for x in score]}
+        for name, wrong in thinkers.items():
+            results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
+        return results
+
+    return measure
+
+
+def report(before: dict, after: dict, config: Any) -> None:
+    """Print the tables before / after."""
+    def games(result):
+        low, high = result["interval"]
+        wins, draws, losses, _ = result["score"]
+        return f"{result['share']:.1%} ({low:.0%}-{high:.0%})  +{wins} ={draws} -{losses}"
+
+    opponents = {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
+    progress.table(
+        f"Points per game, ours with {config.simulations} simulations per move (95 % interval)", ["against", "before", "after"],
+        [[words, games(before[name]), games(after[name])] for name, words in opponents.items()])
+    players = {"raw": "raw network", "searched": f"{config.position_simulations} simulations"}
+    rows = [[words, when, *(f"{x:.1%}" for x in result[name].values())]
+            for name, words in players.items() if name in after for when, result in (("before", before), ("after", after))]
+    if rows:
+        progress.table("Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
+                       ["", "", *(name.replace("_", " ") for name in after["raw"])], rows)
+
+
+def stored(folder: pathlib.Path) -> dict:
+    """Earlier results of the run."""
+    file = folder / "results.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def store(folder: pathlib.Path, **results: Any) -> dict:
+    """Add to the run's results; returns them all."""
+    results = stored(folder) | results
+    partial = folder / "results.json.partial"
+    partial.write_text(json.dumps(results, indent=2) + "\n")
+    partial.replace(folder / "results.json")
+    return results
