@@ -104,6 +104,11 @@ def test_no_forbidden_import(module):
     assert not forbidden(path.read_text(), module, path.name == "__init__.py", set(MODULES) | set(ROOMS))
 
 
+def test_every_folder_is_a_package():
+    folders = {path.parent for path in MODULES.values()}
+    assert not [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
 def test_names_say_what_lives_there():
     homeless = [m for m in MODULES if HOMELESS & set(m.split("."))]
     assert not homeless, f"{homeless}: a function without a home has no concept yet"
