@@ -176,7 +176,8 @@ def _random_legal(legal: Bool[Array, "B A"], bits: UInt32[Array, "B"]) -> Int[Ar
     """
     rank = jnp.cumsum(legal, axis=1, dtype=jnp.int32)
     count = jnp.maximum(rank[:, -1], 1).astype(jnp.uint32)
-    return jnp.sum(rank <= (bits % count).astype(jnp.int32)[:, None], axis=1, dtype=jnp.int32)
+    action = jnp.sum(rank <= (bits % count).astype(jnp.int32)[:, None], axis=1, dtype=jnp.int32)
+    return jnp.minimum(action, legal.shape[1] - 1)  # a finished game: any action does
 
 
 def _entry(per_player: Float[Array, "B P"], player: Int[Array, "B"]) -> Float[Array, "B"]:
