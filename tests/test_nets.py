@@ -1,0 +1,128 @@
+"""Networks: shapes, purity, gradients, and that one position's answer is its own."""
+
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games, nets
+
+
+def board_game(shape=(6, 7, 2), num_actions=7, num_players=2):
+    """A network asks a game for its sizes only."""
+    nothing = [None] * (len(games.Game._fields) - 4)
+    return games.Game("board", num_actions, num_players, shape, *nothing)
+
+
+BUILDERS = {
+    "mlp": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key),
+    "resnet": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key),
+    "resnet, bfloat16": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key, dtype=jnp.bfloat16),
+}
+
+
+@pytest.fixture(params=BUILDERS)
+def build(request):
+    return lambda game, seed=0: BUILDERS[request.param](game, jax.random.key(seed))
+
+
+def observations(game, batch=6, seed=0):
+    return jax.random.bernoulli(jax.random.key(seed), 0.4, (batch, *game.observation_shape)).astype(jnp.float32)
+
+
+@pytest.mark.parametrize("game", [board_game(), board_game((3, 3, 2), 9), board_game((5, 4, 3), 21, num_players=3)],
+                         ids=["connect four", "tic-tac-toe", "three players"])
+def test_shapes_and_types(build, game):
+    net, params = build(game)
+    logits, value = net(params, observations(game))
+    chex.assert_shape(logits, (6, game.num_actions))
+    chex.assert_shape(value, (6, 3) if game.num_players == 3 else (6,))
+    chex.assert_type([logits, value, *jax.tree.leaves(params)], jnp.float32)
+    chex.assert_tree_all_finite((logits, value))
+    assert (jnp.abs(value) < 1).all()
+
+
+def test_params_are_a_plain_dictionary_of_arrays(build):
+    _, params = build(board_game())
+    paths = jax.tree_util.tree_leaves_with_path(params)
+    assert all(isinstance(key, jax.tree_util.DictKey) and isinstance(key.key, str) for path, _ in paths for key in path)
+    assert all(isinstance(leaf, jax.Array) for _, leaf in paths)
+
+
+def test_the_network_is_a_pure_function(build):
+    game = board_game()
+    (net, params), (_, others) = build(game), build(game, seed=1)
+    seen = observations(game)
+    first, before = net(params, seen), jax.tree.map(jnp.copy, params)
+    jitted = jax.jit(net)
+    different = jitted(others, seen)
+    chex.assert_trees_all_close(jitted(params, seen), first, atol=1e-2)  # bfloat16 rounds elsewhere when compiled
+    chex.assert_trees_all_equal(net(params, seen), first)
+    chex.assert_trees_all_equal(params, before)
+    assert jitted._cache_size() == 1
+    assert not np.allclose(different[0], first[0], atol=1e-3), "the parameters given are the ones used"
+    chex.assert_trees_all_equal(build(game)[1], params)
+
+
+def test_a_position_is_judged_alone(build):
+    game = board_game()
+    net, params = build(game)
+    seen = observations(game)
+    together = net(params, seen)
+    for i in range(len(seen)):
+        alone = net(params, seen[i : i + 1])
+        chex.assert_trees_all_close(alone, jax.tree.map(lambda x: x[i : i + 1], together), atol=1e-5)
+    assert len(np.unique(together[1])) == len(seen)
+
+
+def test_every_parameter_learns(build):
+    """Convolutions behind a zero-initialised one get their first gradient in the second step."""
+    game = board_game()
+    net, params = build(game)
+    seen, target = observations(game, batch=32), jnp.linspace(-0.9, 0.9, 32)
+
+    def loss(params):
+        logits, value = net(params, seen)
+        chosen = jax.nn.log_softmax(logits)[jnp.arange(32), jnp.arange(32) % 7]
+        return jnp.square(value - target).mean() - chosen.mean()
+
+    start = loss(params)
+    step = jax.jit(lambda params: jax.tree.map(lambda p, g: p - 0.03 * g, params, jax.grad(loss)(params)))
+    later = step(params)
+    for _ in range(60):
+        later = step(later)
+    still = [jax.tree_util.keystr(path) for path, moved in jax.tree_util.tree_leaves_with_path(
+        jax.tree.map(lambda a, b: jnp.abs(a - b).max(), params, later)) if moved == 0]
+    assert not still, f"never moved: {still}"
+    assert loss(later) < 0.9 * start
+
+
+def test_resnet_grows_by_the_block():
+    size = lambda blocks: sum(
+        math.prod(x.shape) for x in jax.tree.leaves(nets.resnet(board_game(), 8, blocks, key=jax.random.key(0))[1]))
+    assert size(3) - size(2) == 2 * (3 * 3 * 8 * 8 + 8)
+
+
+def test_resnet_wants_a_board():
+    with pytest.raises(ValueError, match=r"board have \[7\].*write nets.mlp\(game, key=key\)"):
+        nets.resnet(board_game((7,), 2), key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("wrong", [{"channels": 0}, {"blocks": 0}])
+def test_resnet_sizes_count_from_one(wrong):
+    with pytest.raises(ValueError, match="count from 1"):
+        nets.resnet(board_game(), **wrong, key=jax.random.key(0))
+
+
+def test_mlp_sizes_count_from_one():
+    with pytest.raises(ValueError, match=r"hidden=\(8, 0\)"):
+        nets.mlp(board_game(), hidden=(8, 0), key=jax.random.key(0))
+
+
+def test_mlp_takes_observations_that_are_no_board():
+    net, params = nets.mlp(board_game((7,), 2), hidden=(), key=jax.random.key(0))
+    logits, value = net(params, jnp.ones((4, 7)))
+    assert logits.shape == (4, 2) and value.shape == (4,)
