@@ -12,7 +12,7 @@ of actions then plays no part except where a new node's prior is stored. The roo
 per simulation after the rest of the path.
 """
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -20,17 +20,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.tree import (
-    NONE, Layout, Status, Tree, batch_rows, candidate_view, edge_view, for_mover, new_tree, visited_edges,
+    NONE, Layout, Link, Stats, Status, Tree, new_tree, pack, per_game, player_to_move, put, take, unpack,
 )
+from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["backup", "descend", "expand", "fold_simulation", "plant", "rescore", "search", "simulate"]
 
-# Edges gathered for a group of nodes: the least of these that holds all their expanded edges, or W.
+# Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges, or W.
 WIDTHS = (8, 32)
 
-# Path nodes taken together on the way up: more keep a single game's kernels few, fewer waste less on short paths.
-CHUNK = 4
+
+def group_size(batch: int) -> int:
+    """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
+    return 8 if batch < 8 else 4
 
 
 # ---------------------------------------------------------------------------------------------- what a model says
@@ -93,155 +96,172 @@ def descend(tree: Tree, max_depth: int | None = None) -> Path:
     """Walks every game from its root along the remembered choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
+    Several levels make one turn of the loop: each is a load that depends on the one before, and little else.
     """
-    batch, longest = tree.size.shape[0], path_length(tree, max_depth)
-    rows = jnp.arange(batch)
+    batch, group = tree.size.shape[0], group_size(tree.size.shape[0])
+    longest = tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
+
+    def follow(node: Array) -> Array:
+        return jnp.where(node >= 0, take(tree.links, jnp.maximum(node, 0))[:, Link.BEST_CHILD], NONE)
+
+    def turn(carry: tuple) -> tuple:
+        depth, nodes, path = carry
+        levels = [nodes]
+        for _ in range(group):
+            levels.append(follow(levels[-1]))
+        here = jnp.stack(levels[:-1], 1)
+        inside = (here >= 0) & (depth + jnp.arange(group) < longest)
+        path = Path(jax.lax.dynamic_update_slice(path.nodes, here, (0, depth)), path.length + jnp.sum(inside, 1))
+        return depth + group, levels[-1], path
 
     def going(carry: tuple) -> Array:
-        depth, node, _ = carry
-        return jnp.any(node >= 0) & (depth < (longest if max_depth is None else max_depth + 1))
-
-    def step(carry: tuple) -> tuple:
-        depth, node, path = carry
-        path = path._replace(nodes=jax.lax.dynamic_update_slice(path.nodes, node[:, None], (0, depth)),
-                             length=path.length + (node >= 0))
-        below = tree.best_child[rows, jnp.maximum(node, 0)]
-        return depth + 1, jnp.where(node >= 0, below, NONE), path
+        depth, nodes, _ = carry
+        return jnp.any(nodes >= 0) & (depth < longest)
 
     start = jnp.zeros(batch, jnp.int32)
-    path = Path(jnp.zeros((batch, longest + CHUNK), jnp.int32), start)
-    return jax.lax.while_loop(going, step, (jnp.int32(0), start, path))[2]
+    room = (longest + group) // group * group  # for the node that `expand` adds, too
+    path = Path(jnp.zeros((batch, room), jnp.int32), start)
+    return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
 
 
-def path_length(tree: Tree, max_depth: int | None) -> int:
-    """The most nodes that a walk can pass."""
-    return tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
+class Growth(NamedTuple):
+    """What one simulation adds to the trees.
+
+    Attributes:
+        value: to be backed up from the end of the path.
+        nodes: the new node and its parent; N twice where the tree does not grow.
+        slot: where the new node goes in its parent's list of children.
+        stats: rows of the two nodes.
+        links: rows of the two nodes.
+        prior: of the new node.
+        state: of the new node.
+        bad: where the model returned something that is not finite.
+    """
+
+    value: Float[Array, "B P"]
+    nodes: Int[Array, "B 2"]
+    slot: Int[Array, "B"]
+    stats: Float[Array, "B 2 F"]
+    links: Int[Array, "B 2 7"]
+    prior: Float[Array, "B W"]
+    state: State
+    bad: Bool[Array, "B"]
 
 
 def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rule: Rule,
            max_depth: int | None = None) -> tuple[Tree, Path, Array]:
     """Evaluates what lies beyond the end of each walk and adds it to the tree.
 
-    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is.
+    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
+    model is not asked if no walk can.
 
     Returns:
-        The tree, the path with the new nodes at its end, and the value to back up from there: the new node's raw
-        value; for a walk that did not grow its end's raw value again, or the end's mean if `max_depth` cut it.
+        The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
+        node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
-    batch = tree.size.shape[0]
-    rows = jnp.arange(batch)
+    rows = jnp.arange(tree.size.shape[0])
     leaf = path.nodes[rows, path.length - 1]
-    wanted = tree.next_action[rows, leaf]
-    cut = jnp.zeros(batch, bool) if max_depth is None else path.length > max_depth
-    wants = (tree.best_child[rows, leaf] < 0) & (wanted >= 0) & ~cut
+    links, stats, prior = take(tree.links, leaf), unpack(take(tree.stats, leaf)), take(tree.prior, leaf)
+    state = jax.tree.map(lambda x: take(x, leaf), tree.state)
+    cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
+    wants = (links[:, Link.BEST_CHILD] < 0) & (links[:, Link.NEXT_ACTION] >= 0) & ~cut
     grows = wants & (tree.size < tree.capacity)
-    mean, raw = tree.value[rows, leaf], tree.raw_value[rows, leaf]
-    again = jnp.where(per_game(cut, mean), mean, raw)
-    action = jnp.maximum(wanted, 0)
-    step, state = model.step(params, keys, action, jax.tree.map(lambda x: x[rows, leaf], tree.state))
-    chex.assert_tree_shape_prefix(state, (batch,))
-    step, bad = checked(step, tree.num_edges)
-    new = jnp.where(grows, tree.size, tree.capacity)
-    tree = _add_nodes(tree, leaf, action, new, grows, step, state, rule)
-    status = jnp.where(grows & bad, Status.NON_FINITE.value, 0) | jnp.where(wants & ~grows, Status.FULL.value, 0)
-    tree = tree.replace(size=tree.size + grows, status=tree.status | status, overflows=tree.overflows + (wants & ~grows))
-    nodes = path.nodes.at[rows, path.length].set(jnp.where(grows, new, 0), mode="drop", unique_indices=True)
-    value = jnp.where(per_game(grows, step.value), step.value, again)
-    return tree, Path(nodes, path.length + grows), value
+    again = jnp.where(cut[:, None], stats.value, stats.raw_value)
+
+    def evaluate() -> Growth:
+        step, below = model.step(params, keys, jnp.maximum(links[:, Link.NEXT_ACTION], 0), state)
+        chex.assert_tree_shape_prefix(below, leaf.shape)
+        step, bad = checked(step, tree.num_edges)
+        nodes = jnp.where(grows[:, None], jnp.stack([tree.size, leaf], 1), tree.capacity)
+        growth = _grow(rule, links, stats, prior, step)
+        value = jnp.where(grows[:, None], growth.value, again)
+        return growth._replace(value=value, nodes=nodes, state=below, bad=bad & grows)
+
+    def nothing() -> Growth:
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
+        return zeros._replace(value=again, nodes=jnp.full_like(zeros.nodes, tree.capacity))
+
+    # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
+    # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
+    growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
+    return *_write(tree, path, growth, wants), growth.value
 
 
-def _add_nodes(tree: Tree, leaf: Array, action: Array, new: Array, grows: Array, step: Step, state: State,
-               rule: Rule) -> Tree:
-    """Writes one node per game at index `new` (beyond the last: none) and hangs it under `leaf`."""
-    batch = leaf.shape[0]
-    rows = jnp.arange(batch)
-    discount = step.discount
-    if step.to_play is not None and step.value.ndim == 1:
-        same = step.to_play == tree.to_play[rows, leaf]
-        discount = jnp.where(same, discount, -discount)
-
-    def put(x: Array, row: Array) -> Array:
-        row = row.astype(x.dtype)
-        if batch > 1:
-            return x.at[rows, new].set(row, mode="drop", unique_indices=True)
-        # XLA turns a scatter of one row into a slice update, fuses the reading of the old node into it and then
-        # has to copy the whole array; a second row, out of range, prevents that.
-        twice = jnp.stack([new, jnp.full_like(new, tree.capacity + 1)], 1)
-        return x.at[rows[:, None], twice].set(jnp.stack([row, row], 1), mode="drop", unique_indices=True)
-
-    # The new prior is written before the parent's is read: the other order would make XLA copy the array.
-    fresh = rule.prepare(step.prior_logits).astype(tree.prior.dtype)
-    prior = put(tree.prior, fresh)
-    parent_prior = prior[rows, leaf].astype(tree.edge_prior.dtype)
-    taken = jnp.take_along_axis(parent_prior, action[:, None], 1)
-    parent = jnp.where(grows, leaf, tree.capacity)
-    slot = tree.num_children[rows, leaf]
-
-    def put_parent(x: Array, y: Array) -> Array:
-        return x.at[rows, parent].set(y, mode="drop", unique_indices=True)
-
-    next_action = tree.next_action
+def _grow(rule: Rule, links: Array, stats: Stats, prior: Array, step: Step) -> Growth:
+    """The rows of a new node, about which the model says `step`, and of the parent above, given as it was."""
+    action, mover, to_play = jnp.maximum(links[:, Link.NEXT_ACTION], 0), links[:, Link.TO_PLAY], player_to_move(step)
+    value, dtype = step.value.reshape(stats.value.shape), stats.value.dtype
+    signed = value.shape[-1] > 1 or step.to_play is None
+    discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
+    fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
+    taken = jnp.take_along_axis(prior, action[:, None], 1)
+    first = after = jnp.full_like(action, NONE)
+    first_prior = after_prior = jnp.zeros(action.shape, dtype)
     if rule.by_prior:
-        next_action = put(next_action, _first_highest(fresh.astype(tree.edge_prior.dtype)))
-        ids = jnp.arange(tree.num_edges)
-        later = (parent_prior < taken) | ((parent_prior == taken) & (ids > action[:, None]))
-        next_action = put_parent(next_action, _first_highest(jnp.where(later, parent_prior, -jnp.inf)))
+        later = (prior < taken) | ((prior == taken) & (jnp.arange(prior.shape[1]) > action[:, None]))
+        first, first_prior = first_highest(fresh.astype(dtype))
+        after, after_prior = first_highest(jnp.where(later, prior, -jnp.inf).astype(dtype))
+    zero = jnp.zeros_like(first_prior)
+    node = Stats(zero, zero, jnp.zeros_like(value), first_prior, taken[:, 0].astype(dtype), discount,
+                 step.reward.reshape(value.shape), value)
+    slot = links[:, Link.NUM_CHILDREN]
+    child = [jnp.full_like(action, NONE), first, jnp.zeros_like(action), action, mover, to_play, step.terminal]
+    parent = links.at[:, Link.NEXT_ACTION].set(after).at[:, Link.NUM_CHILDREN].set(slot + 1)
+    return Growth(
+        value=value, nodes=action, slot=slot, prior=fresh, state=(), bad=action,
+        stats=jnp.stack([pack(node), pack(stats._replace(next_prior=after_prior))], 1),
+        links=jnp.stack([jnp.stack([x.astype(jnp.int32) for x in child], -1), parent], 1))
+
+
+def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> tuple[Tree, Path]:
+    """Puts what has grown into the tree, and the new node at the end of the path."""
+    rows, new, parent = jnp.arange(path.length.shape[0]), growth.nodes[:, 0], growth.nodes[:, 1]
+    grows = new < tree.capacity
+    overflow = wants & ~grows
+    status = jnp.where(growth.bad, Status.NON_FINITE.value, 0) | jnp.where(overflow, Status.FULL.value, 0)
+    children = tree.children.at[rows, parent, growth.slot].set(new.astype(tree.children.dtype), mode="drop",
+                                                              unique_indices=True)
+    nodes = path.nodes.at[rows, path.length].set(jnp.where(grows, new, 0), mode="drop", unique_indices=True)
     return tree.replace(
-        prior=prior, next_action=next_action, state=jax.tree.map(put, tree.state, state),
-        raw_value=put(tree.raw_value, step.value), reward=put(tree.reward, step.reward),
-        discount=put(tree.discount, discount), action=put(tree.action, action),
-        edge_prior=put(tree.edge_prior, taken[:, 0]), terminal=put(tree.terminal, step.terminal),
-        to_play=None if tree.to_play is None else put(tree.to_play, step.to_play),
-        children=tree.children.at[rows, parent, slot].set(new.astype(tree.children.dtype), mode="drop",
-                                                          unique_indices=True),
-        num_children=put_parent(tree.num_children, slot + 1))
+        stats=put(tree.stats, growth.nodes, growth.stats), links=put(tree.links, growth.nodes, growth.links),
+        prior=put(tree.prior, new, growth.prior), state=jax.tree.map(lambda x, y: put(x, new, y), tree.state, growth.state),
+        children=children, size=tree.size + grows, status=tree.status | status,
+        overflows=tree.overflows + overflow), Path(nodes, path.length + grows)
 
 
-def backup(tree: Tree, path: Path, value: Array, rule: Rule) -> Tree:
+def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tree:
     """Carries `value`, found at the end of each path, up to the root; every node passed chooses anew.
 
-    Returns follow G = reward + discount × G' of the step below; each node's mean takes in the return from there.
-    The root's choice is left to its own rule, see `simulate`.
+    Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
+    group of path nodes is handled at once. The root's choice is left to its own rule, see `simulate`.
     """
-    batch, rows = path.length.shape[0], jnp.arange(path.length.shape[0])[:, None]
-    vector = value.ndim - 1
+    batch, group = path.length.shape[0], group_size(path.length.shape[0])
 
-    def group(carry: tuple) -> tuple:
-        k, tree, ret, child, child_value = carry  # the return from, index and new mean of the node below the group
-        depth = k * CHUNK + jnp.arange(CHUNK)
+    def turn(carry: tuple) -> tuple:
+        k, tree, ret = carry
+        depth = k * group + jnp.arange(group)
         real = depth < path.length[:, None]
-        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (0, k * CHUNK), (batch, CHUNK)), 0)
-        ends = depth == path.length[:, None] - 1
-        below = jnp.where(real & ~ends, jnp.concatenate([nodes[:, 1:], child[:, None]], 1), 0)
-        reward, discount = tree.reward[rows, below], tree.discount[rows, below]
-        discount = discount[..., None] if vector else discount
-        returns = []
-        for j in reversed(range(CHUNK)):
-            ret = jnp.where(per_game(real[:, j] & ~ends[:, j], ret), reward[:, j] + discount[:, j] * ret, ret)
+        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (0, k * group), (batch, group)), 0)
+        where = jnp.where(real, nodes, tree.capacity)
+        old, returns = unpack(take(tree.stats, nodes)), []
+        for j in reversed(range(group)):
             returns.insert(0, ret)
-        visits = tree.visits[rows, nodes]
-        count = visits[..., None] if vector else visits
-        mean = (tree.value[rows, nodes] * count + jnp.stack(returns, 1)) / (count + 1)
-        under = jnp.concatenate([mean[:, 1:], child_value[:, None]], 1)
-        edge = for_mover(reward + discount * under, tree, nodes)
-        here, there = jnp.where(real, nodes, tree.capacity), jnp.where(real & ~ends, below, tree.capacity)
-
-        def put(x: Array, index: Array, y: Array) -> Array:
-            return x.at[rows, index].set(y.astype(x.dtype), mode="drop", unique_indices=True)
-
-        tree = tree.replace(visits=put(tree.visits, here, visits + 1), value=put(tree.value, here, mean),
-                            edge_value=put(tree.edge_value, there, edge))
+            ret = jnp.where(real[:, j, None], old.reward[:, j] + old.discount[:, j, None] * ret, ret)
+        visits = old.visits + 1
+        mean = (old.value * old.visits[..., None] + jnp.stack(returns, 1)) / visits[..., None]
+        edge = old.reward + old.discount[..., None] * mean
+        if tree.num_players > 1:
+            edge = jnp.take_along_axis(edge, take(tree.links, nodes)[..., Link.MOVER, None], -1)
+        new = old._replace(visits=visits, value=mean, edge_value=edge[..., 0])
+        tree = tree.replace(stats=put(tree.stats, where, pack(new)))
         best, wanted = choose(tree, nodes, rule, real & (depth > 0))
-        tree = tree.replace(best_child=put(tree.best_child, here, best))
-        if not rule.by_prior:
-            tree = tree.replace(next_action=put(tree.next_action, here, wanted))
-        first = real[:, 0]
-        return (k - 1, tree, ret, jnp.where(first, nodes[:, 0], child),
-                jnp.where(per_game(first, child_value), mean[:, 0], child_value))
+        links = take(tree.links, nodes).at[..., Link.BEST_CHILD].set(best)
+        if wanted is not None:
+            links = links.at[..., Link.NEXT_ACTION].set(wanted)
+        return k - 1, tree.replace(links=put(tree.links, where, links)), ret
 
-    last = (jnp.max(path.length) + CHUNK - 1) // CHUNK - 1
-    start = (last, tree, value, jnp.zeros(batch, jnp.int32), value)
-    return jax.lax.while_loop(lambda carry: carry[0] >= 0, group, start)[1]
+    last = (jnp.max(path.length) + group - 1) // group - 1
+    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
 
 
 def simulate(params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, root_rule: Rule,
@@ -296,7 +316,7 @@ def search(params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, num
 
 # ---------------------------------------------------------------------------------------------- choosing
 def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Array, "B ..."]) -> tuple[Array, Array | None]:
-    """The rule's choice at `nodes`: the child to go on to (or −1), and the action that is wanted then.
+    """The rule's choice at `nodes`: the child to go on to (or −1), and the action that is wanted in that case.
 
     Args:
         tree: the trees.
@@ -304,30 +324,42 @@ def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Ar
         rule: what to ask. Of a rule that promises `by_prior` the wanted action is known already: None.
         consider: where the answer matters; elsewhere it may be anything.
     """
-    full = tree.size >= tree.capacity
 
     def at(width: int) -> Callable:
-        if rule.by_prior:
-            return lambda: _choose_candidate(tree, nodes, rule, full, width)
-        return lambda: _choose_action(tree, nodes, rule, full, width)
+        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, nodes, rule, width)
 
     widths = [w for w in WIDTHS if w < tree.num_edges] + [tree.num_edges]
     if len(widths) == 1:
         return at(widths[0])()
-    expanded = jnp.where(consider, tree.num_children[batch_rows(nodes), nodes], 0)
-    index = jnp.sum(jnp.max(expanded) >= jnp.array(widths[:-1]))
-    return jax.lax.switch(index, [at(width) for width in widths])
+    expanded = jnp.max(jnp.where(consider, take(tree.links, nodes)[..., Link.NUM_CHILDREN], 0))
+    return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [at(w) for w in widths])
+
+
+def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, None]:
+    edges = visited_edges(tree, nodes, width)
+    view, action = candidate_view(tree, nodes, edges)
+    scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
+    tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
+    first = jnp.min(jnp.where(tied, action, tree.num_edges), -1, keepdims=True)
+    return jnp.max(jnp.where(tied & edges.seen & (action == first), edges.child, NONE), -1), None
+
+
+def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, Array]:
+    edges = visited_edges(tree, nodes, width)
+    view = edge_view(tree, nodes, edges)
+    open_ = per_game(tree.size < tree.capacity, view.visits) | (view.visits > 0)
+    scores = jnp.where(open_ & ~jnp.isneginf(view.prior), rule.score(view), -jnp.inf)
+    best, _ = first_highest(scores)
+    below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)
+    return below, jnp.where(below >= 0, NONE, best)
 
 
 def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
-    """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or of another rule."""
+    """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or is of another rule."""
     root = jnp.zeros_like(tree.size)
     if fresh and rule.by_prior:
-        tree = tree.replace(next_action=tree.next_action.at[:, 0].set(_next_by_prior(tree, root)))
-    best, wanted = choose(tree, root, rule, root == 0)
-    if wanted is not None:
-        tree = tree.replace(next_action=tree.next_action.at[:, 0].set(wanted))
-    return tree.replace(best_child=tree.best_child.at[:, 0].set(best))
+        tree = _find_next(tree, root)
+    return _remember(tree, root, choose(tree, root, rule, root == 0))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -336,54 +368,36 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     The priors stay as the first rule prepared them; a rule that prepares them otherwise needs a new tree.
     """
 
-    def group(k: Array, tree: Tree) -> Tree:
-        nodes = jnp.minimum(k * CHUNK + jnp.arange(CHUNK), tree.capacity - 1)
-        nodes = jnp.broadcast_to(nodes, (tree.size.shape[0], CHUNK))
-        rows = batch_rows(nodes)
-        if rule.by_prior:
-            tree = tree.replace(next_action=tree.next_action.at[rows, nodes].set(_next_by_prior(tree, nodes)))
-        best, wanted = choose(tree, nodes, rule, nodes >= 0)
-        if wanted is not None:
-            tree = tree.replace(next_action=tree.next_action.at[rows, nodes].set(wanted))
-        return tree.replace(best_child=tree.best_child.at[rows, nodes].set(best))
+    def turn(k: Array, tree: Tree) -> Tree:
+        nodes = jnp.full_like(tree.size, k)
+        tree = _find_next(tree, nodes) if rule.by_prior else tree
+        return _remember(tree, nodes, choose(tree, nodes, rule, nodes >= 0))
 
-    return jax.lax.fori_loop(0, -(-tree.capacity // CHUNK), group, tree)
+    return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
-def _next_by_prior(tree: Tree, nodes: Array) -> Array:
+def _remember(tree: Tree, nodes: Array, choice: tuple[Array, Array | None]) -> Tree:
+    links = take(tree.links, nodes).at[..., Link.BEST_CHILD].set(choice[0])
+    if choice[1] is not None:
+        links = links.at[..., Link.NEXT_ACTION].set(choice[1])
+    return tree.replace(links=put(tree.links, nodes, links))
+
+
+def _find_next(tree: Tree, nodes: Array) -> Tree:
+    """Finds the unvisited edge of the highest prior by looking at all of them."""
     view = edge_view(tree, nodes)
-    return _first_highest(jnp.where(view.visits == 0, view.prior, -jnp.inf))
+    action, prior = first_highest(jnp.where(view.visits == 0, view.prior, -jnp.inf))
+    stats = unpack(take(tree.stats, nodes))._replace(next_prior=prior)
+    return tree.replace(stats=put(tree.stats, nodes, pack(stats)),
+                        links=put(tree.links, nodes, take(tree.links, nodes).at[..., Link.NEXT_ACTION].set(action)))
 
 
-def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, full: Array, width: int) -> tuple[Array, None]:
-    view, action = candidate_view(tree, nodes, full, width)
-    child, _, seen = visited_edges(tree, nodes, width)
-    scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
-    tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
-    first = jnp.min(jnp.where(tied, action, tree.num_edges), -1, keepdims=True)
-    return jnp.max(jnp.where(tied & seen & (action == first), child, NONE), -1), None
-
-
-def _choose_action(tree: Tree, nodes: Array, rule: Rule, full: Array, width: int) -> tuple[Array, Array]:
-    view = edge_view(tree, nodes, width)
-    child, action, seen = visited_edges(tree, nodes, width)
-    allowed = ~jnp.isneginf(view.prior) & ((view.visits > 0) | ~full.reshape((-1,) + (1,) * nodes.ndim))
-    best = _first_highest(jnp.where(allowed, rule.score(view), -jnp.inf))
-    below = jnp.max(jnp.where(seen & (action == best[..., None]), child, NONE), -1)
-    return below, jnp.where(below >= 0, NONE, best)
-
-
-def _first_highest(scores: Float[Array, "... W"]) -> Int[Array, "..."]:
-    """The lowest index of the highest score; −1 if all are −inf.
+def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:
+    """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
 
     Two plain reductions: XLA's CPU backend vectorises these, not the one over pairs that an argmax is.
     """
-    best = jnp.max(scores, -1, keepdims=True)
+    best = jnp.max(scores, -1)
     index = jnp.arange(scores.shape[-1], dtype=jnp.int32)
-    first = jnp.min(jnp.where(scores == best, index, scores.shape[-1] - 1), -1)
-    return jnp.where(jnp.isneginf(best[..., 0]), NONE, first)
-
-
-def per_game(mask: Bool[Array, "B"], like: Array) -> Array:
-    """`mask` with trailing axes to select between arrays shaped as `like`."""
-    return mask.reshape(mask.shape + (1,) * (like.ndim - mask.ndim))
+    first = jnp.min(jnp.where(scores == best[..., None], index, scores.shape[-1] - 1), -1)
+    return jnp.where(jnp.isneginf(best), NONE, first), best

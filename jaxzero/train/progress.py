@@ -14,7 +14,7 @@ from rich.table import Table
 
 __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
-console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
 
 
 def device() -> str:

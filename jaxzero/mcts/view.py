@@ -1,0 +1,170 @@
+"""What can be read off a tree: the edges of a node as a rule sees them, Q-values, summaries, the principal variation."""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.mcts.tree import NONE, Link, Tree, per_game, take, unpack
+from jaxzero.types import EdgeView
+
+__all__ = ["Summary", "by_action", "candidate_view", "edge_view", "legal_actions", "parents", "principal_variation",
+           "qvalues", "summary"]
+
+
+class Edges(NamedTuple):
+    """The visited edges of nodes, in the order of their expansion, padded to a common width.
+
+    Attributes:
+        child: the nodes below; 0 in padding.
+        action: their action slots; W in padding.
+        seen: False in padding.
+    """
+
+    child: Int[Array, "B ... C"]
+    action: Int[Array, "B ... C"]
+    seen: Bool[Array, "B ... C"]
+
+
+def visited_edges(tree: Tree, nodes: Int[Array, "B ..."], width: int | None = None) -> Edges:
+    """The first `width` expanded edges of `nodes` (default: all W)."""
+    width = tree.num_edges if width is None else width
+    seen = jnp.arange(width) < take(tree.links, nodes)[..., Link.NUM_CHILDREN, None]
+    child = jnp.where(seen, take(tree.children, nodes)[..., :width].astype(jnp.int32), 0)
+    return Edges(child, jnp.where(seen, take_edges(tree.links, child)[..., Link.ACTION], tree.num_edges), seen)
+
+
+def take_edges(x: Array, child: Int[Array, "B ... C"]) -> Array:
+    """Rows of `x [B, N, ...]` at the nodes below edges."""
+    return take(x, child.reshape(child.shape[0], -1)).reshape(*child.shape, *x.shape[2:])
+
+
+def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None) -> EdgeView:
+    """All W edges of `nodes` (`[B]` or `[B, K]`), by action.
+
+    Args:
+        tree: the trees.
+        nodes: node indices.
+        edges: their visited edges, if at hand; fewer than W are cheaper.
+    """
+    edges = visited_edges(tree, nodes) if edges is None else edges
+    count, width = nodes.size, edges.child.shape[-1]
+    index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
+
+    def by_slot(x: Array) -> Array:
+        spread = jnp.zeros((count, tree.num_edges), x.dtype)
+        spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
+        return spread.reshape(*nodes.shape, tree.num_edges)
+
+    return _view(tree, nodes, edges, take(tree.prior, nodes).astype(tree.stats.dtype), by_slot)
+
+
+def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> tuple[EdgeView, Int[Array, "B ... C"]]:
+    """The visited edges of `nodes` and the next one to be tried, and the slots' actions.
+
+    The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
+    that is full has no next edge.
+
+    Args:
+        tree: the trees.
+        nodes: node indices.
+        edges: their visited edges, with a slot to spare, or W slots.
+    """
+    links, full = take(tree.links, nodes), tree.size >= tree.capacity
+    next_action = jnp.where(per_game(full, nodes), NONE, links[..., Link.NEXT_ACTION])[..., None]
+    wanted = (jnp.arange(edges.child.shape[-1]) == links[..., Link.NUM_CHILDREN, None]) & (next_action >= 0)
+    next_prior = jnp.where(wanted, unpack(take(tree.stats, nodes)).next_prior[..., None], -jnp.inf)
+    prior = jnp.where(edges.seen, unpack(take_edges(tree.stats, edges.child)).edge_prior, next_prior)
+    view = _view(tree, nodes, edges, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
+    return view, jnp.where(wanted, next_action, edges.action)
+
+
+def _view(tree: Tree, nodes: Array, edges: Edges, prior: Array, place: Callable[[Array], Array]) -> EdgeView:
+    """The view of `nodes`, with what is below each edge put where `place` says; the compiler drops what no rule reads."""
+    node, below, links = unpack(take(tree.stats, nodes)), unpack(take_edges(tree.stats, edges.child)), take(tree.links, nodes)
+
+    def of_mover(x: Array, extra: int = 0) -> Array:
+        if x.shape[-1] == 1:
+            return x[..., 0]
+        mover = links[..., Link.TO_PLAY].reshape(nodes.shape + (1,) * (extra + 1))
+        return jnp.take_along_axis(x, mover, -1)[..., 0]
+
+    return EdgeView(
+        prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
+        reward=place(of_mover(below.reward, 1)), discount=place(below.discount),
+        child_value=place(of_mover(below.value, 1)), node_visits=node.visits.astype(jnp.int32),
+        node_value=of_mover(node.value), raw_value=of_mover(node.raw_value), root=tree.root)
+
+
+def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
+    """The child under every action of `nodes`; −1 where none was expanded."""
+    child, action, _ = visited_edges(tree, nodes)
+    rows = jnp.arange(nodes.shape[0])[:, None]
+    return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop", unique_indices=True)
+
+
+def parents(tree: Tree) -> Int[Array, "B N"]:
+    """The parent of every node; −1 for the root and for unused slots."""
+    batch, capacity, width = tree.children.shape
+    used = jnp.arange(width) < tree.links[..., Link.NUM_CHILDREN, None]
+    target = jnp.where(used, tree.children.astype(jnp.int32), capacity).reshape(batch, -1)
+    source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
+    return jnp.full((batch, capacity), NONE, jnp.int32).at[jnp.arange(batch)[:, None], target].set(
+        jnp.broadcast_to(source, target.shape), mode="drop")
+
+
+class Summary(NamedTuple):
+    """What a search found at the root.
+
+    Attributes:
+        visits: simulations through each action.
+        visit_probs: their shares; uniform over the legal actions if there are none.
+        qvalues: mean return of each action for the player to move; 0 if unvisited.
+        value: the root's mean value, for the player to move.
+    """
+
+    visits: Int[Array, "B W"]
+    visit_probs: Float[Array, "B W"]
+    qvalues: Float[Array, "B W"]
+    value: Float[Array, "B"]
+
+
+def summary(tree: Tree) -> Summary:
+    """Visits, their shares, Q-values and value at the root of each game."""
+    view = edge_view(tree, jnp.zeros_like(tree.size))
+    total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
+    legal = legal_actions(tree).astype(view.value.dtype)
+    uniform = legal / jnp.sum(legal, -1, keepdims=True)
+    return Summary(view.visits, jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform), view.value,
+                   view.node_value)
+
+
+def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
+    """The root's legal actions; all of them where there is none, so that what follows stays defined."""
+    legal = ~jnp.isneginf(tree.prior[:, 0])
+    return legal | ~jnp.any(legal, -1, keepdims=True)
+
+
+def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
+    """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
+    return edge_view(tree, jnp.zeros_like(tree.size) if nodes is None else nodes).value
+
+
+def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
+    """The most visited action, then the most visited reply, and so on; −1 after the last.
+
+    Args:
+        tree: the trees.
+        max_length: L, how many actions to follow.
+    """
+
+    def step(node: Array, _: None) -> tuple[Array, Array]:
+        inner = jnp.maximum(node, 0)
+        visits = edge_view(tree, inner).visits
+        action = jnp.argmax(visits, -1).astype(jnp.int32)
+        on = (node >= 0) & (jnp.max(visits, -1) > 0)
+        below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
+        return jnp.where(on, below, NONE), jnp.where(on, action, NONE)
+
+    return jax.lax.scan(step, jnp.zeros_like(tree.size), None, length=max_length)[1].T
