@@ -119,7 +119,7 @@ def learner(
         params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
         decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
         average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
-        losses = losses._replace(gradient_norm=optax.global_norm(gradients))
+        losses = losses._replace(gradient_norm=optax.tree.norm(gradients))
         return Learner(params, average, opt_state, state.steps + 1), losses
 
     def update(

@@ -1,0 +1,108 @@
+"""The learner against formulas, and that it learns."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games, nets
+from jaxzero.train import learner, replay
+from jaxzero.train.selfplay import Row
+
+
+@pytest.fixture(scope="module")
+def game():
+    return games.from_pgx("connect_four")
+
+
+def random_rows(game, n, seed=0):
+    rng = np.random.default_rng(seed)
+    observation = rng.integers(0, 2, size=(n, *game.observation_shape))
+    policy = rng.dirichlet(np.ones(game.num_actions), size=n)
+    return Row(jnp.float32(observation), jnp.float32(policy), jnp.float32(rng.choice([-1, 0, 1], size=n)))
+
+
+def full_buffer(rows):
+    buffer = replay.new_buffer(jax.tree.map(lambda x: x[0], rows), len(rows.value))
+    return replay.add(buffer, rows, jnp.ones(len(rows.value), bool))
+
+
+def test_loss_is_squared_error_plus_cross_entropy(game):
+    rows = random_rows(game, 20)
+    logits = np.random.default_rng(1).normal(size=(20, 7)).astype(np.float32)
+    value = np.linspace(-1, 1, 20, dtype=np.float32)
+    total, parts = learner.loss(lambda params, x: (jnp.asarray(logits), jnp.asarray(value)), None, rows, value_weight=0.5)
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    policy = -(np.asarray(rows.policy) * log_p).sum(1).mean()
+    square = ((np.asarray(rows.value) - value) ** 2).mean()
+    np.testing.assert_allclose([total, parts.policy, parts.value], [policy + 0.5 * square, policy, square], rtol=1e-5)
+    entropy = -(np.asarray(rows.policy) * np.log(np.asarray(rows.policy))).sum(1).mean()
+    np.testing.assert_allclose(parts.target_entropy, entropy, rtol=1e-5)
+    assert parts.policy > parts.target_entropy
+
+
+def test_shapes_that_disagree_are_an_error(game):
+    rows = random_rows(game, 4)
+    with pytest.raises(AssertionError):
+        learner.loss(lambda params, x: (jnp.zeros((4, 7)), jnp.zeros((4, 1))), None, rows)
+
+
+def test_augmentation_mirrors_board_and_policy_together(game):
+    rows = random_rows(game, 200)
+    shown = learner.augment(game, jax.random.key(0), rows)
+    same = np.asarray((shown.observation == rows.observation).all((1, 2, 3)))
+    mirrored = np.asarray((shown.observation == rows.observation[:, :, ::-1]).all((1, 2, 3)))
+    assert (same ^ mirrored).all() and 60 < same.sum() < 140
+    np.testing.assert_array_equal(shown.policy[same], rows.policy[same])
+    np.testing.assert_array_equal(shown.policy[mirrored], rows.policy[mirrored][:, ::-1])
+    np.testing.assert_array_equal(shown.value, rows.value)
+
+
+def test_it_learns_a_fixed_set_by_heart(game):
+    rows = random_rows(game, 64)
+    rows = rows._replace(observation=rows.observation.at[..., 0].set(rows.observation[:, :, ::-1, 0]))
+    net, params = nets.mlp(game, (128,), key=jax.random.key(0))
+    begin, update = learner.learner(
+        game._replace(symmetries=game.symmetries[:1]), net, batch_size=64, weight_decay=0.0, average_decay=0.9)
+    update = jax.jit(functools.partial(update, minibatches=100), donate_argnums=0)
+    state, buffer = begin(params), full_buffer(rows)
+    losses = []
+    for i in range(6):
+        state, mean = update(state, buffer, jax.random.key(i), jnp.float32(3e-3))
+        losses.append(mean)
+    assert int(state.steps) == 600
+    assert losses[-1].value < 0.01 * losses[0].value
+    assert losses[-1].policy - losses[-1].target_entropy < 0.05 * (losses[0].policy - losses[0].target_entropy)
+    of_average = learner.loss(net, state.average, rows)[1]
+    assert of_average.value < 0.05
+    assert update._cache_size() == 1
+
+
+def test_one_step_of_adamw_by_hand(game):
+    # one weight matrix and one bias, no clipping in reach: Adam's first step is lr * sign(gradient)
+    def network(params, x):
+        flat = x.reshape(len(x), -1)
+        return flat @ params["w"], jnp.tanh(flat.sum(1) * 0 + params["b"][0])
+
+    rows = random_rows(game, 32)
+    params = {"w": jnp.full((84, 7), 0.1), "b": jnp.float32([0.2])}
+    gradient = jax.grad(lambda p: learner.loss(network, p, rows)[0])(params)
+    begin, update = learner.learner(
+        game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9)
+    state, _ = update(begin(params), full_buffer(rows), jax.random.key(0), 0.01, 1)
+    clear = jnp.abs(gradient["w"]) > 0.02                           # the minibatch is a resample: look at clear signs only
+    want = params["w"] - 0.01 * (jnp.sign(gradient["w"]) + 0.5 * params["w"])
+    assert int(clear.sum()) > 50
+    np.testing.assert_allclose(state.params["w"][clear], want[clear], atol=1e-4)
+    np.testing.assert_allclose(jnp.abs(state.params["b"] - 0.2), 0.01, atol=1e-4)  # biases are not decayed
+    decay = 1 / 10
+    np.testing.assert_allclose(state.average["w"], decay * params["w"] + (1 - decay) * state.params["w"], rtol=1e-5)
+
+
+def test_a_learning_rate_of_zero_changes_nothing(game):
+    net, params = nets.mlp(game, (8,), key=jax.random.key(0))
+    begin, update = learner.learner(game, net, batch_size=16)
+    state, losses = update(begin(params), full_buffer(random_rows(game, 32)), jax.random.key(0), 0.0, 3)
+    jax.tree.map(np.testing.assert_array_equal, state.params, params)
+    assert losses.gradient_norm > 0
