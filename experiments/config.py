@@ -1,4 +1,5 @@
 """The settings of `train.py`: no jax here, so that `--help` and a mistyped flag are answered at once."""
+
 import dataclasses
 import glob
 import importlib.util
@@ -107,7 +108,8 @@ PRESETS = {
     "gpu": Config(
         network=Network(kind="resnet", channels=64, blocks=6),
         selfplay=SelfPlay(games=1024, plies=16),
-        learn=Learn(batch_size=2048, capacity=1_000_000)),
+        learn=Learn(batch_size=2048, capacity=1_000_000),
+    ),
 }
 FREE = ("budget", "evaluate", "save_minutes", "folder")  # may differ when a run is continued
 

@@ -1,4 +1,5 @@
 """How good is a network: games against a random player and against UCT, and mistakes on exactly solved positions."""
+
 import functools
 import json
 import pathlib
@@ -28,7 +29,8 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
     """
     model = models.perfect(game, net)
     search = lambda simulations: jz.gumbel(
-        model, simulations, min(16, game.num_actions, simulations), gumbel_scale=0.0)  # to win, not to explore
+        model, simulations, min(16, game.num_actions, simulations), gumbel_scale=0.0
+    )  # to win, not to explore
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // 2, 1))
@@ -40,13 +42,18 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
         players = {"raw": arena.raw_network(model), "searched": search(config.position_simulations)}
         thinkers = {
             name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=key))
-            for name, player in players.items()}
+            for name, player in players.items()
+        }
 
     def measure(params: Any) -> dict:
         results = {}
         for name, play in opponents.items():
             score = progress.wait(play(params))
-            results[name] = {"share": arena.share(score), "interval": arena.interval(score), "score": [int(x) for x in score]}
+            results[name] = {
+                "share": arena.share(score),
+                "interval": arena.interval(score),
+                "score": [int(x) for x in score],
+            }
         for name, wrong in thinkers.items():
             results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
         return results
@@ -56,6 +63,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
 
 def report(before: dict, after: dict, config: Any) -> None:
     """Print the tables before / after."""
+
     def games(result):
         low, high = result["interval"]
         wins, draws, losses, _ = result["score"]
@@ -63,14 +71,23 @@ def report(before: dict, after: dict, config: Any) -> None:
 
     opponents = {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
     progress.table(
-        f"Points per game, ours with {config.simulations} simulations per move (95 % interval)", ["against", "before", "after"],
-        [[words, games(before[name]), games(after[name])] for name, words in opponents.items()])
+        f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
+        ["against", "before", "after"],
+        [[words, games(before[name]), games(after[name])] for name, words in opponents.items()],
+    )
     players = {"raw": "raw network", "searched": f"{config.position_simulations} simulations"}
-    rows = [[words, when, *(f"{x:.1%}" for x in result[name].values())]
-            for name, words in players.items() if name in after for when, result in (("before", before), ("after", after))]
+    rows = [
+        [words, when, *(f"{x:.1%}" for x in result[name].values())]
+        for name, words in players.items()
+        if name in after
+        for when, result in (("before", before), ("after", after))
+    ]
     if rows:
-        progress.table("Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
-                       ["", "", *(name.replace("_", " ") for name in after["raw"])], rows)
+        progress.table(
+            "Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
+            ["", "", *(name.replace("_", " ") for name in after["raw"])],
+            rows,
+        )
 
 
 def stored(folder: pathlib.Path) -> dict:

@@ -9,6 +9,7 @@ The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM
 prolongs a finished run. At the end stands a table before / after: games against a random player and against UCT, and,
 for Connect Four, the share of outcome mistakes on positions whose exact values are known.
 """
+
 import dataclasses
 import math
 import pathlib
@@ -42,7 +43,8 @@ def build(config: Config, game: games.Game):
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play = selfplay.self_play(game, policy, choose, plies=own.plies, window=own.window)
     begin_learning, update = learner.learner(
-        game, net, batch_size=learn.batch_size, weight_decay=learn.weight_decay, average_decay=learn.average_decay)
+        game, net, batch_size=learn.batch_size, weight_decay=learn.weight_decay, average_decay=learn.average_decay
+    )
 
     shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
     row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
@@ -50,11 +52,18 @@ def build(config: Config, game: games.Game):
         "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
         "buffer": replay.new_buffer(row, max(learn.capacity, own.games * (own.window + own.plies))),
         "learner": begin_learning(params),
-        "seconds": jnp.float32(0)}
+        "seconds": jnp.float32(0),
+    }
     state = jax.tree.map(jnp.copy, state)  # each array its own memory: the functions below are given it for keeps
-    return net, state, (
-        jax.jit(play, donate_argnums=1), jax.jit(replay.add, donate_argnums=0),
-        jax.jit(update, donate_argnums=0, static_argnames="minibatches"))
+    return (
+        net,
+        state,
+        (
+            jax.jit(play, donate_argnums=1),
+            jax.jit(replay.add, donate_argnums=0),
+            jax.jit(update, donate_argnums=0, static_argnames="minibatches"),
+        ),
+    )
 
 
 def learning_rate(config: Config, done: float, steps: int) -> float:
@@ -94,20 +103,29 @@ def train(config: Config, folder: pathlib.Path, state: dict, step: int, function
                     rate = learning_rate(config, done, int(state["learner"].steps))
                     newest = max(learn.start, int(learn.newest * rows_per_step * step))
                     state["learner"], losses = update(
-                        state["learner"], state["buffer"], jax.random.fold_in(key, step), jnp.float32(rate),
-                        newest=jnp.int32(newest))
+                        state["learner"],
+                        state["buffer"],
+                        jax.random.fold_in(key, step),
+                        jnp.float32(rate),
+                        newest=jnp.int32(newest),
+                    )
                     values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()}
                     values |= {"learning_rate": rate}
                     if not math.isfinite(values["loss/total"]):
-                        sys.exit(f"The loss is not finite at step {step}. The checkpoints in {folder} are from before; "
-                                 "try a smaller --learn.learning_rate in another --folder.")
+                        sys.exit(
+                            f"The loss is not finite at step {step}. The checkpoints in {folder} are from before; "
+                            "try a smaller --learn.learning_rate in another --folder."
+                        )
                 step += 1
                 seconds = time.monotonic() - tick
                 state["seconds"] = jnp.float32(time.monotonic() - began)
                 values |= {
-                    "replay/rows": size, "speed/positions": rows_per_step / seconds,
+                    "replay/rows": size,
+                    "speed/positions": rows_per_step / seconds,
                     "speed/simulations": rows_per_step * own.simulations / seconds,
-                    "speed/games": values["selfplay/games"] / seconds, "minutes": float(state["seconds"]) / 60}
+                    "speed/games": values["selfplay/games"] / seconds,
+                    "minutes": float(state["seconds"]) / 60,
+                }
                 write(step, values)
                 show(used(config, state, step), line(values, used(config, state, step)))
                 if time.monotonic() - saved > 60 * config.save_minutes:
@@ -122,16 +140,25 @@ def describe(stats: selfplay.Stats) -> dict[str, float]:
     s = {name: float(x) for name, x in stats._asdict().items()}
     games = max(s["games"], 1)
     return {
-        "selfplay/games": s["games"], "selfplay/length": s["length"] / games, "selfplay/first_wins": s["first_wins"] / games,
-        "selfplay/draws": s["draws"] / games, "selfplay/entropy": s["entropy"] / s["plies"], "selfplay/bad": s["bad"]}
+        "selfplay/games": s["games"],
+        "selfplay/length": s["length"] / games,
+        "selfplay/first_wins": s["first_wins"] / games,
+        "selfplay/draws": s["draws"] / games,
+        "selfplay/entropy": s["entropy"] / s["plies"],
+        "selfplay/bad": s["bad"],
+    }
 
 
 def line(v: dict[str, float], done: float) -> str:
     """One line of progress."""
-    learned = f"policy {v['loss/policy']:.3f} value {v['loss/value']:.3f}" if "loss/total" in v else "filling the buffer"
+    learned = (
+        f"policy {v['loss/policy']:.3f} value {v['loss/value']:.3f}" if "loss/total" in v else "filling the buffer"
+    )
     left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
-    return (f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  {v['speed/simulations']:,.0f} sims/s  "
-            f"{learned}  {v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left")
+    return (
+        f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  {v['speed/simulations']:,.0f} sims/s  "
+        f"{learned}  {v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left"
+    )
 
 
 def prepare(config: Config, folder: pathlib.Path):
@@ -139,7 +166,9 @@ def prepare(config: Config, folder: pathlib.Path):
     try:
         game = games.from_pgx(config.game)
         if game.num_players != 2:
-            raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script is for two-player games.")
+            raise ValueError(
+                f"--game {config.game} has {game.num_players} player(s); this script is for two-player games."
+            )
         known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
         net, state, functions = build(config, game)
         untrained = jax.tree.map(jnp.copy, state["learner"].params)
@@ -148,9 +177,13 @@ def prepare(config: Config, folder: pathlib.Path):
         sys.exit(f"train.py: {error}")
     step, state = found or (0, state)
     size = sum(x.size for x in jax.tree.leaves(untrained))
-    say(f"[bold]jaxzero[/] learns {game.id} on {progress.device()}, jax {jax.__version__}; the run's folder is {folder}")
-    say(f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
-        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes")
+    say(
+        f"[bold]jaxzero[/] learns {game.id} on {progress.device()}, jax {jax.__version__}; the run's folder is {folder}"
+    )
+    say(
+        f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
+        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
+    )
     if found:
         say(f"Going on from step {step}, after {float(state['seconds']) / 60:.1f} minutes.")
     return game, net, untrained, state, step, functions
@@ -177,10 +210,12 @@ def main(config: Config) -> None:
         with progress.announced("Measuring what was learned"):
             results = store(folder, after=measure(state["learner"].average), step=step)
     report(results["before"], results["after"], config.evaluate)
-    say(f"The run: {folder} (config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). Next:\n"
+    say(
+        f"The run: {folder} (config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). Next:\n"
         f"    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
-        f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # once more, another seed\n"
-        f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)")
+        f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
+        f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
+    )
 
 
 def again(*flags) -> str:

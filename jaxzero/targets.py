@@ -4,6 +4,7 @@ Returns are kept per player (absolute) while they are computed, so that one back
 more players, the same player twice, and rewards in the middle of a game. The network sees them from the view
 of the player to move.
 """
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int

@@ -1,4 +1,5 @@
 """Returns against a plain loop, and the cases that have an obvious answer."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,5 @@
 """The arena: two policies against each other, all games at once."""
+
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -84,6 +85,7 @@ def play(
     """
     if game.num_players != 2:
         raise ValueError(f"play: {game.id} has {game.num_players} players; the arena is for two.")
+
     def move(policy, params, half: _Half, player) -> _Half:
         keys, k_search, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(half.keys)
         action = policy(params, k_search, half.state).action

@@ -6,6 +6,7 @@ an *outcome mistake* where the sign of its move is worse than the best sign avai
 The file is JSON lines with the fields `phase`, `kind`, `moves` (columns from 1, one digit each) and `scores` (column
 to value). Positions are split by a hash of `moves`: see `is_tuning`.
 """
+
 import hashlib
 import json
 import os
@@ -67,7 +68,9 @@ def load(game: Any, path: str | os.PathLike) -> Positions:
     legal = np.asarray(jax.vmap(game.legal)(state))
     wrong = np.flatnonzero((legal != ~np.isnan(scores)).any(1))
     if len(wrong):
-        raise ValueError(f"{path}, line {wrong[0] + 1}: the moves that are scored are not the legal moves of {game.id}.")
+        raise ValueError(
+            f"{path}, line {wrong[0] + 1}: the moves that are scored are not the legal moves of {game.id}."
+        )
     column = lambda field: np.array([r[field] for r in records])
     return Positions(state, scores, column("phase"), column("kind"), np.array([is_tuning(r["moves"]) for r in records]))
 
@@ -80,8 +83,10 @@ def _read(line: str, number: int, path: Any, num_actions: int) -> dict:
     except (ValueError, KeyError, TypeError):
         good = False
     if not good:
-        raise ValueError(f"{path}, line {number}: expected a JSON object with phase, kind, moves (digits "
-                         f"1-{num_actions}) and scores (column to value), got {line.strip()[:80]!r}.")
+        raise ValueError(
+            f"{path}, line {number}: expected a JSON object with phase, kind, moves (digits "
+            f"1-{num_actions}) and scores (column to value), got {line.strip()[:80]!r}."
+        )
     return record
 
 
@@ -95,9 +100,7 @@ def _replay(game: Any, actions) -> State:
     return jax.lax.scan(move, game.init(key), actions)[0]
 
 
-def outcome_mistakes(
-    policy: Callable, params: Params, positions: Positions, key: Any
-) -> Bool[Array, "n"]:
+def outcome_mistakes(policy: Callable, params: Params, positions: Positions, key: Any) -> Bool[Array, "n"]:
     """True where the policy's move has a worse outcome than the best one. Jit it; all positions are one batch."""
     scores = jnp.asarray(positions.scores)
     keys = jax.random.split(key, scores.shape[0])

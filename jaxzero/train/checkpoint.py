@@ -1,9 +1,10 @@
 """Run folders and their checkpoints: written by orbax, verified by checksums, never overwritten unasked.
 
-    <folder>/config.json              the settings of the run
-    <folder>/checkpoints/<step>/      what orbax writes
-    <folder>/checkpoints/<step>.json  SHA-256 of every file below it (orbax itself does not notice flipped bits)
+<folder>/config.json              the settings of the run
+<folder>/checkpoints/<step>/      what orbax writes
+<folder>/checkpoints/<step>.json  SHA-256 of every file below it (orbax itself does not notice flipped bits)
 """
+
 import hashlib
 import json
 import os
@@ -40,12 +41,16 @@ def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -
         differing = differences(json.loads(file.read_text()), config, free)
         if differing:
             lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
-            raise ValueError(f"{folder} holds a run with other settings:{lines}\nNothing was changed. Go on with the "
-                             f"settings that are there, or name another folder: --folder {folder}-2")
+            raise ValueError(
+                f"{folder} holds a run with other settings:{lines}\nNothing was changed. Go on with the "
+                f"settings that are there, or name another folder: --folder {folder}-2"
+            )
         return True
     if folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty and holds no run (no config.json). Nothing was changed. "
-                         f"Name another folder: --folder {folder}-2")
+        raise ValueError(
+            f"{folder} is not empty and holds no run (no config.json). Nothing was changed. "
+            f"Name another folder: --folder {folder}-2"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / "config.json.partial"
     partial.write_text(json.dumps(config, indent=2) + "\n")
@@ -97,7 +102,9 @@ def restore(folder: Path, like: Any, say: Any = print) -> tuple[int, Any] | None
     """
     root = pathlib.Path(folder).absolute() / "checkpoints"
     steps = _steps(root)
-    abstract = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=getattr(x, "sharding", None)), like)
+    abstract = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=getattr(x, "sharding", None)), like
+    )
     for step in steps:
         if not _sound(root, step):
             say(f"{root / str(step)} is damaged (checksums differ): passed over.")
@@ -107,8 +114,10 @@ def restore(folder: Path, like: Any, say: Any = print) -> tuple[int, Any] | None
         except Exception as error:  # orbax raises many kinds
             raise ValueError(f"{root / str(step)} does not fit this program: {str(error).splitlines()[0]}") from error
     if steps:
-        raise ValueError(f"No sound checkpoint in {root}: {len(steps)} found, all damaged. "
-                         "Name another --folder, or remove the damaged ones to begin anew.")
+        raise ValueError(
+            f"No sound checkpoint in {root}: {len(steps)} found, all damaged. "
+            "Name another --folder, or remove the damaged ones to begin anew."
+        )
     return None
 
 

@@ -1,4 +1,5 @@
 """The learner: the AlphaZero loss, and several minibatches as one jitted scan."""
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,7 +50,8 @@ def augment(game: Any, key: chex.PRNGKey, rows: Row) -> Row:
     def one(which, row):
         branches = [
             lambda r, s=s: Row(s.observation(r.observation), r.policy[jnp.array(s.actions)], r.value)
-            for s in game.symmetries]
+            for s in game.symmetries
+        ]
         return jax.lax.switch(which, branches, row)
 
     which = jax.random.randint(key, (rows.policy.shape[0],), 0, len(game.symmetries))
@@ -85,8 +87,8 @@ def learner(
     """A learner, as two functions.
 
     `begin(params) -> Learner`;
-    `update(learner, buffer, key, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches` (static) steps of AdamW
-    on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it freely.
+    `update(learner, buffer, key, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches` (static)
+    steps of AdamW on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it freely.
 
     AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
     the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
@@ -105,7 +107,8 @@ def learner(
         raise ValueError(f"learner: batch_size={batch_size} must be >= 1.")
     decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
     optimiser = optax.chain(
-        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed))
+        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed)
+    )
 
     def begin(params: Params) -> Learner:
         copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to `update`
@@ -126,7 +129,8 @@ def learner(
         state: Learner, buffer: replay.Buffer, key: chex.PRNGKey, learning_rate, minibatches: int, newest=None
     ) -> tuple[Learner, Losses]:
         state, losses = jax.lax.scan(
-            lambda s, k: step(s, buffer, k, learning_rate, newest), state, jax.random.split(key, minibatches))
+            lambda s, k: step(s, buffer, k, learning_rate, newest), state, jax.random.split(key, minibatches)
+        )
         return state, jax.tree.map(jnp.mean, losses)
 
     return begin, update

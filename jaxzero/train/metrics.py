@@ -1,8 +1,9 @@
 """Metrics of a run: JSON lines are the record, TensorBoard events a view of it.
 
-    <folder>/metrics.jsonl            one object per line, with its `step`
-    <folder>/tensorboard/             open with `tensorboard --logdir <folder>`
+<folder>/metrics.jsonl            one object per line, with its `step`
+<folder>/tensorboard/             open with `tensorboard --logdir <folder>`
 """
+
 import contextlib
 import json
 import os

@@ -1,4 +1,5 @@
 """What a run shows while it runs: a live line on a terminal, plain lines elsewhere; and how it is interrupted."""
+
 import contextlib
 import signal
 import sys

@@ -1,4 +1,5 @@
 """A ring buffer that lives on the device: add a batch, sample uniformly, know the size."""
+
 from typing import Any, NamedTuple
 
 import chex
@@ -56,7 +57,8 @@ def add(buffer: Buffer, rows: Any, ready: Bool[Array, "n"]) -> Buffer:
     if n > room:
         raise ValueError(f"add: {n} rows do not fit a buffer of {room}. Use a capacity >= {n}, or add fewer at a time.")
     chex.assert_trees_all_equal_shapes_and_dtypes(
-        jax.tree.map(lambda x: x[:1], buffer.rows), jax.tree.map(lambda x: x[:1], rows))
+        jax.tree.map(lambda x: x[:1], buffer.rows), jax.tree.map(lambda x: x[:1], rows)
+    )
     count = jnp.cumsum(ready, dtype=jnp.int32)
     where = jnp.where(ready, (buffer.position + count - 1) % room, room)  # room: out of range, dropped
     written = jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), buffer.rows, rows)

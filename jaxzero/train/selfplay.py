@@ -5,6 +5,7 @@ carried from chunk to chunk; when a game ends, all its plies leave with their re
 that has waited for the whole window (a game longer than that) leaves with the latest root value in place of the
 outcome.
 """
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -147,7 +148,10 @@ def self_play(
 
     def blank_ply() -> Ply:
         players, zero = jax.ShapeDtypeStruct((num_players,), jnp.float32), jax.ShapeDtypeStruct((), jnp.float32)
-        flag, observation = jax.ShapeDtypeStruct((), jnp.bool_), jax.ShapeDtypeStruct(game.observation_shape, jnp.float32)
+        flag, observation = (
+            jax.ShapeDtypeStruct((), jnp.bool_),
+            jax.ShapeDtypeStruct(game.observation_shape, jnp.float32),
+        )
         policy = jax.ShapeDtypeStruct((game.num_actions,), jnp.float32)
         return Ply(observation, policy, jax.ShapeDtypeStruct((), jnp.int32), players, players, flag, zero, flag)
 
@@ -159,9 +163,15 @@ def self_play(
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
         ply = Ply(
-            observation=jax.vmap(game.observe)(games.state), policy=out.action_weights, to_play=to_play,
-            value=targets.for_players(out.value, to_play, num_players), reward=reward, ended=ended, trace=trace,
-            waiting=jnp.ones_like(ended))
+            observation=jax.vmap(game.observe)(games.state),
+            policy=out.action_weights,
+            to_play=to_play,
+            value=targets.for_players(out.value, to_play, num_players),
+            reward=reward,
+            ended=ended,
+            trace=trace,
+            waiting=jnp.ones_like(ended),
+        )
         stats = _stats(games, out, ended, reward)
         fresh = jax.vmap(game.init)(k_init)
         state = jax.tree.map(lambda new, old: jnp.where(_like(ended, new), new, old), fresh, after)
@@ -193,6 +203,11 @@ def _stats(games: SelfPlay, out: Any, ended, reward) -> Stats:
     won = jnp.take_along_axis(reward, games.first[:, None], 1)[:, 0] > 0
     drawn = jnp.all(reward == reward[:, :1], 1)
     return Stats(
-        plies=jnp.int32(ended.shape[0]), games=ended.sum(), length=jnp.where(ended, games.ply + 1, 0).sum(),
-        first_wins=(ended & won).sum(), draws=(ended & drawn).sum(),
-        entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))), bad=(out.info.status != 0).sum())
+        plies=jnp.int32(ended.shape[0]),
+        games=ended.sum(),
+        length=jnp.where(ended, games.ply + 1, 0).sum(),
+        first_wins=(ended & won).sum(),
+        draws=(ended & drawn).sum(),
+        entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))),
+        bad=(out.info.status != 0).sum(),
+    )

@@ -1,4 +1,5 @@
 """The training script as a user meets it: a process, its output, its folder."""
+
 import json
 import os
 import pathlib
@@ -11,10 +12,34 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SMALL = ("--game", "tic_tac_toe", "--network.hidden", "32", "--selfplay.games", "16", "--selfplay.plies", "4",
-         "--selfplay.simulations", "4", "--selfplay.max-considered", "4", "--selfplay.window", "9", "--learn.start", "100",
-         "--learn.batch-size", "32", "--learn.capacity", "2000", "--evaluate.games", "4", "--evaluate.simulations", "4",
-         "--evaluate.rollouts", "8")
+SMALL = (
+    "--game",
+    "tic_tac_toe",
+    "--network.hidden",
+    "32",
+    "--selfplay.games",
+    "16",
+    "--selfplay.plies",
+    "4",
+    "--selfplay.simulations",
+    "4",
+    "--selfplay.max-considered",
+    "4",
+    "--selfplay.window",
+    "9",
+    "--learn.start",
+    "100",
+    "--learn.batch-size",
+    "32",
+    "--learn.capacity",
+    "2000",
+    "--evaluate.games",
+    "4",
+    "--evaluate.simulations",
+    "4",
+    "--evaluate.rollouts",
+    "8",
+)
 
 
 def command(*arguments):
@@ -31,8 +56,10 @@ def files(folder):
 
 
 def test_help_answers_without_jax():
-    code = "import sys; sys.argv = ['train.py', '--help']\nimport config\n" \
-           "try:\n    config.parse('text')\nexcept SystemExit: pass\nassert 'jax' not in sys.modules"
+    code = (
+        "import sys; sys.argv = ['train.py', '--help']\nimport config\n"
+        "try:\n    config.parse('text')\nexcept SystemExit: pass\nassert 'jax' not in sys.modules"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "experiments")
     assert done.returncode == 0, done.stderr
     for word in ("--budget.minutes", "--selfplay.simulations", "Simulations per move", "10.0"):
@@ -71,7 +98,7 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert results["step"] == 12 and sum(results["after"]["uct"]["score"]) == 4
 
     before = files(folder)
-    again = run(*SMALL, "--folder", str(folder), "--budget.steps", "12")          # used up: shows the table, learns nothing
+    again = run(*SMALL, "--folder", str(folder), "--budget.steps", "12")  # used up: shows the table, learns nothing
     assert again.returncode == 0 and "a random player" in again.stdout and before == files(folder)
 
     other = run(*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9")
@@ -90,9 +117,15 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     folder = tmp_path / "run"
     flags = *SMALL, "--folder", str(folder), "--budget.minutes", "5", "--budget.steps", "100000"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    process = subprocess.Popen(command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     until = time.monotonic() + 240
-    while time.monotonic() < until and not (folder / "metrics.jsonl").exists() or not (folder / "metrics.jsonl").read_text():
+    while (
+        time.monotonic() < until
+        and not (folder / "metrics.jsonl").exists()
+        or not (folder / "metrics.jsonl").read_text()
+    ):
         time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)

@@ -1,4 +1,5 @@
 """The arena on players whose results are known."""
+
 import functools
 
 import jax
@@ -17,8 +18,13 @@ def by_rank(game, order):
     def policy(params, keys, state, tree=None):
         legal = jax.vmap(game.legal)(state)
         action = jnp.argmin(jnp.where(legal, rank, 99), 1)
-        return PolicyOutput(action=action, action_weights=jax.nn.one_hot(action, game.num_actions),
-                            value=jnp.zeros(len(action)), tree=None, info=None)
+        return PolicyOutput(
+            action=action,
+            action_weights=jax.nn.one_hot(action, game.num_actions),
+            value=jnp.zeros(len(action)),
+            tree=None,
+            info=None,
+        )
 
     return policy
 
@@ -62,7 +68,7 @@ def test_raw_network_plays_the_best_legal_logit():
     game = games.from_pgx("connect_four")
     model = models.perfect(game, lambda params, x: (jnp.tile(jnp.arange(7.0), (len(x), 1)), jnp.zeros(len(x))))
     state = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
-    for _ in range(6):                                              # fill the last column of the first game
+    for _ in range(6):  # fill the last column of the first game
         state = jax.vmap(game.step, (0, 0, None))(state, jnp.array([6, 0]), jax.random.key(0))
     out = arena.raw_network(model)(None, jax.random.split(jax.random.key(0), 2), state)
     assert out.action.tolist() == [5, 6]

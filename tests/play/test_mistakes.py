@@ -1,4 +1,5 @@
 """Mistakes on the exact positions, with players whose mistakes are known."""
+
 import json
 import pathlib
 
@@ -26,7 +27,8 @@ def positions(game):
 
 def answers(action):
     return lambda params, keys, state: PolicyOutput(
-        action=jnp.asarray(action), action_weights=None, value=None, tree=None, info=None)
+        action=jnp.asarray(action), action_weights=None, value=None, tree=None, info=None
+    )
 
 
 def test_positions_are_those_of_the_file(game, positions):
@@ -75,9 +77,15 @@ def test_random_play_errs_as_often_as_the_scores_say(game, positions):
     assert table["all"] == pytest.approx((table["tuning"] * n + table["held_out"] * (1144 - n)) / 1144)
 
 
-@pytest.mark.parametrize("line", [
-    "not json", '{"moves": "44"}', '{"phase": "end", "kind": "x", "moves": "48", "scores": {}}',
-    '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": 0}}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not json",
+        '{"moves": "44"}',
+        '{"phase": "end", "kind": "x", "moves": "48", "scores": {}}',
+        '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": 0}}',
+    ],
+)
 def test_a_broken_line_is_named(game, tmp_path, line):
     path = tmp_path / "positions.jsonl"
     path.write_text(FILE.read_text().splitlines()[0] + "\n" + line + "\n")

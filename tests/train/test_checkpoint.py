@@ -1,4 +1,5 @@
 """Checkpoints come back bit for bit or not at all, and a run folder is never overwritten."""
+
 import json
 import pathlib
 
@@ -12,8 +13,13 @@ from jaxzero.train import checkpoint
 
 def tree(seed):
     key = jax.random.key(seed)
-    return {"params": jax.random.normal(key, (50, 7)), "count": jnp.int32(seed), "flag": jnp.array([True, False]),
-            "keys": jax.random.split(key, 3), "pair": (jnp.float32(0.5), None)}
+    return {
+        "params": jax.random.normal(key, (50, 7)),
+        "count": jnp.int32(seed),
+        "flag": jnp.array([True, False]),
+        "keys": jax.random.split(key, 3),
+        "pair": (jnp.float32(0.5), None),
+    }
 
 
 def same(a, b):
@@ -51,7 +57,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, damage):
     step, back = checkpoint.restore(tmp_path, tree(0), said.append)
     assert step == 1 and "damaged" in said[0]
     same(back, tree(1))
-    checkpoint.save(tmp_path, 2, tree(2))                           # and the damaged one is written anew
+    checkpoint.save(tmp_path, 2, tree(2))  # and the damaged one is written anew
     same(checkpoint.restore(tmp_path, tree(0))[1], tree(2))
 
 

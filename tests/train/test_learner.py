@@ -1,4 +1,5 @@
 """The learner against formulas, and that it learns."""
+
 import functools
 
 import jax
@@ -32,7 +33,9 @@ def test_loss_is_squared_error_plus_cross_entropy(game):
     rows = random_rows(game, 20)
     logits = np.random.default_rng(1).normal(size=(20, 7)).astype(np.float32)
     value = np.linspace(-1, 1, 20, dtype=np.float32)
-    total, parts = learner.loss(lambda params, x: (jnp.asarray(logits), jnp.asarray(value)), None, rows, value_weight=0.5)
+    total, parts = learner.loss(
+        lambda params, x: (jnp.asarray(logits), jnp.asarray(value)), None, rows, value_weight=0.5
+    )
     log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     policy = -(np.asarray(rows.policy) * log_p).sum(1).mean()
     square = ((np.asarray(rows.value) - value) ** 2).mean()
@@ -64,7 +67,8 @@ def test_it_learns_a_fixed_set_by_heart(game):
     rows = rows._replace(observation=rows.observation.at[..., 0].set(rows.observation[:, :, ::-1, 0]))
     net, params = nets.mlp(game, (128,), key=jax.random.key(0))
     begin, update = learner.learner(
-        game._replace(symmetries=game.symmetries[:1]), net, batch_size=64, weight_decay=0.0, average_decay=0.9)
+        game._replace(symmetries=game.symmetries[:1]), net, batch_size=64, weight_decay=0.0, average_decay=0.9
+    )
     update = jax.jit(functools.partial(update, minibatches=100), donate_argnums=0)
     state, buffer = begin(params), full_buffer(rows)
     losses = []
@@ -89,9 +93,10 @@ def test_one_step_of_adamw_by_hand(game):
     params = {"w": jnp.full((84, 7), 0.1), "b": jnp.float32([0.2])}
     gradient = jax.grad(lambda p: learner.loss(network, p, rows)[0])(params)
     begin, update = learner.learner(
-        game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9)
+        game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9
+    )
     state, _ = update(begin(params), full_buffer(rows), jax.random.key(0), 0.01, 1)
-    clear = jnp.abs(gradient["w"]) > 0.02                           # the minibatch is a resample: look at clear signs only
+    clear = jnp.abs(gradient["w"]) > 0.02  # the minibatch is a resample: look at clear signs only
     want = params["w"] - 0.01 * (jnp.sign(gradient["w"]) + 0.5 * params["w"])
     assert int(clear.sum()) > 50
     np.testing.assert_allclose(state.params["w"][clear], want[clear], atol=1e-4)

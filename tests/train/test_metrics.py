@@ -1,4 +1,5 @@
 """Metrics survive kills and resumes."""
+
 import json
 
 from jaxzero.train import metrics
@@ -9,7 +10,7 @@ def test_lines_after_the_last_checkpoint_are_made_again_once(tmp_path):
         for step in (1, 2, 3):
             write(step, {"loss/total": 1.0 / step})
     with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 4, "loss/to')                           # killed while writing
+        file.write('{"step": 4, "loss/to')  # killed while writing
     assert [line["step"] for line in metrics.read(tmp_path)] == [1, 2, 3]
     with metrics.writing(tmp_path, 2) as write:
         write(3, {"loss/total": 7.0})

@@ -1,4 +1,5 @@
 """Interruptions set a flag the first time and act the second time."""
+
 import os
 import signal
 
@@ -15,7 +16,7 @@ def test_the_first_signal_is_noted(number, name):
         assert interrupted() is None
         os.kill(os.getpid(), number)
         assert interrupted() == name
-        assert signal.getsignal(number) is before                    # the second one acts
+        assert signal.getsignal(number) is before  # the second one acts
     assert signal.getsignal(number) is before
 
 

@@ -1,4 +1,5 @@
 """The ring buffer against a Python list, and the uniformity of its samples."""
+
 import collections
 
 import jax
@@ -34,8 +35,8 @@ def test_samples_are_uniform_over_what_is_held():
     buffer = replay.add(buffer, {"x": jnp.arange(1, 41)}, jnp.ones(40, bool))
     drawn = np.asarray(replay.sample(buffer, jax.random.key(1), 40_000)["x"])
     counts = np.bincount(drawn, minlength=41)[1:]
-    assert counts.sum() == 40_000                                    # never one of the 24 empty rows
-    assert ((counts - 1000.0) ** 2 / 1000).sum() < 80                # chi-square, 39 degrees: p ~ 1e-4
+    assert counts.sum() == 40_000  # never one of the 24 empty rows
+    assert ((counts - 1000.0) ** 2 / 1000).sum() < 80  # chi-square, 39 degrees: p ~ 1e-4
 
 
 def test_samples_of_the_newest_only_after_the_ring_has_turned():

@@ -1,4 +1,5 @@
 """Self-play in a toy game whose observation tells everything, so that each row shows what its target must be."""
+
 from typing import NamedTuple
 
 import jax
@@ -26,10 +27,16 @@ class Info(NamedTuple):
 
 def toy(longest=6):
     """Games of a random length with a random winner; the same player may move twice in a row."""
+
     def init(key):
         k_id, k_length, k_winner = jax.random.split(key, 3)
-        return State(jax.random.randint(k_id, (), 0, 1 << 20), jax.random.randint(k_length, (), 1, longest + 1),
-                     jax.random.randint(k_winner, (), 0, 2), jnp.int32(0), jnp.int32(1))
+        return State(
+            jax.random.randint(k_id, (), 0, 1 << 20),
+            jax.random.randint(k_length, (), 1, longest + 1),
+            jax.random.randint(k_winner, (), 0, 2),
+            jnp.int32(0),
+            jnp.int32(1),
+        )
 
     def step(state, action, key):
         return state._replace(ply=state.ply + 1, to_play=(state.to_play + action) % 2)
@@ -39,15 +46,33 @@ def toy(longest=6):
 
     over = lambda s: s.ply >= s.length
     rewards = lambda s: jnp.where(over(s), jnp.where(jnp.arange(2) == s.winner, 1.0, -1.0), 0.0)
-    return Game("toy", 3, 2, (5,), init, step, observe, lambda s: jnp.array([True, True, False]), lambda s: s.to_play,
-                over, rewards, lambda s: s, (Symmetry(lambda x: x, (0, 1, 2)),))
+    return Game(
+        "toy",
+        3,
+        2,
+        (5,),
+        init,
+        step,
+        observe,
+        lambda s: jnp.array([True, True, False]),
+        lambda s: s.to_play,
+        over,
+        rewards,
+        lambda s: s,
+        (Symmetry(lambda x: x, (0, 1, 2)),),
+    )
 
 
 def policy(params, keys, state, tree=None):
     action = jax.vmap(lambda k: jax.random.randint(k, (), 0, 2))(keys)
     value = jnp.full(action.shape, 0.25)
-    return PolicyOutput(action=action, action_weights=jnp.tile(jnp.float32([0.5, 0.5, 0]), (len(action), 1)), value=value,
-                        tree=None, info=Info(jnp.zeros_like(action)))
+    return PolicyOutput(
+        action=action,
+        action_weights=jnp.tile(jnp.float32([0.5, 0.5, 0]), (len(action), 1)),
+        value=value,
+        tree=None,
+        info=Info(jnp.zeros_like(action)),
+    )
 
 
 def collect(game, chunks, batch=8, **options):
@@ -68,7 +93,7 @@ def test_every_ply_leaves_once_with_the_outcome_of_its_game(plies):
     np.testing.assert_array_equal(rows.value, np.where(to_play == winner, 1.0, -1.0))
     seen = list(zip(game_id, ply))
     assert len(seen) == len(set(seen))
-    assert len(seen) == stats.length                                # all plies of all finished games
+    assert len(seen) == stats.length  # all plies of all finished games
     per_game = {i: set(ply[game_id == i]) for i in set(game_id)}
     assert all(per_game[i] == set(range(int(n))) for i, n in zip(game_id, length))
     assert stats.plies == 72 * 8 and stats.games == len(per_game)
@@ -81,7 +106,7 @@ def test_games_longer_than_the_window_leave_with_the_latest_root_value():
     assert 0 < early.sum() < len(early)
     assert set(np.abs(rows.value[early])) == {0.25}
     seen = list(zip(rows.observation[:, 0], rows.observation[:, 3]))
-    assert len(seen) == len(set(seen)) >= stats.length              # nothing twice, nothing lost
+    assert len(seen) == len(set(seen)) >= stats.length  # nothing twice, nothing lost
 
 
 def test_a_random_move_cuts_and_the_rest_keeps_the_outcome():
@@ -114,8 +139,13 @@ def test_connect_four_rows_are_positions_with_their_outcomes():
     def anything(params, keys, state, tree=None):
         legal = jax.vmap(game.legal)(state)
         action = jax.vmap(jax.random.categorical)(keys, jnp.where(legal, 0.0, -1e9))
-        return PolicyOutput(action=action, action_weights=legal / legal.sum(1, keepdims=True),
-                            value=jnp.zeros(len(action)), tree=None, info=Info(jnp.zeros_like(action)))
+        return PolicyOutput(
+            action=action,
+            action_weights=legal / legal.sum(1, keepdims=True),
+            value=jnp.zeros(len(action)),
+            tree=None,
+            info=Info(jnp.zeros_like(action)),
+        )
 
     begin, play = selfplay.self_play(game, anything, plies=20, window=42)
     play, state, seen = jax.jit(play), begin(jax.random.key(0), 16), 0
@@ -128,7 +158,7 @@ def test_connect_four_rows_are_positions_with_their_outcomes():
         seen += int(ready.sum())
     assert seen > 500
     assert 0 < int(stats.first_wins) <= int(stats.games)
-    assert play._cache_size() == 1                                  # a second call compiles nothing
+    assert play._cache_size() == 1  # a second call compiles nothing
 
 
 def test_bad_sizes_are_named():
