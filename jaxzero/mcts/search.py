@@ -14,7 +14,6 @@ per simulation after the rest of the path.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -37,12 +36,12 @@ def group_size(batch: int) -> int:
 
 
 # ---------------------------------------------------------------------------------------------- what a model says
-def checked(step: Step, num_edges: int | None = None) -> tuple[Step, Bool[Array, "B"]]:
+def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"]]:
     """The step with shapes checked, illegal logits at −inf, the highest at 0, and everything finite.
 
     Args:
         step: what the user's model returned.
-        num_edges: the logits' expected width; None: as they come.
+        tree: the tree that the step must agree with; None: it is the root's.
 
     Returns:
         The step, and where a non-finite number was replaced: by uniform logits, value, reward or discount 0.
@@ -52,15 +51,18 @@ def checked(step: Step, num_edges: int | None = None) -> tuple[Step, Bool[Array,
     """
     if getattr(step.prior_logits, "ndim", 0) != 2:
         raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
-    batch, width = step.prior_logits.shape
+    batch, width = step.prior_logits.shape if tree is None else (tree.size.shape[0], tree.num_edges)
     players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
-    wanted = dict(prior_logits=(batch, num_edges or width), value=(batch, *players), reward=(batch, *players),
-                  discount=(batch,), legal=(batch, num_edges or width), terminal=(batch,), to_play=(batch,))
+    if tree is not None:
+        players = (tree.num_players,) if tree.num_players > 1 else ()
+    wanted = dict(prior_logits=(batch, width), value=(batch, *players), reward=(batch, *players), discount=(batch,),
+                  legal=(batch, width), terminal=(batch,), to_play=(batch,))
     for name, shape in wanted.items():
         field = getattr(step, name)
         if field is not None and jnp.shape(field) != shape:
-            raise ValueError(f"Step.{name} has shape {jnp.shape(field)}; with prior_logits {(batch, width)} and value "
-                             f"{jnp.shape(step.value)} it must be {shape}. Return one entry per game.")
+            basis = "prior_logits and value" if tree is None else "the root's outputs"
+            raise ValueError(f"Step.{name} has shape {jnp.shape(field)}; by {basis} it must be {shape}. "
+                             f"Return B = {batch} entries, A = {width} actions" + (f", P = {players[0]} players." if players else "."))
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
     dtype = step.value.dtype
@@ -69,7 +71,8 @@ def checked(step: Step, num_edges: int | None = None) -> tuple[Step, Bool[Array,
     logits = jnp.where(legal, step.prior_logits, -jnp.inf)
     highest = jnp.max(logits, -1, keepdims=True)
     bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
-    logits = jnp.where(legal, jnp.where(bad_logits, 0, logits - highest), -jnp.inf)
+    lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
+    logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
     bad = bad_logits[:, 0]
 
     def finite(x: Array, where: Array) -> Array:
@@ -83,10 +86,19 @@ def checked(step: Step, num_edges: int | None = None) -> tuple[Step, Bool[Array,
                          reward=finite(step.reward, True), discount=finite(step.discount, True)), bad
 
 
+def _check_embedding(state: State, stored: State, batch: int) -> None:
+    """Raises a ValueError if an embedding is not one entry per game of what the tree stores."""
+    got = jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), state)
+    kept = jax.tree.map(lambda x: ((batch, *jnp.shape(x)[2:]), jnp.result_type(x)), stored)
+    if jax.tree.structure(state) != jax.tree.structure(stored) or got != kept:
+        raise ValueError(f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
+                         f"{kept}. Return the same structure, shapes and types, one entry per game.")
+
+
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
     step, bad = checked(step)
-    chex.assert_tree_shape_prefix(state, step.prior_logits.shape[:1])
+    _check_embedding(state, jax.tree.map(lambda x: x[:, None], state), step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits).astype(step.value.dtype), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
 
@@ -161,19 +173,19 @@ def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rul
     """
     rows = jnp.arange(tree.size.shape[0])
     leaf = path.nodes[rows, path.length - 1]
-    links, stats, prior = take(tree.links, leaf), unpack(take(tree.stats, leaf)), take(tree.prior, leaf)
+    links, stats, prior = take(tree.links, leaf), take(tree.stats, leaf), take(tree.prior, leaf)
     state = jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (links[:, Link.BEST_CHILD] < 0) & (links[:, Link.NEXT_ACTION] >= 0) & ~cut
     grows = wants & (tree.size < tree.capacity)
-    again = jnp.where(cut[:, None], stats.value, stats.raw_value)
+    again = jnp.where(cut[:, None], unpack(stats).value, unpack(stats).raw_value)
 
     def evaluate() -> Growth:
         step, below = model.step(params, keys, jnp.maximum(links[:, Link.NEXT_ACTION], 0), state)
-        chex.assert_tree_shape_prefix(below, leaf.shape)
-        step, bad = checked(step, tree.num_edges)
+        step, bad = checked(step, tree)
+        _check_embedding(below, tree.state, leaf.shape[0])
         nodes = jnp.where(grows[:, None], jnp.stack([tree.size, leaf], 1), tree.capacity)
-        growth = _grow(rule, links, stats, prior, step)
+        growth = _grow(rule, links, unpack(stats), prior, step)
         value = jnp.where(grows[:, None], growth.value, again)
         return growth._replace(value=value, nodes=nodes, state=below, bad=bad & grows)
 
@@ -199,8 +211,8 @@ def _grow(rule: Rule, links: Array, stats: Stats, prior: Array, step: Step) -> G
     first_prior = after_prior = jnp.zeros(action.shape, dtype)
     if rule.by_prior:
         later = (prior < taken) | ((prior == taken) & (jnp.arange(prior.shape[1]) > action[:, None]))
-        first, first_prior = first_highest(fresh.astype(dtype))
-        after, after_prior = first_highest(jnp.where(later, prior, -jnp.inf).astype(dtype))
+        wanted, priors = first_highest(jnp.stack([fresh, jnp.where(later, prior, -jnp.inf)], 1).astype(dtype))
+        first, after, first_prior, after_prior = wanted[:, 0], wanted[:, 1], priors[:, 0], priors[:, 1]
     zero = jnp.zeros_like(first_prior)
     node = Stats(zero, zero, jnp.zeros_like(value), first_prior, taken[:, 0].astype(dtype), discount,
                  step.reward.reshape(value.shape), value)
@@ -219,9 +231,8 @@ def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> t
     grows = new < tree.capacity
     overflow = wants & ~grows
     status = jnp.where(growth.bad, Status.NON_FINITE.value, 0) | jnp.where(overflow, Status.FULL.value, 0)
-    children = tree.children.at[rows, parent, growth.slot].set(new.astype(tree.children.dtype), mode="drop",
-                                                              unique_indices=True)
-    nodes = path.nodes.at[rows, path.length].set(jnp.where(grows, new, 0), mode="drop", unique_indices=True)
+    children = tree.children.at[rows, parent, growth.slot].set(new.astype(tree.children.dtype), mode="promise_in_bounds")
+    nodes = path.nodes.at[rows, path.length].set(new, mode="promise_in_bounds")
     return tree.replace(
         stats=put(tree.stats, growth.nodes, growth.stats), links=put(tree.links, growth.nodes, growth.links),
         prior=put(tree.prior, new, growth.prior), state=jax.tree.map(lambda x, y: put(x, new, y), tree.state, growth.state),
@@ -229,11 +240,18 @@ def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> t
         overflows=tree.overflows + overflow), Path(nodes, path.length + grows)
 
 
-def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tree:
+def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
     """Carries `value`, found at the end of each path, up to the root; every node passed chooses anew.
 
     Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
-    group of path nodes is handled at once. The root's choice is left to its own rule, see `simulate`.
+    group of path nodes is handled at once.
+
+    Args:
+        tree: the trees.
+        path: the walks; their ends have been expanded.
+        value: what was found there, for the player to move there, or for every player.
+        rule: how the nodes choose.
+        root_too: whether the root's choice is this rule's, too; it is left as it was if not.
     """
     batch, group = path.length.shape[0], group_size(path.length.shape[0])
 
@@ -254,7 +272,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tr
             edge = jnp.take_along_axis(edge, take(tree.links, nodes)[..., Link.MOVER, None], -1)
         new = old._replace(visits=visits, value=mean, edge_value=edge[..., 0])
         tree = tree.replace(stats=put(tree.stats, where, pack(new)))
-        best, wanted = choose(tree, nodes, rule, real & (depth > 0))
+        best, wanted = choose(tree, nodes, rule, real & (depth > 0) | root_too)
         links = take(tree.links, nodes).at[..., Link.BEST_CHILD].set(best)
         if wanted is not None:
             links = links.at[..., Link.NEXT_ACTION].set(wanted)
@@ -269,9 +287,11 @@ def simulate(params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, r
     """One simulation for every game: descend, expand, backup, and the root's own choice."""
     path = descend(tree, max_depth)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
-    tree = backup(tree, path, value, rule)
+    # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
+    root_too = root_rule is rule and tree.num_edges <= WIDTHS[-1]
+    tree = backup(tree, path, value, rule, root_too)
     tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return choose_at_root(tree, root_rule)
+    return tree if root_too else choose_at_root(tree, root_rule)
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:
@@ -328,7 +348,7 @@ def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Ar
     def at(width: int) -> Callable:
         return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, nodes, rule, width)
 
-    widths = [w for w in WIDTHS if w < tree.num_edges] + [tree.num_edges]
+    widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
     if len(widths) == 1:
         return at(widths[0])()
     expanded = jnp.max(jnp.where(consider, take(tree.links, nodes)[..., Link.NUM_CHILDREN], 0))

@@ -35,7 +35,7 @@ class Layout(NamedTuple):
     prior: Any = None  # None: as the model returns it
 
 
-#: 4 bytes per edge instead of 8, for at most 32,768 nodes; priors keep 8 bits of precision.
+#: 4 bytes per edge instead of 8, for at most 32,767 nodes; priors keep 8 bits of precision.
 COMPACT = Layout(index=jnp.int16, prior=jnp.bfloat16)
 
 
@@ -70,6 +70,9 @@ class Link(enum.IntEnum):
 class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
 
+    The arrays have one row more than there are nodes: row N is nowhere, and what must not be written goes there.
+    That spares every write a bounds check.
+
     Attributes:
         stats: per node, see the properties `visits`, `edge_value`, `value`, `next_prior`,
             `edge_prior`, `discount`, `reward`, `raw_value`.
@@ -83,11 +86,11 @@ class Tree:
         root: see `RootData`.
     """
 
-    stats: Float[Array, "B N F"]
-    links: Int[Array, "B N 7"]
+    stats: Float[Array, "B N+1 F"]
+    links: Int[Array, "B N+1 7"]
     state: State
-    children: Int[Array, "B N W"]
-    prior: Float[Array, "B N W"]
+    children: Int[Array, "B N+1 W"]
+    prior: Float[Array, "B N+1 W"]
     size: Int[Array, "B"]
     status: Int[Array, "B"]
     overflows: Int[Array, "B"]
@@ -96,7 +99,7 @@ class Tree:
     @property
     def capacity(self) -> int:
         """N, the node slots of each tree."""
-        return self.children.shape[-2]
+        return self.children.shape[-2] - 1
 
     @property
     def num_edges(self) -> int:
@@ -111,42 +114,42 @@ class Tree:
     @property
     def visits(self) -> Int[Array, "B N"]:
         """Simulations that passed, the node's own evaluation included; 0 in unused slots."""
-        return unpack(self.stats).visits.astype(jnp.int32)
+        return unpack(self.stats[..., :-1, :]).visits.astype(jnp.int32)
 
     @property
     def value(self) -> Float[Array, "B N P"]:
         """Mean return from here, for the player to move here, or for every player."""
-        return unpack(self.stats).value
+        return unpack(self.stats[..., :-1, :]).value
 
     @property
     def raw_value(self) -> Float[Array, "B N P"]:
         """What the model said of the node; 0 at a terminal one."""
-        return unpack(self.stats).raw_value
+        return unpack(self.stats[..., :-1, :]).raw_value
 
     @property
     def edge_value(self) -> Float[Array, "B N"]:
         """Of the edge into the node: reward + discount × value, for the player who took it."""
-        return unpack(self.stats).edge_value
+        return unpack(self.stats[..., :-1, :]).edge_value
 
     @property
     def next_prior(self) -> Float[Array, "B N"]:
         """The prior of the unvisited edge that a `by_prior` rule wants first."""
-        return unpack(self.stats).next_prior
+        return unpack(self.stats[..., :-1, :]).next_prior
 
     @property
     def edge_prior(self) -> Float[Array, "B N"]:
         """Of the edge into the node: its prior in the parent."""
-        return unpack(self.stats).edge_prior
+        return unpack(self.stats[..., :-1, :]).edge_prior
 
     @property
     def reward(self) -> Float[Array, "B N P"]:
         """Of the edge into the node."""
-        return unpack(self.stats).reward
+        return unpack(self.stats[..., :-1, :]).reward
 
     @property
     def discount(self) -> Float[Array, "B N"]:
         """Of the edge into the node, signed: see `Step.discount`."""
-        return unpack(self.stats).discount
+        return unpack(self.stats[..., :-1, :]).discount
 
 
 class Stats(NamedTuple):
@@ -194,7 +197,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     Raises:
         ValueError: if the layout's index type, or a float's integers, cannot number the nodes.
     """
-    most = min(jnp.iinfo(layout.index).max + 1, 2**24)
+    most = min(jnp.iinfo(layout.index).max, 2**24)
     if capacity > most:
         raise ValueError(f"a tree of {capacity} nodes with {jnp.dtype(layout.index).name} indices: at most {most} fit. "
                          "Use fewer simulations" + (", or Layout(index=jnp.int32)." if most < 2**24 else "."))
@@ -205,12 +208,12 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     links = [index + NONE, index + NONE, index, index + NONE, index + NONE, player_to_move(step), step.terminal]
 
     def first(row: Array) -> Array:
-        return jnp.zeros((batch, capacity, *row.shape[1:]), row.dtype).at[:, 0].set(row)
+        return jnp.zeros((batch, capacity + 1, *row.shape[1:]), row.dtype).at[:, 0].set(row)
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
     return Tree(
         stats=first(pack(stats)), links=first(jnp.stack(links, -1).astype(jnp.int32)),
-        state=jax.tree.map(first, state), children=jnp.zeros((batch, capacity, width), layout.index),
+        state=jax.tree.map(first, state), children=jnp.zeros((batch, capacity + 1, width), layout.index),
         prior=first(prior.astype(layout.prior or prior.dtype)), size=index + 1, overflows=index,
         status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32), root=RootData(simulations=index))
 
@@ -228,20 +231,17 @@ def per_game(x: Array, like: Array) -> Array:
     return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
 
 
-def node_index(nodes: Int[Array, "B ..."], capacity: int) -> Int[Array, "B ..."]:
-    """Indices of `nodes` in an array whose game and node axes were merged."""
-    return nodes + capacity * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
-
-
-def take(x: Array, nodes: Int[Array, "B ..."]) -> Array:
-    """Rows of `x [B, N, ...]` at `nodes`.
+def take(x: Array, nodes: Int[Array, "B ..."], width: int | None = None) -> Array:
+    """Rows of `x [B, N+1, ...]` at `nodes`; of each row the first `width` entries, if given.
 
     One merged index: a pair of indices would first be written to memory side by side, a kernel more.
     """
-    return x.reshape(-1, *x.shape[2:])[node_index(nodes, x.shape[1])]
+    index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
+    flat = x.reshape(-1, *x.shape[2:]).at
+    return (flat[index] if width is None else flat[index, :width]).get(mode="promise_in_bounds")
 
 
 def put(x: Array, nodes: Int[Array, "B ..."], rows: Array) -> Array:
-    """`x [B, N, ...]` with `rows` at `nodes`; a node of N is no node: nothing is written."""
+    """`x [B, N+1, ...]` with `rows` at `nodes`."""
     games = per_game(jnp.arange(nodes.shape[0]), nodes)
-    return x.at[games, nodes].set(rows.astype(x.dtype), mode="drop", unique_indices=True)
+    return x.at[games, nodes].set(rows.astype(x.dtype), mode="promise_in_bounds")

@@ -31,7 +31,7 @@ def visited_edges(tree: Tree, nodes: Int[Array, "B ..."], width: int | None = No
     """The first `width` expanded edges of `nodes` (default: all W)."""
     width = tree.num_edges if width is None else width
     seen = jnp.arange(width) < take(tree.links, nodes)[..., Link.NUM_CHILDREN, None]
-    child = jnp.where(seen, take(tree.children, nodes)[..., :width].astype(jnp.int32), 0)
+    child = jnp.where(seen, take(tree.children, nodes, width).astype(jnp.int32), 0)
     return Edges(child, jnp.where(seen, take_edges(tree.links, child)[..., Link.ACTION], tree.num_edges), seen)
 
 
@@ -106,9 +106,9 @@ def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
 
 def parents(tree: Tree) -> Int[Array, "B N"]:
     """The parent of every node; −1 for the root and for unused slots."""
-    batch, capacity, width = tree.children.shape
-    used = jnp.arange(width) < tree.links[..., Link.NUM_CHILDREN, None]
-    target = jnp.where(used, tree.children.astype(jnp.int32), capacity).reshape(batch, -1)
+    batch, (capacity, width) = tree.size.shape[0], (tree.capacity, tree.num_edges)
+    used = jnp.arange(width) < tree.links[:, :-1, Link.NUM_CHILDREN, None]
+    target = jnp.where(used, tree.children[:, :-1].astype(jnp.int32), capacity).reshape(batch, -1)
     source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
     return jnp.full((batch, capacity), NONE, jnp.int32).at[jnp.arange(batch)[:, None], target].set(
         jnp.broadcast_to(source, target.shape), mode="drop")

@@ -1,0 +1,38 @@
+"""jaxzero: fully vectorised, batched Monte Carlo tree search for JAX.
+
+    game        = games.from_pgx("connect_four")
+    net, params = nets.resnet(game, channels=64, blocks=6, key=jax.random.key(0))
+    policy      = jaxzero.gumbel(models.perfect(game, net), num_simulations=32)
+    out         = jax.jit(policy)(params, keys, states)      # out.action, out.action_weights, out.value, out.tree
+
+Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) and training (`jaxzero.train`) are modules
+to be imported by name: this one needs jax and chex only.
+"""
+from jaxzero.mcts.gumbel import completed, gumbel_interior, gumbel_root
+from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
+from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
+from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_tuned, with_root_prior
+from jaxzero.mcts.search import backup, descend, expand, plant, rescore, search, simulate
+from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
+from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
+from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
+from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
+
+__version__ = "0.1.0"
+
+__all__ = [
+    # policies
+    "alphazero", "gumbel", "muzero", "uct", "PolicyOutput", "SearchInfo", "Status",
+    # what a model says
+    "Model", "Step",
+    # search
+    "plant", "search", "simulate", "descend", "expand", "backup", "rescore", "Path",
+    # the tree, and what can be read off it
+    "Tree", "Layout", "COMPACT", "edge_view", "qvalues", "summary", "principal_variation",
+    # rules
+    "Rule", "EdgeView", "puct", "muzero_puct", "ucb1", "ucb1_tuned", "gumbel_root", "gumbel_interior", "with_root_prior",
+    # Q-value transforms
+    "raw", "with_virtual_zero", "by_min_max", "by_parent_and_siblings", "completed_by_mix_value", "completed",
+    # the root
+    "with_dirichlet", "by_temperature", "most_visited", "best_value",
+]

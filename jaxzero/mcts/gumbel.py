@@ -1,0 +1,113 @@
+"""Gumbel search: sequential halving at the root, a deterministic rule below, an improved policy as the result.
+
+Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with Gumbel". The actions with the
+highest Gumbel + logit are tried without replacement, then halved by what the search finds; the resulting policy is
+an improvement even with few simulations. Constants and details are those of mctx, which its authors published.
+"""
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.rules import probabilities
+from jaxzero.types import EdgeView, Rule
+
+__all__ = ["completed", "draw_gumbel", "gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action"]
+
+LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
+
+
+def completed(value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True,
+              use_mixed_value: bool = True) -> q.QValues:
+    """`qvalues.completed_by_mix_value` for rules that store logits, as those of this module do."""
+    return q.completed_by_mix_value(value_scale, maxvisit_init, rescale_values, use_mixed_value,
+                                    probabilities=lambda view: probabilities(view.prior))
+
+
+def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
+    """argmax π′ − N/(1 + ΣN) with π′ = softmax(logits + σ(q)): visits come to follow π′ (ibid., section 5).
+
+    Args:
+        qvalues: completed Q-values, already scaled by σ; default `completed()`.
+    """
+    qvalues = completed() if qvalues is None else qvalues
+
+    def score(view: EdgeView) -> Array:
+        visits = view.visits.astype(view.prior.dtype)
+        return improved(view, qvalues) - visits / (1 + jnp.sum(visits, -1, keepdims=True))
+
+    return Rule(prepare=lambda logits: logits, score=score)
+
+
+def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | None = None) -> Rule:
+    """Sequential halving with Gumbel (ibid., algorithm 2), for a root whose `tree.root.gumbel` is drawn.
+
+    The schedule goes by the simulations since the node became the root, so that visits it brought along do not
+    disturb it.
+
+    Args:
+        num_simulations: the budget the halving is planned for.
+        max_considered: how many actions to begin with, m.
+        qvalues: completed Q-values, already scaled by σ; default `completed()`.
+    """
+    qvalues = completed() if qvalues is None else qvalues
+    table = np.array([halving_schedule(m, num_simulations) for m in range(max_considered + 1)], np.int32)
+
+    def score(view: EdgeView) -> Array:
+        legal = jnp.sum(~jnp.isneginf(view.prior), -1)
+        index = jnp.minimum(view.root.simulations, num_simulations - 1)
+        wanted = jnp.asarray(table)[jnp.minimum(legal, max_considered), index]
+        return considered(view, qvalues, wanted)
+
+    return Rule(prepare=lambda logits: logits, score=score)
+
+
+def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ...]:
+    """For each simulation, how many visits an action must have to be considered (Karnin, Koren and Somekh 2013).
+
+    >>> halving_schedule(4, 8)
+    (0, 0, 0, 0, 1, 1, 2, 2)
+    """
+    if max_considered <= 1:
+        return tuple(range(num_simulations))
+    rounds = math.ceil(math.log2(max_considered))
+    schedule: list[int] = []
+    visits, field = [0] * max_considered, max_considered
+    while len(schedule) < num_simulations:
+        for _ in range(max(1, num_simulations // (rounds * field))):
+            schedule.extend(visits[:field])
+            visits[:field] = [n + 1 for n in visits[:field]]
+        field = max(2, field // 2)
+    return tuple(schedule[:num_simulations])
+
+
+def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) -> Float[Array, "... W"]:
+    """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others."""
+    score = jnp.maximum(LOWEST, view.root.gumbel + view.prior + qvalues(view))
+    return jnp.where(view.visits == wanted[..., None], score, -1e30)
+
+
+def last_action(view: EdgeView, qvalues: q.QValues) -> Int[Array, "..."]:
+    """The action to take: of the most visited ones, the one of the highest Gumbel + logit + σ(q)."""
+    score = considered(view, qvalues, jnp.max(view.visits, -1))
+    return jnp.argmax(jnp.where(jnp.isneginf(view.prior), -jnp.inf, score), -1).astype(jnp.int32)
+
+
+def improved(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]:
+    """π′ = softmax(logits + σ(q)) over the legal actions (ibid., equation 11)."""
+    return jax.nn.softmax(jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + qvalues(view)), -1)
+
+
+def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]:
+    """`improved`, uniform where no action is legal."""
+    none = jnp.all(jnp.isneginf(view.prior), -1, keepdims=True)
+    safe = view._replace(prior=jnp.where(none, 0, view.prior))
+    return improved(safe, qvalues)
+
+
+def draw_gumbel(keys: Array, num_edges: int, scale: float, dtype: jnp.dtype) -> Float[Array, "B W"]:
+    """Gumbel draws, one row per game key, times `scale` (0: none, for play against others)."""
+    return scale * jax.vmap(lambda key: jax.random.gumbel(key, (num_edges,), dtype))(keys)

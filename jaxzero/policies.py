@@ -1,0 +1,219 @@
+"""Policies: assembly of the parts into functions `(params, keys, state, tree=None) -> PolicyOutput`.
+
+Every builder closes over a model and numbers; the function it returns is pure, batched, and made to be jitted.
+Keys are one per game, `[B]`; a single key is split. Given a tree of its own kind back, a policy ignores the
+state and thinks on from that tree's root, adding its number of simulations as far as there is room.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from jaxzero.mcts import gumbel as halving
+from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.root import Act, by_temperature, most_visited, with_dirichlet
+from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
+from jaxzero.mcts.search import plant, search, simulate
+from jaxzero.mcts.tree import Layout, Tree
+from jaxzero.mcts.view import Summary, edge_view, summary
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
+
+__all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
+
+Policy = Callable[..., PolicyOutput]
+
+
+class SearchInfo(NamedTuple):
+    """Diagnostics of a search, per game.
+
+    Attributes:
+        status: bits of `Status`; 0: nothing to report.
+        overflows: walks that found the tree full.
+        size: node slots in use.
+        summary: visits, their shares, Q-values and value at the root.
+    """
+
+    status: Int[Array, "B"]
+    overflows: Int[Array, "B"]
+    size: Int[Array, "B"]
+    summary: Summary
+
+
+def alphazero(model: Model, num_simulations: int, *, rule: Rule | None = None, dirichlet_alpha: Any = 0.3,
+              dirichlet_fraction: Any = 0.25, act: Act | None = None, max_depth: int | None = None,
+              layout: Layout = Layout(), simulate: Callable = simulate) -> Policy:
+    """PUCT search with a network; the visit shares are the improved policy.
+
+    Silver et al. 2017 and 2018. Published values: 1,600 simulations (AlphaGo Zero) or 800 (AlphaZero), α = 0.3 / 0.15 /
+    0.03 for chess / shogi / Go, ε = 0.25, temperature 1 for the first 30 moves, then 0.
+
+    Args:
+        model: what the tree is made of.
+        num_simulations: simulations per call.
+        rule: how nodes choose; default `puct(1.25)`.
+        dirichlet_alpha: α of the root noise, over the legal actions only; may be traced, or one per game.
+        dirichlet_fraction: ε; the number 0 leaves the noise out.
+        act: how the action is taken; default `by_temperature(1.0)`.
+        max_depth: how many edges below the root a walk may go.
+        layout: how the tree stores its edges.
+        simulate: what one simulation is.
+
+    Raises:
+        ValueError: num_simulations or max_depth below 1, α or ε out of range.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def say(params, keys, action, state):  # a bandit of three arms, paying 0, 0.5 and 1
+    ...     zeros = jnp.zeros(state.shape)
+    ...     return jz.Step(jnp.zeros((*state.shape, 3)), zeros, action / 2, zeros), state
+    >>> bandit = jz.Model(lambda params, keys, state: say(params, keys, zeros_like_int(state), state), say)
+    >>> zeros_like_int = lambda x: jnp.zeros(x.shape, int)
+    >>> policy = jz.alphazero(bandit, num_simulations=32, dirichlet_fraction=0.0, act=jz.most_visited)
+    >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(4))
+    >>> out.action.tolist()
+    [2, 2, 2, 2]
+    """
+    _check(num_simulations, max_depth)
+    _in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
+    _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"))
+    rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
+    noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
+    root_rule = with_root_prior(rule) if noisy else rule
+
+    def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
+        tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
+        if noisy:
+            tree = with_dirichlet(tree, keys[:, 1], dirichlet_alpha, dirichlet_fraction)
+        tree = search(params, keys[:, 0], tree, model, rule, num_simulations, root_rule=root_rule, max_depth=max_depth,
+                      simulate=simulate)
+        found = summary(tree)
+        return _output(tree, act(keys[:, 2], tree, found), found.visit_probs, found)
+
+    return policy
+
+
+def muzero(model: Model, num_simulations: int, *, pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
+           qvalues: q.QValues | None = None, **options: Any) -> Policy:
+    """PUCT search with MuZero's growing constant and Q-values rescaled by parent and siblings.
+
+    Schrittwieser et al. 2019. Published values: c₁ = 1.25, c₂ = 19652, 800 simulations for board games and 50 for Atari,
+    temperature 1, 0.5, 0.25 as training goes on.
+
+    Args:
+        model: what the tree is made of.
+        num_simulations: simulations per call.
+        pb_c_init: c₁.
+        pb_c_base: c₂.
+        qvalues: what an edge is worth; default `by_parent_and_siblings()`.
+        **options: as for `alphazero`.
+    """
+    transform = q.by_parent_and_siblings() if qvalues is None else qvalues
+    return alphazero(model, num_simulations, rule=muzero_puct(pb_c_init, pb_c_base, transform), **options)
+
+
+def uct(model: Model, num_simulations: int, *, rule: Rule | None = None, act: Act = most_visited, **options: Any) -> Policy:
+    """UCB1 search without a network, for a model that evaluates by random rollouts: see `models.rollout`.
+
+    Kocsis and Szepesvári 2006. Published values: C_p = √2 for outcomes as win rates; no noise, most visits win.
+
+    Args:
+        model: what the tree is made of.
+        num_simulations: simulations per call.
+        rule: how nodes choose; default `ucb1(√2)`.
+        act: how the action is taken; default `most_visited`.
+        **options: `max_depth`, `layout`, `simulate`, as for `alphazero`.
+    """
+    return alphazero(model, num_simulations, rule=ucb1() if rule is None else rule, dirichlet_fraction=0.0, act=act, **options)
+
+
+def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = None, gumbel_scale: Any = 1.0,
+           qvalues: q.QValues | None = None, max_depth: int | None = None, layout: Layout = Layout(),
+           simulate: Callable = simulate) -> Policy:
+    """Gumbel search: an improvement of the policy even with few simulations.
+
+    Danihelka et al. 2022. Published values: m = 16 actions considered, c_visit = 50, c_scale = 1 (0.1 with rescaled
+    values, as mctx has it), 200 simulations for 9×9 Go, 50 for Atari, as few as 2 elsewhere.
+
+    Args:
+        model: what the tree is made of.
+        num_simulations: simulations per call, for which the halving is planned.
+        max_considered: m; default 16, or `num_simulations` if that is less.
+        gumbel_scale: 1 to explore; 0 to play for strength; may be traced.
+        qvalues: completed and scaled Q-values; default `gumbel.completed()`.
+        max_depth: how many edges below the root a walk may go.
+        layout: how the tree stores its edges.
+        simulate: what one simulation is.
+
+    Raises:
+        ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
+    """
+    _check(num_simulations, max_depth)
+    considered = min(16, num_simulations) if max_considered is None else max_considered
+    if not 1 <= considered <= num_simulations:
+        raise ValueError(f"gumbel(max_considered={considered}) with num_simulations={num_simulations}: each action "
+                         "considered needs a simulation of its own. Use "
+                         + (f"num_simulations >= {considered}, or max_considered <= {num_simulations}."
+                            if considered > 0 else "max_considered >= 1."))
+    transform = halving.completed() if qvalues is None else qvalues
+    rule = halving.gumbel_interior(transform)
+    root_rule = halving.gumbel_root(num_simulations, considered, transform)
+
+    def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
+        resumed = tree is not None and tree.root.gumbel is not None
+        tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
+        if not resumed:
+            draws = halving.draw_gumbel(keys[:, 1], tree.num_edges, gumbel_scale, tree.stats.dtype)
+            tree = tree.replace(root=tree.root.replace(gumbel=draws))
+        tree = search(params, keys[:, 0], tree, model, rule, num_simulations, root_rule=root_rule, max_depth=max_depth,
+                      simulate=simulate)
+        view = edge_view(tree, jnp.zeros_like(tree.size))
+        weights = halving.improved_policy(view, transform)
+        return _output(tree, halving.last_action(view, transform), weights, summary(tree))
+
+    return policy
+
+
+def _begin(params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, num_simulations: int,
+           layout: Layout) -> tuple[Tree, Keys]:
+    """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
+    batch = jax.tree.leaves(state if tree is None else tree.size)[0].shape[0]
+    keys = one_per_game(keys, batch)
+    keys = jax.vmap(lambda key: jax.random.split(key, 4))(keys)
+    if tree is None:
+        tree = plant(*model.root(params, keys[:, 3], state), rule, num_simulations + 1, layout)
+    return tree, keys
+
+
+def one_per_game(keys: Keys, batch: int) -> Keys:
+    """`keys [B]` as they are; a single key, split.
+
+    Raises:
+        ValueError: if there are neither B keys nor one.
+    """
+    typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
+    shape = keys.shape if typed else keys.shape[:-1]
+    if shape == ():
+        return jax.random.split(keys, batch)
+    if shape != (batch,):
+        raise ValueError(f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), "
+                         "or a single key.")
+    return keys
+
+
+def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
+    value = found.value if tree.num_players == 1 else tree.value[:, 0]
+    return PolicyOutput(action=action, action_weights=weights, value=value, tree=tree,
+                        info=SearchInfo(tree.status, tree.overflows, tree.size, found))
+
+
+def _check(num_simulations: int, max_depth: int | None) -> None:
+    if not isinstance(num_simulations, int) or num_simulations < 1:
+        raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
+    if max_depth is not None and max_depth < 1:
+        raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
+
+
+def _in_range(name: str, value: Any, low: float, high: float) -> None:
+    if isinstance(value, int | float) and not low <= value <= high:
+        raise ValueError(f"{name}={value} is out of range. Use a value between {low} and {high}.")
