@@ -160,13 +160,25 @@ def _playout(game: Game, keys: Keys, state: State, max_steps: int | None) -> Flo
 
     def play(carry: tuple) -> tuple:
         count, state, returns = carry
-        step_keys = jax.vmap(lambda key: jax.random.fold_in(key, 2 * count))(keys)
-        bits = jax.vmap(lambda key: jax.random.bits(jax.random.fold_in(key, 2 * count + 1)))(keys)
-        state = jax.vmap(game.step)(state, _random_legal(jax.vmap(game.legal)(state), bits), step_keys)
+        step_keys = jax.vmap(lambda key: jax.random.fold_in(key, count + 1))(keys)  # costs nothing where unused
+        action = _random_legal(jax.vmap(game.legal)(state), _scramble(seeds, count))
+        state = jax.vmap(game.step)(state, action, step_keys)
         return count + 1, state, returns + jax.vmap(game.rewards)(state)  # a finished game pays nothing more
 
+    seeds = jax.vmap(jax.random.bits)(keys)
     returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
     return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns))[2]
+
+
+def _scramble(seed: UInt32[Array, "B"], count: Int[Array, ""]) -> UInt32[Array, "B"]:
+    """Random bits of step `count`: a counter, hashed by lowbias32 (C. Wellons, hash-prospector, 2018).
+
+    At small batches the playouts are bound by the number of kernels, and threefry on a CPU is a loop of them.
+    """
+    x = seed + count.astype(jnp.uint32) * jnp.uint32(0x9E3779B9)
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)
 
 
 def _random_legal(legal: Bool[Array, "B A"], bits: UInt32[Array, "B"]) -> Int[Array, "B"]:

@@ -15,8 +15,9 @@ __all__ = ["resnet"]
 class Block(nnx.Module):
     """x + conv(relu(conv(relu(x)))), the second convolution zero at first.
 
-    There is no normalisation: a block that starts as the identity trains without (Zhang et al. 2019, "Fixup"),
-    batch statistics have no place in a search, and a layer norm costs as much on a CPU as a convolution saves.
+    There is no normalisation: a block that starts as the identity trains without (Zhang et al. 2019, "Fixup"), and
+    batch statistics have no place in a search. On Connect Four positions (32 channels, 3 blocks, 600 steps) layer
+    norm reached the same loss at learning rate 3e-3 and a lower one at 1e-3, for 1.65 times the CPU time.
     """
 
     def __init__(self, channels: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
@@ -92,6 +93,11 @@ def resnet(
 
 
 def _conv(fan_in: int, fan_out: int, dtype: jnp.dtype | None, rngs: nnx.Rngs, **kwargs) -> nnx.Conv:
+    """3x3, channels last, as XLA's own convolution.
+
+    Rewritten as nine shifted matrix products, im2col or Winograd it took the same or up to 2.7 times the CPU time
+    inside a loop, where a search calls it, and about twice the time backwards; channels first 15 times as much.
+    """
     return nnx.Conv(fan_in, fan_out, (3, 3), dtype=dtype, rngs=rngs, **kwargs)
 
 
