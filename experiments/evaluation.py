@@ -28,9 +28,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
         key: openings and random players follow from it.
     """
     model = models.perfect(game, net)
-    search = lambda simulations: jz.gumbel(
-        model, simulations, min(16, game.num_actions, simulations), gumbel_scale=0.0
-    )  # to win, not to explore
+    search = lambda simulations: jz.gumbel(model, simulations, gumbel_scale=0.0)  # to win, not to explore
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // 2, 1))

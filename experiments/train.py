@@ -39,7 +39,9 @@ def build(config: Config, game: games.Game):
     else:
         net, params = nets.resnet(game, config.network.channels, config.network.blocks, key=key)
     own, learn = config.selfplay, config.learn
-    policy = jz.gumbel(models.perfect(game, net), own.simulations, min(own.max_considered, game.num_actions))
+    policy = jz.gumbel(
+        models.perfect(game, net), own.simulations, max_considered=min(own.max_considered, own.simulations)
+    )
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play = selfplay.self_play(game, policy, choose, plies=own.plies, window=own.window)
     begin_learning, update = learner.learner(
