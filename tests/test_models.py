@@ -19,8 +19,9 @@ def tic_tac_toe():
 def after(game, moves, keys):
     """The same moves in a game per key."""
     state = jax.vmap(game.init)(keys)
+    step = jax.jit(jax.vmap(game.step, (0, None, 0)))
     for move in moves:
-        state = jax.vmap(game.step, (0, None, 0))(state, move, keys)
+        state = step(state, move, keys)
     return state
 
 
@@ -148,7 +149,7 @@ def test_rollout_agrees_with_enumeration(tic_tac_toe, moves, playouts=8192):
 def test_rollout_values_of_a_game_do_not_depend_on_the_batch(tic_tac_toe):
     keys = jax.random.split(jax.random.key(3), 5)
     model = models.rollout(tic_tac_toe, rollouts=7)
-    _, embedding = model.root(None, keys, after(tic_tac_toe, [4], keys))
+    _, embedding = jax.jit(model.root)(None, keys, after(tic_tac_toe, [4], keys))
     actions = jnp.array([0, 1, 2, 3, 5])
     together = jax.jit(model.step)(None, keys, actions, embedding)[0].value
     assert len(np.unique(together)) > 1
@@ -162,7 +163,7 @@ def test_rollout_values_of_a_game_do_not_depend_on_the_batch(tic_tac_toe):
 
 def test_rollout_of_a_finished_game_is_worth_nothing_more(tic_tac_toe):
     keys = jax.random.split(jax.random.key(0), 2)
-    step, _ = models.rollout(tic_tac_toe, 4).root(None, keys, after(tic_tac_toe, [0, 3, 1, 4, 2], keys))
+    step, _ = jax.jit(models.rollout(tic_tac_toe, 4).root)(None, keys, after(tic_tac_toe, [0, 3, 1, 4, 2], keys))
     np.testing.assert_array_equal(step.value, 0)
     assert step.terminal.all()
 
@@ -170,8 +171,9 @@ def test_rollout_of_a_finished_game_is_worth_nothing_more(tic_tac_toe):
 def test_rollout_stops_at_max_steps(tic_tac_toe):
     keys = jax.random.split(jax.random.key(0), 3)
     state = after(tic_tac_toe, [], keys)
-    assert (models.rollout(tic_tac_toe, 32, max_steps=4).root(None, keys, state)[0].value == 0).all()
-    assert (models.rollout(tic_tac_toe, 32, max_steps=9).root(None, keys, state)[0].value != 0).any()
+    value = lambda max_steps: jax.jit(models.rollout(tic_tac_toe, 32, max_steps).root)(None, keys, state)[0].value
+    assert (value(4) == 0).all()
+    assert (value(9) != 0).any()
 
 
 def test_rollout_pays_every_one_of_three_players_and_takes_legal_actions_only():
@@ -183,9 +185,9 @@ def test_rollout_pays_every_one_of_three_players_and_takes_legal_actions_only():
 
 def test_rollout_draws_the_dice_of_one_player_anew():
     game, keys = one_player_with_dice(), jax.random.split(jax.random.key(0), 3)
-    one = models.rollout(game).root(None, keys, jax.vmap(game.init)(keys))[0]
+    one = jax.jit(models.rollout(game).root)(None, keys, jax.vmap(game.init)(keys))[0]
     assert one.value.shape == (3,) and len(np.unique(one.value)) > 1
-    many = models.rollout(game, 10_000).root(None, keys, jax.vmap(game.init)(keys))[0]
+    many = jax.jit(models.rollout(game, 10_000).root)(None, keys, jax.vmap(game.init)(keys))[0]
     np.testing.assert_allclose(many.value, 17.5, atol=0.2)
 
 

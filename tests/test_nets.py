@@ -37,7 +37,7 @@ def observations(game, batch=6, seed=0):
                          ids=["connect four", "tic-tac-toe", "three players"])
 def test_shapes_and_types(build, game):
     net, params = build(game)
-    logits, value = net(params, observations(game))
+    logits, value = jax.jit(net)(params, observations(game))
     chex.assert_shape(logits, (6, game.num_actions))
     chex.assert_shape(value, (6, 3) if game.num_players == 3 else (6,))
     chex.assert_type([logits, value, *jax.tree.leaves(params)], jnp.float32)
@@ -70,7 +70,7 @@ def test_the_network_is_a_pure_function(build):
 def test_a_position_is_judged_alone(build):
     game = board_game()
     net, params = build(game)
-    seen = observations(game)
+    net, seen = jax.jit(net), observations(game)
     together = net(params, seen)
     for i in range(len(seen)):
         alone = net(params, seen[i : i + 1])
