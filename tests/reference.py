@@ -28,6 +28,8 @@ class Node:
     visits: int = 1
     value: float | np.ndarray = 0.0  # the mean of all returns from here
     only_children: bool = False  # childless edges are out of question: see `search`
+    prior: list[float] | None = None  # in place of the softmax of the logits: a root's, with noise
+    overflows: int = 0  # at the root: walks that wanted to make a node and found no room
     margin: float = math.inf  # smallest difference > 0 between best and second best score in any choice made here
 
 
@@ -35,14 +37,12 @@ Scores = list[float]
 Rule = Callable[[Node, int], Scores]  # (node, number of simulations done so far) -> a score per action
 Transform = Callable[[Node], list[float]]  # Q as the rules want it
 
-NEVER = -math.inf
-
 
 # --- the search ------------------------------------------------------------------------------------------------------
 
 
 def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, num_simulations: int = 1, *,
-           max_depth: int | None = None, capacity: int | None = None) -> Node:
+           max_depth: int | None = None, capacity: int | None = None, root_prior: list[float] | None = None) -> Node:
     """Grows a tree from `state`; answers its root.
 
     A walk follows the best-scored legal action (ties: the lowest) until it
@@ -61,8 +61,10 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
         num_simulations: walks from the root.
         max_depth: edges between the root and the deepest node.
         capacity: nodes the tree can hold, the root included.
+        root_prior: replaces the root's prior probabilities.
     """
     root = _node(world, state)
+    root.prior = root_prior
     if world.root_legal is not None:
         root.legal = world.root_legal.tolist()
     nodes = [root]
@@ -80,6 +82,7 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
             result = node.value
         elif action is None or (action not in node.children and is_full()):
             result = node.raw_value
+            root.overflows += is_full() and not node.terminal and any(node.legal)
         elif action in node.children:
             child = node.children[action]
             result = child.reward + child.discount * walk(child, depth + 1, simulation)
@@ -158,7 +161,7 @@ def probabilities(logits: list[float], legal: list[bool]) -> list[float]:
 
 def priors(node: Node) -> list[float]:
     """P(s, a)."""
-    return probabilities(node.logits, node.legal)
+    return node.prior or probabilities(node.logits, node.legal)
 
 
 def _mine(node: Node, value: float | np.ndarray) -> float:
@@ -244,19 +247,20 @@ def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0, q: Transfor
 
 
 def ucb1_tuned(uctk: float = 1.0) -> Rule:
-    """Win rate + UCTK sqrt(ln n_parent / (5 n_child)); actions not taken yet first."""
+    """Win rate + UCTK sqrt(ln n_parent / (5 n_child)); actions not taken yet first, by logit."""
     return _ucb1(lambda parent, child: uctk * math.sqrt(math.log(parent) / (5 * child)))
 
 
 def ucb1(c_p: float = math.sqrt(2)) -> Rule:
-    """Win rate + C_p sqrt(ln N(s) / N(s, a)); actions not taken yet first."""
+    """Win rate + C_p sqrt(ln N(s) / N(s, a)); actions not taken yet first, by logit."""
     return _ucb1(lambda parent, child: c_p * math.sqrt(math.log(parent) / child))
 
 
 def _ucb1(bonus: Callable[[int, int], float]) -> Rule:
     # N(s) is the node's visits, its own evaluation counted: at least 2 where some child has a visit.
     def rule(node: Node, simulation: int) -> Scores:
-        return [(q + 1) / 2 + bonus(node.visits, n) if n else math.inf for q, n in zip(qvalues(node), visits(node))]
+        return [(q + 1) / 2 + bonus(node.visits, n) if n else 1e6 + x
+                for q, n, x in zip(qvalues(node), visits(node), node.logits)]
 
     return rule
 
@@ -272,10 +276,14 @@ def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
 
 def gumbel_root(gumbel: list[float], num_simulations: int, max_considered: int = 16,
                 q: Transform = completed_by_mix_value()) -> Rule:
-    """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q)."""
+    """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q).
+
+    Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the visits
+    asked for, the lowest is taken.
+    """
     def rule(node: Node, simulation: int) -> Scores:
         schedule = halving_schedule(min(max_considered, sum(node.legal)), num_simulations)
-        return _considered_scores(node, gumbel, q, schedule[simulation])
+        return _considered_scores(node, gumbel, q, schedule[min(simulation, num_simulations - 1)])
 
     return rule
 
@@ -296,7 +304,7 @@ def halving_schedule(num_considered: int, num_simulations: int) -> list[int]:
 
 def _considered_scores(node: Node, gumbel: list[float], q: Transform, considered_visits: int) -> Scores:
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
-    return [max(-1e9, g + x - top + q_) if n == considered_visits else NEVER
+    return [max(-1e9, g + x - top + q_) if n == considered_visits else -1e30
             for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))]
 
 

@@ -4,7 +4,8 @@ A world is a table. State s offers the actions `legal[s]`; action a leads to `su
 discounts what comes after by `discount[s, a]`. The evaluation of a state is part of the table. States may be met again
 on the way down, so trees over a small table are as deep as the search wants.
 """
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -214,3 +215,17 @@ def mctx_recurrent_fn(world: World, key: Any, action: jax.Array, state: jax.Arra
     step, successor = _step(world, key, action, state)
     return mctx.RecurrentFnOutput(reward=step.reward, discount=step.discount, prior_logits=step.prior_logits,
                                   value=step.value), successor
+
+
+# --- surroundings ------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def x64() -> Iterator[None]:
+    """Arithmetic in float64, so that float noise decides no choice that the reference decides otherwise."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)

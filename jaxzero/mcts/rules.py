@@ -17,8 +17,8 @@ def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
     return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / total)
 
 
-# Above every score of a visited edge, and small enough that the order of the logits survives the addition.
-UNVISITED_FIRST = 1e4
+# Divided by 1 − logit it stays above every score of a visited edge, and the order of the logits survives in float32.
+UNVISITED_FIRST = 1e30
 
 
 def _puct(exploration: Callable[[EdgeView], Array], qvalues: q.QValues) -> Rule:
@@ -69,7 +69,7 @@ def _ucb1(bonus: Callable[[Array, Array], Array]) -> Rule:
     def score(view: EdgeView) -> Array:
         dtype = view.value.dtype
         ratio = jnp.log(view.node_visits.astype(dtype))[..., None] / jnp.maximum(view.visits, 1).astype(dtype)
-        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(ratio), UNVISITED_FIRST + view.prior)
+        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(ratio), UNVISITED_FIRST / (1 - view.prior))
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 

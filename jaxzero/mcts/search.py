@@ -123,7 +123,8 @@ def descend(tree: Tree, max_depth: int | None = None) -> Path:
             levels.append(follow(levels[-1]))
         here = jnp.stack(levels[:-1], 1)
         inside = (here >= 0) & (depth + jnp.arange(group) < longest)
-        path = Path(jax.lax.dynamic_update_slice(path.nodes, here, (0, depth)), path.length + jnp.sum(inside, 1))
+        path = Path(jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
+                    path.length + jnp.sum(inside, 1, dtype=jnp.int32))
         return depth + group, levels[-1], path
 
     def going(carry: tuple) -> Array:
@@ -259,7 +260,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         k, tree, ret = carry
         depth = k * group + jnp.arange(group)
         real = depth < path.length[:, None]
-        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (0, k * group), (batch, group)), 0)
+        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (jnp.zeros_like(k), k * group), (batch, group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
         old, returns = unpack(take(tree.stats, nodes)), []
         for j in reversed(range(group)):
@@ -367,7 +368,9 @@ def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple
 def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, Array]:
     edges = visited_edges(tree, nodes, width)
     view = edge_view(tree, nodes, edges)
-    open_ = per_game(tree.size < tree.capacity, view.visits) | (view.visits > 0)
+    # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
+    room = per_game(tree.size < tree.capacity, nodes) | (take(tree.links, nodes)[..., Link.NUM_CHILDREN] == 0)
+    open_ = room[..., None] | (view.visits > 0)
     scores = jnp.where(open_ & ~jnp.isneginf(view.prior), rule.score(view), -jnp.inf)
     best, _ = first_highest(scores)
     below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)

@@ -1,0 +1,244 @@
+"""The batched search is the reference's search: whole trees, node by node, over every rule and every kind of world.
+
+Everything that varies from case to case is data, the rule included, so a setting compiles once. In float64, so that
+no choice hangs on float noise; where two scores come closer than that noise all the same, the case proves nothing and
+is left out (`margin`), and few are.
+"""
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero.mcts.gumbel import improved_policy, last_action
+from jaxzero.mcts.tree import Link
+from jaxzero.mcts.view import parents
+from tests import reference as ref
+from tests import worlds
+
+BATCH = 64
+CLOSE = 1e-9
+CONSIDERED = 4  # actions that Gumbel search begins with
+
+
+class Pair(NamedTuple):
+    """The same thing twice: ours and the reference's."""
+
+    ours: Callable
+    theirs: Callable
+
+
+PRIOR = {
+    "puct": Pair(jz.puct(), ref.puct()),
+    "puct_first_play": Pair(jz.puct(0.7, jz.raw(-0.4)), ref.puct(0.7, ref.raw(-0.4))),
+    "puct_virtual_zero": Pair(jz.puct(2.0, jz.with_virtual_zero()), ref.puct(2.0, ref.virtual_zero())),
+    "muzero_siblings": Pair(jz.muzero_puct(), ref.muzero_puct()),
+    "muzero_min_max": Pair(jz.muzero_puct(1.0, 100.0, jz.by_min_max(-2.0, 1.5)),
+                           ref.muzero_puct(1.0, 100.0, ref.min_max(-2.0, 1.5))),
+    "muzero_mix": Pair(jz.muzero_puct(2.0, 30.0, jz.completed_by_mix_value(0.05, 5.0)),
+                       ref.muzero_puct(2.0, 30.0, ref.completed_by_mix_value(0.05, 5.0))),
+    "ucb1": Pair(jz.ucb1(), ref.ucb1()),
+    "ucb1_tuned": Pair(jz.ucb1_tuned(0.8), ref.ucb1_tuned(0.8)),
+}
+TRANSFORMS = {
+    "gumbel": Pair(jz.completed(), ref.completed_by_mix_value()),
+    "gumbel_as_published": Pair(jz.completed(1.0, 50.0, False), ref.completed_by_mix_value(1.0, 50.0, False)),
+    "gumbel_raw_value": Pair(jz.completed(0.3, 5.0, use_mixed_value=False),
+                             ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False)),
+}
+INTERIOR = {name: Pair(jz.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()}
+
+
+class Setting(NamedTuple):
+    """What is static: one compiled program."""
+
+    root: str = "same"  # or "noise", or "gumbel"
+    all_edges: bool = False  # show every edge to rules that promise to need the candidates only, too
+    searches: tuple[int, ...] = (24,)  # simulations, search after search
+    max_depth: int | None = None
+    capacity: int | None = None  # None: enough
+    num_players: int = 2
+    num_actions: int = 4
+    signed: bool = False  # signs in the discounts, nobody knows the players
+    planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
+
+    @property
+    def rules(self) -> dict[str, Pair]:
+        return INTERIOR if self.root == "gumbel" else PRIOR | INTERIOR if self.all_edges else PRIOR
+
+
+def chosen(which: jax.Array, functions: list[Callable]) -> Callable:
+    """One of the functions; which one is data."""
+    return lambda *args: jax.lax.switch(which, functions, *args)
+
+
+@functools.cache
+def program(setting: Setting) -> Callable:
+    """`(world, number of the rule, root prior or Gumbel draws) -> what is compared`, compiled at the first call."""
+    rules, total = [pair.ours for pair in setting.rules.values()], sum(setting.searches)
+    transforms = [q.ours for q in TRANSFORMS.values()]
+
+    @jax.jit
+    def run(world: worlds.World, which: jax.Array, drawn: jax.Array) -> dict[str, jax.Array]:
+        prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
+        rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges and setting.root != "gumbel")
+        keys = jax.random.split(jax.random.key(0), BATCH)
+        root = worlds.model.root(world, keys, jnp.zeros(BATCH, jnp.int32))
+        tree = jz.plant(*root, rule, setting.capacity or total + 1)
+        if setting.root == "noise":
+            prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
+            tree, root_rule = tree.replace(root=tree.root.replace(prior=prior)), jz.with_root_prior(rule)
+        if setting.root == "gumbel":
+            tree = tree.replace(root=tree.root.replace(gumbel=drawn))
+            planned = setting.planned or total
+            root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
+        for count in setting.searches:
+            tree = jz.search(world, keys, tree, worlds.model, rule, count, root_rule=root_rule,
+                             max_depth=setting.max_depth)
+        found = dict(parent=parents(tree), action=tree.links[..., Link.ACTION], visits=tree.visits, value=tree.value,
+                     size=tree.size, overflows=tree.overflows, variation=jz.principal_variation(tree, total))
+        if setting.root == "gumbel":
+            view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
+            found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
+        return found
+
+    return run
+
+
+def paths(found: dict[str, np.ndarray], game: int) -> list[tuple[int, ...]]:
+    """For every node of a game's tree the actions that lead to it."""
+    so_far = [()]
+    for node in range(1, found["size"][game]):
+        so_far.append((*so_far[found["parent"][game, node]], int(found["action"][game, node])))
+    assert len(set(so_far)) == len(so_far), "two nodes for one path"
+    return so_far
+
+
+def draws(setting: Setting, seeds: range) -> np.ndarray:
+    """A root prior with noise (zeros among it), or Gumbel draws (ties among them)."""
+    rng, shape = np.random.default_rng(seeds[0]), (BATCH, setting.num_actions)
+    if setting.root == "gumbel":
+        return np.where(rng.random((BATCH, 1)) < 0.2, 0.0, rng.gumbel(size=shape))
+    return rng.dirichlet(np.full(setting.num_actions, 0.3), BATCH).round(6)
+
+
+def compare(setting: Setting, name: str, first_seed: int) -> int:
+    """Runs a batch of 64 cases both ways; answers how many proved something."""
+    seeds = range(first_seed, first_seed + BATCH)
+    kinds = [list(worlds.KINDS)[seed % len(worlds.KINDS)] for seed in seeds]
+    world = worlds.make(seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64)
+    world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
+    found = jax.device_get(program(setting)(world, list(setting.rules).index(name), drawn))
+    compared = 0
+    for game in range(BATCH):
+        root = by_reference(setting, name, worlds.pick(world, game), drawn[game].tolist())
+        if ref.margin(root) > CLOSE:
+            compared += 1
+            assert_same(found, game, root, f"{setting}, {name}, seed {seeds[game]} ({kinds[game]})")
+            if setting.root == "gumbel":
+                assert_same_answer(found, game, root, drawn[game].tolist(), TRANSFORMS[name].theirs)
+    return compared
+
+
+def by_reference(setting: Setting, name: str, world: worlds.World, drawn: list[float]) -> ref.Node:
+    rule, total = setting.rules[name].theirs, sum(setting.searches)
+    root_rule = root_prior = None
+    if setting.root == "gumbel":
+        root_rule = ref.gumbel_root(drawn, setting.planned or total, CONSIDERED, TRANSFORMS[name].theirs)
+    if setting.root == "noise":
+        root_prior = drawn
+    return ref.search(world, 0, rule, root_rule, total, max_depth=setting.max_depth, capacity=setting.capacity,
+                      root_prior=root_prior)
+
+
+def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: str) -> None:
+    where = paths(found, game)
+    nodes = ref.by_path(root)
+    visits = {path: int(found["visits"][game, i]) for i, path in enumerate(where)}
+    assert visits == {path: node.visits for path, node in nodes.items()}, case
+    for i, path in enumerate(where):
+        np.testing.assert_allclose(found["value"][game, i], np.reshape(nodes[path].value, -1), rtol=0, atol=1e-9,
+                                   err_msg=f"{case}, {path}")
+    assert found["overflows"][game] == root.overflows, case
+    variation = found["variation"][game]
+    assert variation[variation >= 0].tolist() == ref.principal_variation(root), case
+
+
+def assert_same_answer(found: dict, game: int, root: ref.Node, gumbel: list[float], q: ref.Transform) -> None:
+    legal = [ok and not root.terminal for ok in root.legal]
+    if not any(legal):
+        assert found["last"][game] == 0 and len(set(found["weights"][game])) == 1
+        return
+    assert found["last"][game] == ref.gumbel_action(root, gumbel, q)
+    np.testing.assert_allclose(found["weights"][game], ref.improved_policy(root, q), rtol=0, atol=1e-9)
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with worlds.x64():
+        yield
+
+
+FAST = {
+    "plain": (Setting(), 8),
+    "all_edges": (Setting(all_edges=True, num_players=3), 4),
+    "noise_depth": (Setting("noise", max_depth=3), 4),
+    "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
+    "gumbel": (Setting("gumbel"), 3),
+    "gumbel_everything": (Setting("gumbel", searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
+}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_whole_trees(name):
+    setting, batches = FAST[name]
+    check(setting, batches, first_seed=0)
+
+
+def check(setting: Setting, batches: int, first_seed: int) -> None:
+    """Batches of cases, the rules in turn."""
+    names = list(setting.rules)
+    compared = sum(compare(setting, names[i % len(names)], first_seed + i * BATCH) for i in range(batches))
+    assert compared >= 0.9 * batches * BATCH, f"{compared} of {batches * BATCH} cases proved something"
+
+
+SLOW = {
+    "plain": Setting(),
+    "signed": Setting(signed=True),
+    "three_players": Setting(num_players=3),
+    "one_player": Setting(num_players=1),
+    "one_simulation": Setting(searches=(1,)),
+    "one_action": Setting(num_actions=1, searches=(7,)),
+    "depth": Setting(max_depth=2),
+    "full": Setting(capacity=8),
+    "no_room": Setting(capacity=1, searches=(3,)),
+    "resumed": Setting(searches=(7, 1, 16)),
+    "resumed_when_full": Setting(searches=(9, 15), capacity=7, max_depth=3),
+    "noise": Setting("noise"),
+    "noise_resumed_full": Setting("noise", searches=(9, 11), capacity=12, num_players=3),
+    "noise_one_action": Setting("noise", num_actions=1, searches=(3,)),
+    "wide": Setting(num_actions=70, searches=(50,)),  # more than 8 and 32 visited edges: every width of the core
+    "all_edges": Setting(all_edges=True),
+    "all_edges_full": Setting(all_edges=True, searches=(5, 15), capacity=9, max_depth=4),
+    "all_edges_one_simulation": Setting(all_edges=True, searches=(1,)),
+    "gumbel": Setting("gumbel"),
+    "gumbel_signed": Setting("gumbel", signed=True),
+    "gumbel_three_players": Setting("gumbel", num_players=3),
+    "gumbel_one_simulation": Setting("gumbel", searches=(1,)),
+    "gumbel_one_action": Setting("gumbel", num_actions=1, searches=(7,)),
+    "gumbel_wide": Setting("gumbel", num_actions=20, searches=(40,)),
+    "gumbel_resumed": Setting("gumbel", searches=(9, 15)),
+    "gumbel_beyond_its_plan": Setting("gumbel", searches=(8, 9), planned=8),
+    "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
+}
+BATCHES = 6  # 6 · 64 · 27 = 10,368 cases
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_whole_trees_in_every_setting(name):
+    check(SLOW[name], BATCHES, first_seed=10_000 + 1_000 * list(SLOW).index(name))
