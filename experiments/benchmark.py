@@ -1,0 +1,123 @@
+"""Measures the search, side by side with mctx: the same positions, one process, runs in turn, medians.
+
+    make bench                                              # everything: about an hour on two cores, most of it mctx
+    make bench ARGS="--quick"                               # everything in miniature: a minute, to see that it works
+    python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
+    python experiments/benchmark.py --parts numpy overhead
+
+    speed     microseconds per lock-step simulation (one simulation in each game of the batch), a free network
+    memory    bytes of a tree, without the game states
+    compile   seconds from a Python function to a compiled search
+    overhead  the share of a search's time that is neither network nor game, on Connect Four
+    numpy     simulations per second of one wide, shallow tree, against a straightforward tree in NumPy
+
+Prints Markdown tables and writes `experiments/results/<device>-<date>.json`, never over a file that is there; what
+earlier runs found is there too. The machine should do nothing else meanwhile: its load is written down.
+"""
+
+import dataclasses
+import importlib
+import os
+import pathlib
+import sys
+from typing import Literal
+
+import tyro
+
+HERE = pathlib.Path(__file__).parent
+PARTS = ("speed", "memory", "compile", "overhead", "numpy")
+Part = Literal["speed", "memory", "compile", "overhead", "numpy"]
+Rule = Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    parts: tuple[Part, ...] = PARTS
+    """What to measure."""
+    quick: bool = False
+    """Everything in miniature; settings below that are given count all the same."""
+    shapes: tuple[str, ...] = (
+        "1x800x9", "1x800x82", "1x800x362", "64x200x82", "1024x32x82", "256x200x82", "64x800x82", "1024x200x82",
+    )  # fmt: skip
+    """speed: games x simulations x actions."""
+    rules: tuple[Rule, ...] = ("min_max", "parent_and_siblings", "completed_by_mix", "gumbel")
+    """speed: PUCT with each transform of the Q-values, and the Gumbel search. The other parts: those they know."""
+    seconds: float = 10.0
+    """Time for a row's runs, if three runs of everyone fit in; three runs otherwise."""
+    runs: int = 3
+    """The least number of runs in a row."""
+    memory_shape: str = "64x200x82"
+    """memory: games x simulations x actions."""
+    compile_shapes: tuple[str, ...] = ("1x800x82", "64x200x82", "1024x32x82")
+    """compile: games x simulations x actions."""
+    batches: tuple[int, ...] = (1, 64, 1024)
+    """overhead: games."""
+    simulations: int = 64
+    """overhead: simulations per search."""
+    networks: tuple[Literal["mlp", "resnet"], ...] = ("mlp", "resnet")
+    """overhead: mlp is 2 x 128, resnet 3 blocks of 32 channels."""
+    numpy_batches: tuple[int, ...] = (1, 16, 64)
+    """numpy: games."""
+    numpy_simulations: int = 10_000
+    """numpy: simulations in each tree."""
+    numpy_actions: int = 362
+    """numpy: actions of each node."""
+    output: pathlib.Path = HERE / "results"
+    """Folder for the JSON file."""
+
+
+QUICK = Config(
+    quick=True, shapes=("2x16x12",), rules=("gumbel",), seconds=0.1, memory_shape="2x16x12",
+    compile_shapes=("2x16x12",), batches=(2,), simulations=8, networks=("mlp",), numpy_batches=(2,),
+    numpy_simulations=100, numpy_actions=20, runs=1,
+)  # fmt: skip
+
+
+def parse(arguments: list[str] | None = None) -> Config:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    config = tyro.cli(
+        Config, default=QUICK if "--quick" in arguments else Config(), args=arguments, description=__doc__
+    )
+    for shape in (*config.shapes, config.memory_shape, *config.compile_shapes):
+        sizes = shape.split("x")
+        if len(sizes) != 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
+            raise SystemExit(f"{shape!r} is no shape. Write games x simulations x actions, like 64x200x82.")
+    for name, least in (("runs", 1), ("simulations", 1), ("numpy_simulations", 1), ("numpy_actions", 1)):
+        if getattr(config, name) < least:
+            raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")
+    return config
+
+
+def main(config: Config) -> None:
+    # jax is imported here, not above: --help and a mistyped flag are answered at once.
+    from measure import circumstances, save
+
+    settings = dataclasses.asdict(config)
+    del settings["output"]  # a path of this machine
+    results = circumstances() | {"settings": settings}
+    load = [os.getloadavg()[0]]
+    hardware, versions = results["hardware"], results["versions"]
+    print(
+        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
+    )
+    interrupted = False
+    for part in config.parts:
+        module = importlib.import_module("against_mctx" if part in ("speed", "memory", "compile") else "other_costs")
+        print(f"\n# {part}", flush=True)
+        try:
+            results[part], text = getattr(module, part)(config)
+        except KeyboardInterrupt:  # an hour's figures are not lost to the last row
+            interrupted = True
+            print(f"\nInterrupted: {part} is left out.")
+            break
+        load.append(os.getloadavg()[0])
+        results["load"] = [round(x, 2) for x in load]
+        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
+    if any(part in results for part in config.parts):
+        print(f"\nWritten to {save(results, config.output)}")
+    sys.exit(130 if interrupted else 0)
+
+
+if __name__ == "__main__":
+    main(parse())

@@ -1,0 +1,140 @@
+"""Measuring: interleaved runs and their medians, what they ran on, tables, files that are never overwritten."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+__all__ = ["Progress", "Timing", "circumstances", "compiled", "geometric_mean", "interleaved", "markdown", "save"]
+
+
+class Timing(NamedTuple):
+    seconds: float  # the median
+    runs: list[float]
+
+
+def compiled(function: Callable, *args: Any) -> Callable[[], Any]:
+    """`function(*args)` compiled ahead of time; a call waits for the result."""
+    program = jax.jit(function).lower(*args).compile()
+    return lambda: jax.block_until_ready(program(*args))
+
+
+def interleaved(
+    contestants: dict[str, Callable[[], Any]], budget: float, least: int = 3, most: int = 15
+) -> dict[str, Timing]:
+    """The contestants in turn, again and again, so that what else the machine does hits them all alike.
+
+    A first round warms up, and says how many rounds `budget` seconds allow. It counts where it lasted long: what it
+    warms up is then a small part, and another round would be minutes.
+    """
+
+    def turn() -> dict[str, float]:
+        seconds = {}
+        for name, run in contestants.items():
+            start = time.perf_counter()
+            run()
+            seconds[name] = time.perf_counter() - start
+        return seconds
+
+    first = turn()
+    lasted = sum(first.values())
+    rounds = [first] if lasted > 20 else []
+    wanted = min(most, max(least, round(budget / lasted)))
+    while len(rounds) < wanted:
+        rounds.append(turn())
+    runs = {name: [seconds[name] for seconds in rounds] for name in contestants}
+    return {name: Timing(statistics.median(times), times) for name, times in runs.items()}
+
+
+def geometric_mean(numbers: Sequence[float]) -> float:
+    return statistics.geometric_mean(numbers)
+
+
+class Progress:
+    """Says what runs, and about how long it all takes still; `weights` are guesses of the items' relative cost."""
+
+    def __init__(self, weights: Sequence[float]):
+        self.left, self.done, self.number, self.start = list(weights), 0.0, 0, time.monotonic()
+
+    def next(self, what: str) -> None:
+        """Announces the next item. Call it when the item before has ended."""
+        self.number += 1
+        elapsed, total = time.monotonic() - self.start, self.number + len(self.left) - 1
+        still = f", about {duration(elapsed / self.done * sum(self.left))} still" if self.done else ""
+        print(f"[{self.number}/{total}] {what} ({duration(elapsed)} so far{still})", flush=True)
+        self.done += self.left.pop(0)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table, its columns lined up; numbers to three digits."""
+    cells = [list(columns)] + [[cell(x) for x in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    lines = ["| " + " | ".join(x.rjust(w) for x, w in zip(row, widths)) + " |" for row in cells]
+    lines.insert(1, "|" + "|".join("-" * (w + 1) + ":" for w in widths) + "|")
+    return "\n".join(lines)
+
+
+def cell(x: Any) -> str:
+    if not isinstance(x, float):
+        return str(x)
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}"
+
+
+def circumstances() -> dict[str, Any]:
+    """What a figure depends on besides the code."""
+    device = jax.devices()[0]
+    versions = {"python": platform.python_version()}
+    for package in ("jax", "jaxlib", "mctx", "numpy", "flax", "pgx"):
+        versions[package] = importlib.metadata.version(package)
+    return {
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "hardware": {
+            "device": device.platform,
+            "device_kind": device.device_kind,
+            "devices": jax.device_count(),
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "versions": versions,
+    }
+
+
+def _cpu() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else platform.processor() or platform.machine()
+
+
+def save(results: dict[str, Any], folder: pathlib.Path) -> pathlib.Path:
+    """Writes `<device>-<date>.json`; a number is added where that file exists."""
+    hardware = results["hardware"]
+    cpu = hardware["device"] == "cpu"
+    name = f"cpu {hardware['cpu']} {hardware['cores_usable']} cores" if cpu else f"gpu {hardware['device_kind']}"
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + "-" + results["date"][:10]
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = folder / (f"{slug}.json" if number == 1 else f"{slug}-{number}.json")
+        try:
+            with path.open("x") as file:
+                json.dump(results, file, indent=1)
+            return path
+        except FileExistsError:
+            number += 1
