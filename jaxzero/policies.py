@@ -160,11 +160,10 @@ def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = N
     root_rule = halving.gumbel_root(num_simulations, considered, transform)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        resumed = tree is not None and tree.root.gumbel is not None
+        resumed = tree is not None and tree.root.prior is not None
         tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
         if not resumed:
-            draws = halving.draw_gumbel(keys[:, 1], tree.num_edges, gumbel_scale, tree.stats.dtype)
-            tree = tree.replace(root=tree.root.replace(gumbel=draws))
+            tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
         tree = search(params, keys[:, 0], tree, model, rule, num_simulations, root_rule=root_rule, max_depth=max_depth,
                       simulate=simulate)
         view = edge_view(tree, jnp.zeros_like(tree.size))

@@ -63,6 +63,7 @@ class EdgeView(NamedTuple):
     one to be tried, and padding that looks like illegal, unvisited edges.
 
     Attributes:
+        action: the edge's action slot; W in padding.
         prior: what `Rule.prepare` made of the logits; −inf where the edge is illegal.
         visits: simulations that went through the edge.
         value: mean return of the edge, reward included, for the player to move at the node; 0 if unvisited.
@@ -72,9 +73,11 @@ class EdgeView(NamedTuple):
         node_visits: visits of the node, its own evaluation included.
         node_value: mean value of the node, for the player to move there.
         raw_value: what the network said of the node, for the player to move there.
+        unvisited_mass: sum of `Rule.mass` over the legal, unvisited edges, shown or not; 0 for a rule without.
         root: the per-game record `tree.root`, for the root's own rule.
     """
 
+    action: Int[Array, "... W"]
     prior: Float[Array, "... W"]
     visits: Int[Array, "... W"]
     value: Float[Array, "... W"]
@@ -84,6 +87,7 @@ class EdgeView(NamedTuple):
     node_visits: Int[Array, "..."]
     node_value: Float[Array, "..."]
     raw_value: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
     root: Any = None
 
 
@@ -95,14 +99,17 @@ class Rule(NamedTuple):
             −inf where illegal, and so must the prior be.
         score: `EdgeView -> scores [..., W]`; the search follows the highest, the lowest action index on a tie,
             never an illegal edge. It may read its own node's row and `tree.root`, nothing else.
-        by_prior: True promises that of the unvisited edges the one with the highest prior scores highest, and
-            that the scores read the other unvisited edges in no other way. The search then rates only the
+        by_prior: True promises that of the unvisited edges the one with the highest prior (at the root: the
+            prior in force there, `tree.root.prior` if set) scores highest, and that the scores read the other
+            unvisited edges in no other way than through `unvisited_mass`. The search then rates only the
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
+        mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
     """
 
     prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
     score: Callable[[EdgeView], Float[Array, "... W"]]
     by_prior: bool = False
+    mass: Callable[[Float[Array, "... W"]], Float[Array, "... W"]] | None = None
 
 
 class Path(NamedTuple):

@@ -12,10 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.rules import probabilities
-from jaxzero.types import EdgeView, Rule
+from jaxzero.mcts.rules import prior_in_force
+from jaxzero.mcts.tree import Tree
+from jaxzero.types import EdgeView, Keys, Rule
 
-__all__ = ["completed", "draw_gumbel", "gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action"]
+__all__ = ["completed", "gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action",
+           "with_gumbel"]
 
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
@@ -24,26 +26,34 @@ def completed(value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_val
               use_mixed_value: bool = True) -> q.QValues:
     """`qvalues.completed_by_mix_value` for rules that store logits, as those of this module do."""
     return q.completed_by_mix_value(value_scale, maxvisit_init, rescale_values, use_mixed_value,
-                                    probabilities=lambda view: probabilities(view.prior))
+                                    probabilities=lambda view: jnp.exp(view.prior))  # up to a factor, which cancels
 
 
 def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
     """argmax π′ − N/(1 + ΣN) with π′ = softmax(logits + σ(q)): visits come to follow π′ (ibid., section 5).
 
     Args:
-        qvalues: completed Q-values, already scaled by σ; default `completed()`.
+        qvalues: completed Q-values, already scaled by σ, the same for all unvisited edges; default `completed()`.
     """
     qvalues = completed() if qvalues is None else qvalues
 
     def score(view: EdgeView) -> Array:
+        seen, sigma = view.visits > 0, qvalues(view)
+        logits = jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + sigma)
+        highest = jnp.max(logits, -1, keepdims=True)
+        weights = jnp.exp(logits - highest)
+        # All unvisited edges have the same σ(q), so their part of the softmax's sum is their mass times one factor.
+        unseen = jnp.max(jnp.where(seen, -jnp.inf, sigma), -1, keepdims=True)
+        rest = jnp.where(view.unvisited_mass > 0, view.unvisited_mass * jnp.exp(unseen - highest)[..., 0], 0)
+        total = jnp.sum(jnp.where(seen, weights, 0), -1) + rest
         visits = view.visits.astype(view.prior.dtype)
-        return improved(view, qvalues) - visits / (1 + jnp.sum(visits, -1, keepdims=True))
+        return weights / total[..., None] - visits / (1 + jnp.sum(visits, -1, keepdims=True))
 
-    return Rule(prepare=lambda logits: logits, score=score)
+    return Rule(prepare=lambda logits: logits, score=score, by_prior=True, mass=jnp.exp)
 
 
 def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | None = None) -> Rule:
-    """Sequential halving with Gumbel (ibid., algorithm 2), for a root whose `tree.root.gumbel` is drawn.
+    """Sequential halving with Gumbel (ibid., algorithm 2), for a root where Gumbel + logits are in force.
 
     The schedule goes by the simulations since the node became the root, so that visits it brought along do not
     disturb it.
@@ -57,12 +67,12 @@ def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | 
     table = np.array([halving_schedule(m, num_simulations) for m in range(max_considered + 1)], np.int32)
 
     def score(view: EdgeView) -> Array:
-        legal = jnp.sum(~jnp.isneginf(view.prior), -1)
+        legal = jnp.sum(~jnp.isneginf(view.root.prior), -1)
         index = jnp.minimum(view.root.simulations, num_simulations - 1)
         wanted = jnp.asarray(table)[jnp.minimum(legal, max_considered), index]
         return considered(view, qvalues, wanted)
 
-    return Rule(prepare=lambda logits: logits, score=score)
+    return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 
 
 def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ...]:
@@ -86,7 +96,7 @@ def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ..
 
 def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) -> Float[Array, "... W"]:
     """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others."""
-    score = jnp.maximum(LOWEST, view.root.gumbel + view.prior + qvalues(view))
+    score = jnp.maximum(LOWEST, prior_in_force(view) + qvalues(view))
     return jnp.where(view.visits == wanted[..., None], score, -1e30)
 
 
@@ -108,6 +118,7 @@ def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]
     return improved(safe, qvalues)
 
 
-def draw_gumbel(keys: Array, num_edges: int, scale: float, dtype: jnp.dtype) -> Float[Array, "B W"]:
-    """Gumbel draws, one row per game key, times `scale` (0: none, for play against others)."""
-    return scale * jax.vmap(lambda key: jax.random.gumbel(key, (num_edges,), dtype))(keys)
+def with_gumbel(tree: Tree, keys: Keys, scale: float) -> Tree:
+    """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale`, plus the logits."""
+    draws = jax.vmap(lambda key: jax.random.gumbel(key, (tree.num_edges,), tree.stats.dtype))(keys)
+    return tree.replace(root=tree.root.replace(prior=scale * draws + tree.prior[:, 0].astype(draws.dtype)))

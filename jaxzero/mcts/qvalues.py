@@ -22,8 +22,8 @@ def raw(first_play: float = 0.0) -> QValues:
         first_play: what an unvisited edge counts as.
 
     >>> import jax.numpy as jnp
-    >>> from jaxzero.mcts.tree import edge_row
-    >>> raw(first_play=-1.0)(edge_row(visits=[2, 0], value=[0.5, 0.0])).tolist()
+    >>> row = EdgeView(*6 * [jnp.zeros(2)], *3 * [jnp.zeros(())])
+    >>> raw(first_play=-1.0)(row._replace(visits=jnp.array([2, 0]), value=jnp.array([0.5, 0.0]))).tolist()
     [0.5, -1.0]
     """
     return lambda view: jnp.where(view.visits > 0, view.value, first_play)

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from jaxzero.mcts import qvalues as q
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["muzero_puct", "probabilities", "puct", "ucb1", "ucb1_tuned", "with_root_prior"]
+__all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_tuned", "with_root_prior"]
 
 
 def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
@@ -97,4 +97,14 @@ def ucb1_tuned(uctk: float = 1.0) -> Rule:
 
 def with_root_prior(rule: Rule) -> Rule:
     """The same rule on `tree.root.prior` (noise, temperature) in place of the stored prior: for the root only."""
-    return Rule(rule.prepare, lambda view: rule.score(view._replace(prior=view.root.prior)))
+
+    def score(view: EdgeView) -> Array:
+        return rule.score(view._replace(prior=jnp.where(jnp.isneginf(view.prior), -jnp.inf, prior_in_force(view))))
+
+    return rule._replace(score=score)
+
+
+def prior_in_force(view: EdgeView) -> Float[Array, "B W"]:
+    """`tree.root.prior` of the edges shown, for a view of the root; anything in padding."""
+    prior = view.root.prior
+    return jnp.take_along_axis(prior, jnp.minimum(view.action, prior.shape[-1] - 1), -1)

@@ -186,7 +186,7 @@ def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rul
         step, bad = checked(step, tree)
         _check_embedding(below, tree.state, leaf.shape[0])
         nodes = jnp.where(grows[:, None], jnp.stack([tree.size, leaf], 1), tree.capacity)
-        growth = _grow(rule, links, unpack(stats), prior, step)
+        growth = _grow(rule, leaf, links, unpack(stats), prior, tree.root.prior, step)
         value = jnp.where(grows[:, None], growth.value, again)
         return growth._replace(value=value, nodes=nodes, state=below, bad=bad & grows)
 
@@ -200,29 +200,32 @@ def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rul
     return *_write(tree, path, growth, wants), growth.value
 
 
-def _grow(rule: Rule, links: Array, stats: Stats, prior: Array, step: Step) -> Growth:
-    """The rows of a new node, about which the model says `step`, and of the parent above, given as it was."""
+def _grow(rule: Rule, leaf: Array, links: Array, stats: Stats, prior: Array, in_force: Array | None, step: Step) -> Growth:
+    """The rows of a new node, of which the model says `step`, and of its parent `leaf`, whose old rows are given."""
     action, mover, to_play = jnp.maximum(links[:, Link.NEXT_ACTION], 0), links[:, Link.TO_PLAY], player_to_move(step)
     value, dtype = step.value.reshape(stats.value.shape), stats.value.dtype
     signed = value.shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
-    taken = jnp.take_along_axis(prior, action[:, None], 1)
-    first = after = jnp.full_like(action, NONE)
-    first_prior = after_prior = jnp.zeros(action.shape, dtype)
+    taken = jnp.take_along_axis(prior, action[:, None], 1)[:, 0].astype(dtype)
+    first = after = NextEdge(jnp.full_like(action, NONE), jnp.zeros_like(taken), jnp.zeros_like(taken))
     if rule.by_prior:
-        later = (prior < taken) | ((prior == taken) & (jnp.arange(prior.shape[1]) > action[:, None]))
-        wanted, priors = first_highest(jnp.stack([fresh, jnp.where(later, prior, -jnp.inf)], 1).astype(dtype))
-        first, after, first_prior, after_prior = wanted[:, 0], wanted[:, 1], priors[:, 0], priors[:, 1]
-    zero = jnp.zeros_like(first_prior)
-    node = Stats(zero, zero, jnp.zeros_like(value), first_prior, taken[:, 0].astype(dtype), discount,
+        order = prior if in_force is None else jnp.where((leaf == 0)[:, None], in_force, prior)
+        bound = jnp.take_along_axis(order, action[:, None], 1)
+        later = (order < bound) | ((order == bound) & (jnp.arange(prior.shape[1]) > action[:, None]))
+        both = next_edge(rule, jnp.stack([fresh, prior], 1).astype(dtype),
+                         jnp.stack([fresh, jnp.where(later, order, -jnp.inf)], 1).astype(dtype))
+        first, after = (NextEdge(*(x[:, i] for x in both)) for i in (0, 1))
+    zero = jnp.zeros_like(taken)
+    node = Stats(zero, zero, jnp.zeros_like(value), first.prior, first.mass, taken, discount,
                  step.reward.reshape(value.shape), value)
+    parent_stats = stats._replace(next_prior=after.prior, unvisited_mass=after.mass)
     slot = links[:, Link.NUM_CHILDREN]
-    child = [jnp.full_like(action, NONE), first, jnp.zeros_like(action), action, mover, to_play, step.terminal]
-    parent = links.at[:, Link.NEXT_ACTION].set(after).at[:, Link.NUM_CHILDREN].set(slot + 1)
+    child = [jnp.full_like(action, NONE), first.action, jnp.zeros_like(action), action, mover, to_play, step.terminal]
+    parent = links.at[:, Link.NEXT_ACTION].set(after.action).at[:, Link.NUM_CHILDREN].set(slot + 1)
     return Growth(
         value=value, nodes=action, slot=slot, prior=fresh, state=(), bad=action,
-        stats=jnp.stack([pack(node), pack(stats._replace(next_prior=after_prior))], 1),
+        stats=jnp.stack([pack(node), pack(parent_stats)], 1),
         links=jnp.stack([jnp.stack([x.astype(jnp.int32) for x in child], -1), parent], 1))
 
 
@@ -325,8 +328,8 @@ def search(params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, num
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
     root_rule = rule if root_rule is None else root_rule
-    if root_rule.by_prior and not rule.by_prior:  # only a `by_prior` rule keeps track of the next edge to be tried
-        root_rule = root_rule._replace(by_prior=False)
+    if not rule.by_prior:  # else nobody keeps track of the next edge to be tried
+        root_rule = root_rule if root_rule is rule else root_rule._replace(by_prior=False)
 
     def body(_: Any, tree: Tree) -> Tree:
         step_keys = simulation_keys(keys, tree.root.simulations)
@@ -358,11 +361,11 @@ def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Ar
 
 def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, None]:
     edges = visited_edges(tree, nodes, width)
-    view, action = candidate_view(tree, nodes, edges)
+    view = candidate_view(tree, nodes, edges)
     scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
     tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
-    first = jnp.min(jnp.where(tied, action, tree.num_edges), -1, keepdims=True)
-    return jnp.max(jnp.where(tied & edges.seen & (action == first), edges.child, NONE), -1), None
+    first = jnp.min(jnp.where(tied, view.action, tree.num_edges), -1, keepdims=True)
+    return jnp.max(jnp.where(tied & edges.seen & (view.action == first), edges.child, NONE), -1), None
 
 
 def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, Array]:
@@ -381,7 +384,7 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or is of another rule."""
     root = jnp.zeros_like(tree.size)
     if fresh and rule.by_prior:
-        tree = _find_next(tree, root)
+        tree = _find_next(tree, root, rule)
     return _remember(tree, root, choose(tree, root, rule, root == 0))
 
 
@@ -393,7 +396,7 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
 
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)
-        tree = _find_next(tree, nodes) if rule.by_prior else tree
+        tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
         return _remember(tree, nodes, choose(tree, nodes, rule, nodes >= 0))
 
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
@@ -406,13 +409,39 @@ def _remember(tree: Tree, nodes: Array, choice: tuple[Array, Array | None]) -> T
     return tree.replace(links=put(tree.links, nodes, links))
 
 
-def _find_next(tree: Tree, nodes: Array) -> Tree:
-    """Finds the unvisited edge of the highest prior by looking at all of them."""
+def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
+    """Finds the next edge to be tried at `nodes` by looking at all edges."""
     view = edge_view(tree, nodes)
-    action, prior = first_highest(jnp.where(view.visits == 0, view.prior, -jnp.inf))
-    stats = unpack(take(tree.stats, nodes))._replace(next_prior=prior)
-    return tree.replace(stats=put(tree.stats, nodes, pack(stats)),
-                        links=put(tree.links, nodes, take(tree.links, nodes).at[..., Link.NEXT_ACTION].set(action)))
+    order = view.prior
+    if tree.root.prior is not None:
+        order = jnp.where((nodes == 0)[:, None], tree.root.prior, order)
+    edge = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
+    stats = unpack(take(tree.stats, nodes))._replace(next_prior=edge.prior, unvisited_mass=edge.mass)
+    links = take(tree.links, nodes).at[..., Link.NEXT_ACTION].set(edge.action)
+    return tree.replace(stats=put(tree.stats, nodes, pack(stats)), links=put(tree.links, nodes, links))
+
+
+class NextEdge(NamedTuple):
+    """The next edge to be tried at a node.
+
+    Attributes:
+        action: −1 if there is none.
+        prior: its clean prior.
+        mass: what all unvisited edges weigh.
+    """
+
+    action: Int[Array, "..."]
+    prior: Float[Array, "..."]
+    mass: Float[Array, "..."]
+
+
+def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> NextEdge:
+    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal."""
+    action, highest = first_highest(order)
+    mass = jnp.zeros_like(highest)
+    if rule.mass is not None:
+        mass = jnp.sum(jnp.where(jnp.isneginf(order), 0, rule.mass(prior)), -1)
+    return NextEdge(action, jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0], mass)
 
 
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:

@@ -45,13 +45,12 @@ class RootData:
 
     Attributes:
         simulations: simulations since this node became the root.
-        prior: prior in force at the root (noise, temperature), or None: the stored one. The stored one stays clean.
-        gumbel: Gumbel draws, or None.
+        prior: the prior in force at the root (with noise, Gumbel draws, temperature), by action; None: the stored
+            one, which stays clean in any case.
     """
 
     simulations: Int[Array, "B"]
     prior: Float[Array, "B W"] | None = None
-    gumbel: Float[Array, "B W"] | None = None
 
 
 class Link(enum.IntEnum):
@@ -75,7 +74,7 @@ class Tree:
 
     Attributes:
         stats: per node, see the properties `visits`, `edge_value`, `value`, `next_prior`,
-            `edge_prior`, `discount`, `reward`, `raw_value`.
+            `unvisited_mass`, `edge_prior`, `discount`, `reward`, `raw_value`.
         links: per node, one column for each `Link`.
         state: per node, the model's embedding.
         children: node indices in the order of expansion; meaningless from `num_children` on.
@@ -137,6 +136,11 @@ class Tree:
         return unpack(self.stats[..., :-1, :]).next_prior
 
     @property
+    def unvisited_mass(self) -> Float[Array, "B N"]:
+        """Sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that asks for it."""
+        return unpack(self.stats[..., :-1, :]).unvisited_mass
+
+    @property
     def edge_prior(self) -> Float[Array, "B N"]:
         """Of the edge into the node: its prior in the parent."""
         return unpack(self.stats[..., :-1, :]).edge_prior
@@ -159,6 +163,7 @@ class Stats(NamedTuple):
     edge_value: Float[Array, "..."]
     value: Float[Array, "... P"]
     next_prior: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
     edge_prior: Float[Array, "..."]
     discount: Float[Array, "..."]
     reward: Float[Array, "... P"]
@@ -166,15 +171,15 @@ class Stats(NamedTuple):
 
 
 def num_players(row: Float[Array, "... F"]) -> int:
-    """P, from the length of a row: five numbers and three values."""
-    return (row.shape[-1] - 5) // 3
+    """P, from the length of a row: six numbers and three values."""
+    return (row.shape[-1] - 6) // 3
 
 
 def unpack(row: Float[Array, "... F"]) -> Stats:
     """Takes rows of `Tree.stats` apart."""
     p = num_players(row)
     return Stats(row[..., 0], row[..., 1], row[..., 2:2 + p], row[..., 2 + p], row[..., 3 + p], row[..., 4 + p],
-                 row[..., 5 + p:5 + 2 * p], row[..., 5 + 2 * p:])
+                 row[..., 5 + p], row[..., 6 + p:6 + 2 * p], row[..., 6 + 2 * p:])
 
 
 def pack(stats: Stats) -> Float[Array, "... F"]:
@@ -204,7 +209,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     batch, width = prior.shape
     zero, index = jnp.zeros(batch, step.value.dtype), jnp.zeros(batch, jnp.int32)
     value = step.value.reshape(batch, -1)
-    stats = Stats(zero + 1, zero, value, zero, zero, zero, jnp.zeros_like(value), value)
+    stats = Stats(zero + 1, zero, value, zero, zero, zero, zero, jnp.zeros_like(value), value)
     links = [index + NONE, index + NONE, index, index + NONE, index + NONE, player_to_move(step), step.terminal]
 
     def first(row: Array) -> Array:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.tree import NONE, Link, Tree, per_game, take, unpack
-from jaxzero.types import EdgeView
+from jaxzero.types import EdgeView, Rule
 
 __all__ = ["Summary", "by_action", "candidate_view", "edge_view", "legal_actions", "parents", "principal_variation",
            "qvalues", "summary"]
@@ -40,13 +40,14 @@ def take_edges(x: Array, child: Int[Array, "B ... C"]) -> Array:
     return take(x, child.reshape(child.shape[0], -1)).reshape(*child.shape, *x.shape[2:])
 
 
-def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None) -> EdgeView:
+def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None, rule: Rule | None = None) -> EdgeView:
     """All W edges of `nodes` (`[B]` or `[B, K]`), by action.
 
     Args:
         tree: the trees.
         nodes: node indices.
         edges: their visited edges, if at hand; fewer than W are cheaper.
+        rule: whose `mass` of the unvisited edges is wanted.
     """
     edges = visited_edges(tree, nodes) if edges is None else edges
     count, width = nodes.size, edges.child.shape[-1]
@@ -57,11 +58,16 @@ def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None
         spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
         return spread.reshape(*nodes.shape, tree.num_edges)
 
-    return _view(tree, nodes, edges, take(tree.prior, nodes).astype(tree.stats.dtype), by_slot)
+    prior = take(tree.prior, nodes).astype(tree.stats.dtype)
+    view = _view(tree, nodes, edges, jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape), prior, by_slot)
+    if rule is None or rule.mass is None:
+        return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
+    counts = (view.visits == 0) & ~jnp.isneginf(prior)
+    return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
 
 
-def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> tuple[EdgeView, Int[Array, "B ... C"]]:
-    """The visited edges of `nodes` and the next one to be tried, and the slots' actions.
+def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> EdgeView:
+    """The visited edges of `nodes` and the next one to be tried.
 
     The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
     that is full has no next edge.
@@ -76,11 +82,12 @@ def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> tupl
     wanted = (jnp.arange(edges.child.shape[-1]) == links[..., Link.NUM_CHILDREN, None]) & (next_action >= 0)
     next_prior = jnp.where(wanted, unpack(take(tree.stats, nodes)).next_prior[..., None], -jnp.inf)
     prior = jnp.where(edges.seen, unpack(take_edges(tree.stats, edges.child)).edge_prior, next_prior)
-    view = _view(tree, nodes, edges, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
-    return view, jnp.where(wanted, next_action, edges.action)
+    action = jnp.where(wanted, next_action, edges.action)
+    return _view(tree, nodes, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
 
 
-def _view(tree: Tree, nodes: Array, edges: Edges, prior: Array, place: Callable[[Array], Array]) -> EdgeView:
+def _view(tree: Tree, nodes: Array, edges: Edges, action: Array, prior: Array,
+          place: Callable[[Array], Array]) -> EdgeView:
     """The view of `nodes`, with what is below each edge put where `place` says; the compiler drops what no rule reads."""
     node, below, links = unpack(take(tree.stats, nodes)), unpack(take_edges(tree.stats, edges.child)), take(tree.links, nodes)
 
@@ -91,10 +98,11 @@ def _view(tree: Tree, nodes: Array, edges: Edges, prior: Array, place: Callable[
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
-        prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
+        action=action, prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
         reward=place(of_mover(below.reward, 1)), discount=place(below.discount),
         child_value=place(of_mover(below.value, 1)), node_visits=node.visits.astype(jnp.int32),
-        node_value=of_mover(node.value), raw_value=of_mover(node.raw_value), root=tree.root)
+        node_value=of_mover(node.value), raw_value=of_mover(node.raw_value), unvisited_mass=node.unvisited_mass,
+        root=tree.root)
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:

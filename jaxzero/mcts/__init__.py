@@ -1,0 +1,1 @@
+"""The search: trees, rules, and the algorithm."""
