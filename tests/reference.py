@@ -278,8 +278,8 @@ def gumbel_root(gumbel: list[float], num_simulations: int, max_considered: int =
                 q: Transform = completed_by_mix_value()) -> Rule:
     """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q).
 
-    Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the visits
-    asked for, the lowest is taken.
+    Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the
+    visits asked for, the lowest of those that have some is taken.
     """
     def rule(node: Node, simulation: int) -> Scores:
         schedule = halving_schedule(min(max_considered, sum(node.legal)), num_simulations)
@@ -304,7 +304,7 @@ def halving_schedule(num_considered: int, num_simulations: int) -> list[int]:
 
 def _considered_scores(node: Node, gumbel: list[float], q: Transform, considered_visits: int) -> Scores:
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
-    return [max(-1e9, g + x - top + q_) if n == considered_visits else -1e30
+    return [max(-1e9, g + x - top + q_) if n == considered_visits else -1e30 if n else -2e30
             for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))]
 
 

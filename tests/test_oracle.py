@@ -68,7 +68,7 @@ class Setting(NamedTuple):
 
     @property
     def rules(self) -> dict[str, Pair]:
-        return INTERIOR if self.root == "gumbel" else PRIOR | INTERIOR if self.all_edges else PRIOR
+        return INTERIOR if self.root == "gumbel" else PRIOR
 
 
 def chosen(which: jax.Array, functions: list[Callable]) -> Callable:
@@ -84,8 +84,10 @@ def program(setting: Setting) -> Callable:
 
     @jax.jit
     def run(world: worlds.World, which: jax.Array, drawn: jax.Array) -> dict[str, jax.Array]:
-        prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
-        rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges and setting.root != "gumbel")
+        assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
+        rule = root_rule = rules[0]._replace(
+            prepare=chosen(which, [rule.prepare for rule in rules]), score=chosen(which, [rule.score for rule in rules]),
+            by_prior=not setting.all_edges)
         keys = jax.random.split(jax.random.key(0), BATCH)
         root = worlds.model.root(world, keys, jnp.zeros(BATCH, jnp.int32))
         tree = jz.plant(*root, rule, setting.capacity or total + 1)
@@ -93,7 +95,7 @@ def program(setting: Setting) -> Callable:
             prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
             tree, root_rule = tree.replace(root=tree.root.replace(prior=prior)), jz.with_root_prior(rule)
         if setting.root == "gumbel":
-            tree = tree.replace(root=tree.root.replace(gumbel=drawn))
+            tree = tree.replace(root=tree.root.replace(prior=drawn + tree.prior[:, 0]))
             planned = setting.planned or total
             root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
         for count in setting.searches:
@@ -130,7 +132,8 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
     """Runs a batch of 64 cases both ways; answers how many proved something."""
     seeds = range(first_seed, first_seed + BATCH)
     kinds = [list(worlds.KINDS)[seed % len(worlds.KINDS)] for seed in seeds]
-    world = worlds.make(seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64)
+    world = worlds.make(seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players,
+                        dtype=np.float64)
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
     found = jax.device_get(program(setting)(world, list(setting.rules).index(name), drawn))
     compared = 0
@@ -189,7 +192,7 @@ FAST = {
     "noise_depth": (Setting("noise", max_depth=3), 4),
     "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
     "gumbel": (Setting("gumbel"), 3),
-    "gumbel_everything": (Setting("gumbel", searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
+    "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
 
 
@@ -220,12 +223,15 @@ SLOW = {
     "resumed_when_full": Setting(searches=(9, 15), capacity=7, max_depth=3),
     "noise": Setting("noise"),
     "noise_resumed_full": Setting("noise", searches=(9, 11), capacity=12, num_players=3),
+    "noise_all_edges": Setting("noise", all_edges=True, max_depth=4),
     "noise_one_action": Setting("noise", num_actions=1, searches=(3,)),
     "wide": Setting(num_actions=70, searches=(50,)),  # more than 8 and 32 visited edges: every width of the core
     "all_edges": Setting(all_edges=True),
     "all_edges_full": Setting(all_edges=True, searches=(5, 15), capacity=9, max_depth=4),
     "all_edges_one_simulation": Setting(all_edges=True, searches=(1,)),
     "gumbel": Setting("gumbel"),
+    "gumbel_all_edges": Setting("gumbel", all_edges=True),
+    "gumbel_all_edges_full": Setting("gumbel", all_edges=True, searches=(9, 11), capacity=9),
     "gumbel_signed": Setting("gumbel", signed=True),
     "gumbel_three_players": Setting("gumbel", num_players=3),
     "gumbel_one_simulation": Setting("gumbel", searches=(1,)),
@@ -235,7 +241,7 @@ SLOW = {
     "gumbel_beyond_its_plan": Setting("gumbel", searches=(8, 9), planned=8),
     "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
 }
-BATCHES = 6  # 6 · 64 · 27 = 10,368 cases
+BATCHES = 6  # 6 · 64 · 30 = 11,520 cases
 
 
 @pytest.mark.slow

@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxzero.types import Model, Step
+from jaxzero.mcts.search import plant, search
+from jaxzero.mcts.tree import Tree
+from jaxzero.types import EdgeView, Model, Rule, Step
 
 
 class World(NamedTuple):
@@ -217,7 +219,65 @@ def mctx_recurrent_fn(world: World, key: Any, action: jax.Array, state: jax.Arra
                                   value=step.value), successor
 
 
-# --- surroundings ------------------------------------------------------------------------------------------------------
+# --- a world without a table -----------------------------------------------------------------------------------------
+
+
+def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
+    """A world without end or table: every number of a state is hashed from the history that led there, a uint32."""
+
+    def mix(x: jax.Array) -> jax.Array:
+        x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+        x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+        return x ^ (x >> 16)
+
+    def unit(x: jax.Array) -> jax.Array:
+        return (mix(x) >> 8).astype(dtype) / 2**23 - 1  # [-1, 1), exact in float32
+
+    def say(params: Any, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
+        del params, keys
+        actions = jnp.arange(num_actions, dtype=jnp.uint32)
+        legal = mix(state[:, None] + 3 * actions + 1) % 4 > 0
+        return Step(prior_logits=2 * unit(state[:, None] * 5 + actions), value=unit(state + 11),
+                    reward=unit(state + 12) * (mix(state) % 3 == 0), discount=jnp.ones(state.shape, dtype),
+                    legal=legal.at[:, 0].set(True), terminal=mix(state + 13) % 11 == 0,
+                    to_play=(mix(state + 14) % 2).astype(jnp.int32)), state
+
+    def root(params: Any, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
+        step, state = say(params, keys, state)
+        return step._replace(terminal=jnp.zeros_like(step.terminal)), state
+
+    return Model(root, lambda params, keys, action, state: say(params, keys, mix(state + action.astype(jnp.uint32))))
+
+
+# --- shorthands ------------------------------------------------------------------------------------------------------
+
+
+def grow(world: World, rule: Rule, num_simulations: int, *, state: Any = None, capacity: int | None = None,
+         compiled: bool = True, **options: Any) -> Tree:
+    """Trees over the states `state` of a world (default: 0); options as for `search`."""
+    batch = len(world.value)
+    state = jnp.zeros(batch, jnp.int32) if state is None else jnp.asarray(state, jnp.int32)
+
+    def run(world: World, state: jax.Array) -> Tree:
+        keys = jax.random.split(jax.random.key(0), batch)
+        tree = plant(*model.root(world, keys, state), rule, capacity or num_simulations + 1)
+        return search(world, keys, tree, model, rule, num_simulations, **options)
+
+    return (jax.jit(run) if compiled else run)(world, state)
+
+
+def edges(**fields: Any) -> EdgeView:
+    """The view of one node: what `fields` say of it and its edges, else numbers that mean an unvisited node."""
+    width = max(np.shape(x)[0] for name, x in fields.items() if name != "root" and np.ndim(x))
+    of_node = {"node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0, "root": None}
+    of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
+    of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
+    whole = {"action", "visits", "node_visits"}
+    return EdgeView(**{name: x if name == "root" else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
+                       for name, x in (of_node | of_edges | fields).items()})
+
+
+# --- surroundings -----------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -95,9 +95,9 @@ def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ..
 
 
 def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) -> Float[Array, "... W"]:
-    """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others."""
+    """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others, visited ones first."""
     score = jnp.maximum(LOWEST, prior_in_force(view) + qvalues(view))
-    return jnp.where(view.visits == wanted[..., None], score, -1e30)
+    return jnp.where(view.visits == wanted[..., None], score, jnp.where(view.visits > 0, -1e30, -2e30))
 
 
 def last_action(view: EdgeView, qvalues: q.QValues) -> Int[Array, "..."]:

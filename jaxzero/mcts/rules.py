@@ -1,10 +1,12 @@
 """Rules: how a node chooses among its edges. Each builder returns a `Rule`; wrappers take one and return one."""
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.tree import per_game
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_tuned", "with_root_prior"]
@@ -35,12 +37,13 @@ def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
     Silver et al. 2017, "Mastering the game of Go without human knowledge" (AlphaGo Zero), methods.
 
     Args:
-        c: exploration constant; a number, or one per game `[B, 1]`.
+        c: exploration constant; a number, or one per game `[B]`; it may be traced.
         qvalues: what an edge is worth; AlphaGo Zero's is the plain mean with 0 for an unvisited edge.
     """
 
     def exploration(view: EdgeView) -> Array:
-        return c * jnp.sqrt(jnp.maximum(jnp.sum(view.visits, -1), 1).astype(view.prior.dtype))
+        root = jnp.sqrt(jnp.maximum(jnp.sum(view.visits, -1), 1).astype(view.prior.dtype))
+        return constant(c, root) * root
 
     return _puct(exploration, qvalues)
 
@@ -53,16 +56,22 @@ def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
     with N as mctx counts it: the node's own evaluation included.
 
     Args:
-        pb_c_init: c₁.
-        pb_c_base: c₂.
+        pb_c_init: c₁; a number, or one per game `[B]`; it may be traced.
+        pb_c_base: c₂, likewise.
         qvalues: what an edge is worth, on the scale [0, 1].
     """
 
     def exploration(view: EdgeView) -> Array:
         visits = view.node_visits.astype(view.prior.dtype)
-        return jnp.sqrt(visits) * (pb_c_init + jnp.log((visits + pb_c_base + 1.0) / pb_c_base))
+        first, base = constant(pb_c_init, visits), constant(pb_c_base, visits)
+        return jnp.sqrt(visits) * (first + jnp.log((visits + base + 1.0) / base))
 
     return _puct(exploration, qvalues)
+
+
+def constant(x: Any, like: Array) -> Array:
+    """A number, or one per game `[B]`, to be multiplied with `like [B, ...]`."""
+    return per_game(jnp.asarray(x, like.dtype), like)
 
 
 def _ucb1(bonus: Callable[[Array, Array], Array]) -> Rule:
@@ -81,18 +90,18 @@ def ucb1(c: float = 2.0**0.5) -> Rule:
     N counts the node's own evaluation. With returns outside [−1, 1] scale c likewise.
 
     Args:
-        c: C_p.
+        c: C_p; a number, or one per game `[B]`; it may be traced.
     """
-    return _ucb1(lambda ratio: c * jnp.sqrt(ratio))
+    return _ucb1(lambda ratio: constant(c, ratio) * jnp.sqrt(ratio))
 
 
 def ucb1_tuned(uctk: float = 1.0) -> Rule:
     """w + UCTK · √(ln N / (5 n)) on win rates, as in the Go programs' literature (Gelly and Wang 2006).
 
     Args:
-        uctk: 1; larger explores more uniformly.
+        uctk: 1; larger explores more uniformly; a number, or one per game `[B]`; it may be traced.
     """
-    return _ucb1(lambda ratio: uctk * jnp.sqrt(ratio / 5))
+    return _ucb1(lambda ratio: constant(uctk, ratio) * jnp.sqrt(ratio / 5))
 
 
 def with_root_prior(rule: Rule) -> Rule:

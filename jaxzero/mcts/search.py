@@ -370,7 +370,7 @@ def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple
 
 def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, Array]:
     edges = visited_edges(tree, nodes, width)
-    view = edge_view(tree, nodes, edges)
+    view = edge_view(tree, nodes, edges, rule)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
     room = per_game(tree.size < tree.capacity, nodes) | (take(tree.links, nodes)[..., Link.NUM_CHILDREN] == 0)
     open_ = room[..., None] | (view.visits > 0)
