@@ -11,7 +11,9 @@ for Connect Four, the share of outcome mistakes on positions whose exact values 
 """
 
 import dataclasses
+import functools
 import math
+import os
 import pathlib
 import sys
 import time
@@ -28,7 +30,7 @@ import jaxzero as jz  # noqa: E402
 from jaxzero import games, models, nets  # noqa: E402
 from jaxzero.train import checkpoint, learner, metrics, progress, replay, selfplay  # noqa: E402
 
-say = progress.console.print
+say = functools.partial(progress.console.print, soft_wrap=True)  # a command stays one line, to be copied
 
 
 def build(config: Config, game: games.Game):
@@ -157,23 +159,25 @@ def line(v: dict[str, float], done: float) -> str:
         f"policy {v['loss/policy']:.3f} value {v['loss/value']:.3f}" if "loss/total" in v else "filling the buffer"
     )
     left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
+    odd = f"  {v['selfplay/bad']:.0f} searches met non-finite outputs" if v["selfplay/bad"] else ""
     return (
-        f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  {v['speed/simulations']:,.0f} sims/s  "
-        f"{learned}  {v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left"
+        f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  "
+        f"{v['speed/simulations']:,.0f} sims/s  {learned}  "
+        f"{v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left{odd}"
     )
 
 
 def prepare(config: Config, folder: pathlib.Path):
     """Game, network, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
+        if config.budget.minutes <= 0:
+            raise ValueError(f"--budget.minutes {config.budget.minutes:g}: a run needs some time, 0.5 for instance.")
         game = games.from_pgx(config.game)
         if game.num_players != 2:
-            raise ValueError(
-                f"--game {config.game} has {game.num_players} player(s); this script is for two-player games."
-            )
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
-        net, state, functions = build(config, game)
+            raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script needs two.")
+        net, state, functions = build(config, game)  # before the folder is made: settings that cannot work leave none
         untrained = jax.tree.map(jnp.copy, state["learner"].params)
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
         found = checkpoint.restore(folder, state, say) if known else None
     except ValueError as error:
         sys.exit(f"train.py: {error}")
@@ -222,6 +226,7 @@ def main(config: Config) -> None:
 
 def again(*flags) -> str:
     """This command, with other values for some flags."""
+    python = os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
     kept, words, names = [], list(sys.argv[1:]), flags[::2]
     while words:
         word = words.pop(0)
@@ -229,7 +234,7 @@ def again(*flags) -> str:
             kept.append(word)
         elif "=" not in word and words:
             words.pop(0)
-    return " ".join(["python", sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
+    return " ".join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
 
 
 if __name__ == "__main__":

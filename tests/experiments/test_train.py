@@ -120,12 +120,8 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     process = subprocess.Popen(
         command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
-    until = time.monotonic() + 240
-    while (
-        time.monotonic() < until
-        and not (folder / "metrics.jsonl").exists()
-        or not (folder / "metrics.jsonl").read_text()
-    ):
+    lines, until = folder / "metrics.jsonl", time.monotonic() + 240
+    while not (lines.exists() and lines.read_text()) and time.monotonic() < until:
         time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
