@@ -4,6 +4,7 @@ A transform `(tree, node_index) -> [A]` reads, as a rule, nothing but the row of
 object with that row and an index that only indexes. If it wants more, or computes with the index, this raises, and
 the front searches on the plain path instead.
 """
+
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,9 @@ class ThisNode:
     def _refuse(self, *_: Any) -> Any:
         raise NotOneRow("The index of the node has no value here.")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __index__ = __int__ = __bool__ = __jax_array__ = __array__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __index__ = __int__ = __bool__ = __jax_array__ = __array__ = (
+        _refuse
+    )
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
     __hash__ = object.__hash__
 
@@ -56,7 +59,9 @@ class OneNode:
         self.children_prior_logits, self.children_visits = Row(view.prior), Row(view.visits)
         self.children_rewards, self.children_discounts = Row(view.reward), Row(view.discount)
         self.children_values, self._qvalues = Row(view.child_value), Row(view.value)
-        self.node_visits, self.node_values, self.raw_values = map(Row, (view.node_visits, view.node_value, view.raw_value))
+        self.node_visits, self.node_values, self.raw_values = map(
+            Row, (view.node_visits, view.node_value, view.raw_value)
+        )
         self.root_invalid_actions, self.extra_data = root_invalid_actions, extra_data
         self.num_actions = view.visits.shape[-1]
 
@@ -89,8 +94,19 @@ def reads_one_row(transform: Callable, like: tuple[Array, Array, tuple[Array, An
 
     def first(logits: Array, value: Array, games: tuple[Array, Any]) -> Array:
         visits, zeros = jnp.zeros(logits.shape, jnp.int32), jnp.zeros(logits.shape, value.dtype)
-        view = EdgeView(prior=logits, visits=visits, value=zeros, reward=zeros, discount=zeros, child_value=zeros,
-                        node_visits=visits[:, 0], node_value=value, raw_value=value)
+        view = EdgeView(
+            action=visits,
+            prior=logits,
+            visits=visits,
+            value=zeros,
+            reward=zeros,
+            discount=zeros,
+            child_value=zeros,
+            node_visits=visits[:, 0],
+            node_value=value,
+            raw_value=value,
+            unvisited_mass=value,
+        )
         return ask(transform, view, games)
 
     try:

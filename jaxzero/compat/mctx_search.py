@@ -1,26 +1,37 @@
 """mctx's `search`: on jaxzero's search where the selectors are mctx's own, else on a plain path that asks them on the way down."""
+
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
-from jaxzero.compat.mctx_selection import Games, NativeRules, native_rules
+from jaxzero.compat.mctx_rules import Games, NativeRules, native_rules
 from jaxzero.compat.mctx_tree import RootFnOutput, SearchTree, Tree
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.search import WIDTHS, backup, checked, choose_at_root, descend, expand, plant
-from jaxzero.mcts.tree import Link, pack, per_game, put, take, unpack
+from jaxzero.mcts.tree import Link, pack, put, take, unpack
 from jaxzero.types import Model, Rule, Step
 
 __all__ = ["search"]
 
 
-def search(params: Any, rng_key: Array, *, root: RootFnOutput, recurrent_fn: Callable, root_action_selection_fn: Callable,
-           interior_action_selection_fn: Callable, num_simulations: int, max_depth: int | None = None,
-           invalid_actions: Array | None = None, extra_data: Any = None,
-           loop_fn: Callable = jax.lax.fori_loop) -> Tree | SearchTree:
+def search(
+    params: Any,
+    rng_key: Array,
+    *,
+    root: RootFnOutput,
+    recurrent_fn: Callable,
+    root_action_selection_fn: Callable,
+    interior_action_selection_fn: Callable,
+    num_simulations: int,
+    max_depth: int | None = None,
+    invalid_actions: Array | None = None,
+    extra_data: Any = None,
+    loop_fn: Callable = jax.lax.fori_loop,
+) -> Tree | SearchTree:
     """Searches and returns the tree.
 
     Args:
@@ -47,8 +58,19 @@ def search(params: Any, rng_key: Array, *, root: RootFnOutput, recurrent_fn: Cal
     games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data)
     rules = native_rules(root_action_selection_fn, interior_action_selection_fn, games) if depth_is_known else None
     if rules is None:
-        return search_plainly(params, rng_key, root, recurrent_fn, root_action_selection_fn, interior_action_selection_fn,
-                              num_simulations, max_depth, invalid, extra_data, loop_fn)
+        return search_plainly(
+            params,
+            rng_key,
+            root,
+            recurrent_fn,
+            root_action_selection_fn,
+            interior_action_selection_fn,
+            num_simulations,
+            max_depth,
+            invalid,
+            extra_data,
+            loop_fn,
+        )
     return search_natively(params, rng_key, root, recurrent_fn, rules, games, num_simulations, max_depth, loop_fn)
 
 
@@ -59,16 +81,28 @@ def allowed_at_root(invalid: Array) -> Bool[Array, "B A"]:
 
 
 # ------------------------------------------------------------------------------------------------------- jaxzero's search
-def search_natively(params: Any, rng_key: Array, root: RootFnOutput, recurrent_fn: Callable, rules: NativeRules, games: Games,
-                    num_simulations: int, max_depth: int | None, loop_fn: Callable,
-                    legal: Callable[[Any], Bool[Array, "B W"]] | None = None) -> SearchTree:
+def search_natively(
+    params: Any,
+    rng_key: Array,
+    root: RootFnOutput,
+    recurrent_fn: Callable,
+    rules: NativeRules,
+    games: Games,
+    num_simulations: int,
+    max_depth: int | None,
+    loop_fn: Callable,
+    legal: Callable[[Any], Bool[Array, "B W"]] | None = None,
+) -> SearchTree:
     """The search with rules in place of selectors; `legal`, of an embedding, may close edges below the root, too."""
     value = root.value.astype(jnp.promote_types(root.value.dtype, jnp.float32))  # visits are counted in this type
     step = Step(root.prior_logits, value, jnp.zeros_like(value), jnp.zeros_like(value), legal and legal(root.embedding))
     tree = plant(step, (root.embedding, root.prior_logits), rules.rule, num_simulations + 1)
     first = _finite(root.prior_logits) if rules.raw_prior else jnp.where(games.allowed, tree.prior[:, 0], -jnp.inf)
-    gumbel = getattr(games.extra_data, "root_gumbel", None)
-    tree = tree.replace(prior=tree.prior.at[:, 0].set(first), root=tree.root.replace(gumbel=gumbel))
+    tree = tree.replace(prior=tree.prior.at[:, 0].set(first))
+    if hasattr(games.extra_data, "root_gumbel"):
+        shifted = root.prior_logits - jnp.max(root.prior_logits, -1, keepdims=True)
+        in_force = jnp.where(games.allowed, games.extra_data.root_gumbel + _finite(shifted), -jnp.inf)
+        tree = tree.replace(root=tree.root.replace(prior=in_force.astype(value.dtype)))
     max_depth = None if max_depth is None else max(1, operator.index(max_depth))
 
     def body(_: Any, loop_state: tuple) -> tuple:
@@ -82,8 +116,15 @@ def search_natively(params: Any, rng_key: Array, root: RootFnOutput, recurrent_f
     return SearchTree(native=tree, root_invalid_actions=games.invalid, extra_data=games.extra_data)
 
 
-def _simulate(params: Any, key: Array, tree: native_tree.Tree, recurrent_fn: Callable, rules: NativeRules,
-              max_depth: int | None, legal: Callable | None) -> native_tree.Tree:
+def _simulate(
+    params: Any,
+    key: Array,
+    tree: native_tree.Tree,
+    recurrent_fn: Callable,
+    rules: NativeRules,
+    max_depth: int | None,
+    legal: Callable | None,
+) -> native_tree.Tree:
     """One simulation for every game. At the depth limit a node is evaluated anew, from its parent, and overwritten."""
     path = descend(tree, max_depth)
     leaf = _last(path, 1)
@@ -126,8 +167,11 @@ def _as_step(output: Any, embedding: Any, tree: native_tree.Tree, legal: Callabl
     dtype, stored = tree.stats.dtype, tree.state
     if jax.tree.structure(embedding) == jax.tree.structure(stored[0]):
         embedding = jax.tree.map(lambda x, kept: jnp.asarray(x).astype(kept.dtype), embedding, stored[0])
-    step = Step(output.prior_logits, *(jnp.asarray(x).astype(dtype) for x in (output.value, output.reward, output.discount)),
-                legal=legal and legal(embedding))
+    step = Step(
+        output.prior_logits,
+        *(jnp.asarray(x).astype(dtype) for x in (output.value, output.reward, output.discount)),
+        legal=legal and legal(embedding),
+    )
     checked(step, tree)  # for the shapes: an error names the field
     return step, (embedding, output.prior_logits.astype(stored[1].dtype))
 
@@ -136,16 +180,30 @@ def _overwrite(tree: native_tree.Tree, nodes: Array, step: Step, state: Any, rul
     """Puts a new evaluation in the place of the old: `backup` then finds the new value as the mean of all visits."""
     step, _ = checked(step, tree)
     value = step.value[:, None]
-    stats = unpack(take(tree.stats, nodes))._replace(value=value, raw_value=value, reward=step.reward[:, None],
-                                                     discount=step.discount)
-    return tree.replace(stats=put(tree.stats, nodes, pack(stats)), prior=put(tree.prior, nodes, rule.prepare(step.prior_logits)),
-                        state=jax.tree.map(lambda x, y: put(x, nodes, y), tree.state, state))
+    stats = unpack(take(tree.stats, nodes))._replace(
+        value=value, raw_value=value, reward=step.reward[:, None], discount=step.discount
+    )
+    return tree.replace(
+        stats=put(tree.stats, nodes, pack(stats)),
+        prior=put(tree.prior, nodes, rule.prepare(step.prior_logits)),
+        state=jax.tree.map(lambda x, y: put(x, nodes, y), tree.state, state),
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- the plain path
-def search_plainly(params: Any, rng_key: Array, root: RootFnOutput, recurrent_fn: Callable, root_selector: Callable,
-                   interior_selector: Callable, num_simulations: int, max_depth: Any, invalid: Array, extra_data: Any,
-                   loop_fn: Callable) -> Tree:
+def search_plainly(
+    params: Any,
+    rng_key: Array,
+    root: RootFnOutput,
+    recurrent_fn: Callable,
+    root_selector: Callable,
+    interior_selector: Callable,
+    num_simulations: int,
+    max_depth: Any,
+    invalid: Array,
+    extra_data: Any,
+    loop_fn: Callable,
+) -> Tree:
     """The search that asks arbitrary selectors at every level of every walk."""
     batch = root.value.shape[0]
     limit = num_simulations if max_depth is None else max_depth
@@ -165,8 +223,10 @@ def search_plainly(params: Any, rng_key: Array, root: RootFnOutput, recurrent_fn
 
 def _plain_tree(root: RootFnOutput, num_simulations: int, invalid: Array, extra_data: Any) -> Tree:
     if jnp.ndim(root.prior_logits) != 2 or jnp.shape(root.value) != jnp.shape(root.prior_logits)[:1]:
-        raise ValueError(f"root.prior_logits has shape {jnp.shape(root.prior_logits)} and root.value {jnp.shape(root.value)}; "
-                         "they must be [B, A] and [B].")
+        raise ValueError(
+            f"root.prior_logits has shape {jnp.shape(root.prior_logits)} and root.value {jnp.shape(root.value)}; "
+            "they must be [B, A] and [B]."
+        )
     (batch, width), nodes = root.prior_logits.shape, num_simulations + 1
 
     def first(row: Array) -> Array:
@@ -176,14 +236,26 @@ def _plain_tree(root: RootFnOutput, num_simulations: int, invalid: Array, extra_
     none = jnp.full((batch, nodes), Tree.NO_PARENT, jnp.int32)
     edges = jnp.zeros((batch, nodes, width), root.value.dtype)
     return Tree(
-        node_visits=first(jnp.ones(batch, jnp.int32)), raw_values=first(root.value), node_values=first(root.value),
-        parents=none, action_from_parent=none, children_index=jnp.full(edges.shape, Tree.UNVISITED, jnp.int32),
-        children_prior_logits=first(root.prior_logits), children_visits=jnp.zeros(edges.shape, jnp.int32),
-        children_rewards=edges, children_discounts=edges, children_values=edges,
-        embeddings=jax.tree.map(first, root.embedding), root_invalid_actions=invalid, extra_data=extra_data)
+        node_visits=first(jnp.ones(batch, jnp.int32)),
+        raw_values=first(root.value),
+        node_values=first(root.value),
+        parents=none,
+        action_from_parent=none,
+        children_index=jnp.full(edges.shape, Tree.UNVISITED, jnp.int32),
+        children_prior_logits=first(root.prior_logits),
+        children_visits=jnp.zeros(edges.shape, jnp.int32),
+        children_rewards=edges,
+        children_discounts=edges,
+        children_values=edges,
+        embeddings=jax.tree.map(first, root.embedding),
+        root_invalid_actions=invalid,
+        extra_data=extra_data,
+    )
 
 
-def _walk(keys: Array, tree: Tree, root_selector: Callable, interior_selector: Callable, limit: Any) -> tuple[Array, Array]:
+def _walk(
+    keys: Array, tree: Tree, root_selector: Callable, interior_selector: Callable, limit: Any
+) -> tuple[Array, Array]:
     """From every root down to an edge without a child, or to the depth limit: the edge's node and action.
 
     All games are at the same depth, so the root is asked before the loop; the tree is no part of what the loop carries.
@@ -212,15 +284,19 @@ def _walk(keys: Array, tree: Tree, root_selector: Callable, interior_selector: C
     return jax.lax.while_loop(going, down, (depth, pairs[:, 0], node, action))[2:]
 
 
-def _evaluate(params: Any, key: Array, tree: Tree, recurrent_fn: Callable, parent: Array, action: Array, node: Array) -> Tree:
+def _evaluate(
+    params: Any, key: Array, tree: Tree, recurrent_fn: Callable, parent: Array, action: Array, node: Array
+) -> Tree:
     """Asks the model what follows the edges, and writes it where the nodes are, new or not."""
     games = jnp.arange(node.shape[0])
     output, embedding = recurrent_fn(params, key, action, jax.tree.map(lambda x: x[games, parent], tree.embeddings))
     batch, width = node.shape[0], tree.num_actions
     for name, shape in dict(prior_logits=(batch, width), value=(batch,), reward=(batch,), discount=(batch,)).items():
         if jnp.shape(getattr(output, name)) != shape:
-            raise ValueError(f"RecurrentFnOutput.{name} has shape {jnp.shape(getattr(output, name))}; by the root's outputs it "
-                             f"must be {shape}.")
+            raise ValueError(
+                f"RecurrentFnOutput.{name} has shape {jnp.shape(getattr(output, name))}; by the root's outputs it "
+                f"must be {shape}."
+            )
 
     def at_node(x: Array, row: Array) -> Array:
         return x.at[games, node].set(jnp.asarray(row).astype(x.dtype))
@@ -229,13 +305,17 @@ def _evaluate(params: Any, key: Array, tree: Tree, recurrent_fn: Callable, paren
         return x.at[games, parent, action].set(row.astype(x.dtype))
 
     return tree.replace(
-        node_visits=tree.node_visits.at[games, node].add(1), raw_values=at_node(tree.raw_values, output.value),
-        node_values=at_node(tree.node_values, output.value), parents=at_node(tree.parents, parent),
-        action_from_parent=at_node(tree.action_from_parent, action), children_index=at_edge(tree.children_index, node),
+        node_visits=tree.node_visits.at[games, node].add(1),
+        raw_values=at_node(tree.raw_values, output.value),
+        node_values=at_node(tree.node_values, output.value),
+        parents=at_node(tree.parents, parent),
+        action_from_parent=at_node(tree.action_from_parent, action),
+        children_index=at_edge(tree.children_index, node),
         children_prior_logits=at_node(tree.children_prior_logits, output.prior_logits),
         children_rewards=at_edge(tree.children_rewards, output.reward),
         children_discounts=at_edge(tree.children_discounts, output.discount),
-        embeddings=jax.tree.map(at_node, tree.embeddings, embedding))
+        embeddings=jax.tree.map(at_node, tree.embeddings, embedding),
+    )
 
 
 def _climb(tree: Tree, leaf: Array) -> Tree:
@@ -246,16 +326,22 @@ def _climb(tree: Tree, leaf: Array) -> Tree:
         tree, value, node = carry
         parent, action = tree.parents[games, node], tree.action_from_parent[games, node]
         going = node != Tree.ROOT_INDEX
-        value_here = tree.children_rewards[games, parent, action] + tree.children_discounts[games, parent, action] * value
+        value_here = (
+            tree.children_rewards[games, parent, action] + tree.children_discounts[games, parent, action] * value
+        )
         visits = tree.node_visits[games, parent]
         mean = (tree.node_values[games, parent] * visits + value_here) / (visits + 1.0)
         where = jnp.where(going, parent, tree.node_visits.shape[1])
         tree = tree.replace(
-            children_values=tree.children_values.at[games, where, action].set(tree.node_values[games, node], mode="drop"),
+            children_values=tree.children_values.at[games, where, action].set(
+                tree.node_values[games, node], mode="drop"
+            ),
             children_visits=tree.children_visits.at[games, where, action].add(1, mode="drop"),
             node_values=tree.node_values.at[games, where].set(mean, mode="drop"),
-            node_visits=tree.node_visits.at[games, where].add(1, mode="drop"))
+            node_visits=tree.node_visits.at[games, where].add(1, mode="drop"),
+        )
         return tree, jnp.where(going, value_here, value), jnp.where(going, parent, node)
 
-    return jax.lax.while_loop(lambda carry: jnp.any(carry[2] != Tree.ROOT_INDEX), up,
-                              (tree, tree.node_values[games, leaf], leaf))[0]
+    return jax.lax.while_loop(
+        lambda carry: jnp.any(carry[2] != Tree.ROOT_INDEX), up, (tree, tree.node_values[games, leaf], leaf)
+    )[0]

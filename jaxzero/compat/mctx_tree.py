@@ -1,4 +1,5 @@
 """The records of the mctx front: what goes in, what comes out, and the search tree with mctx's attributes."""
+
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -8,12 +9,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.tree import Link, unpack
+from jaxzero.mcts.tree import Link
 from jaxzero.mcts.view import edge_view, parents
 from jaxzero.types import EdgeView
 
-__all__ = ["ChanceRecurrentFnOutput", "DecisionRecurrentFnOutput", "GumbelMuZeroExtraData", "PolicyOutput",
-           "RecurrentFnOutput", "RootFnOutput", "SearchSummary", "SearchTree", "StochasticRecurrentState", "Tree"]
+__all__ = [
+    "ChanceRecurrentFnOutput",
+    "DecisionRecurrentFnOutput",
+    "GumbelMuZeroExtraData",
+    "PolicyOutput",
+    "RecurrentFnOutput",
+    "RootFnOutput",
+    "SearchSummary",
+    "SearchTree",
+    "StochasticRecurrentState",
+    "Tree",
+]
 
 T = TypeVar("T")
 
@@ -260,13 +271,14 @@ class SearchTree(Generic[T]):
     @property
     def children_index(self) -> Array:
         """See `Tree`."""
-        return self._of_edges(lambda tree: jnp.broadcast_to(jnp.arange(tree.capacity, dtype=jnp.int32), tree.visits.shape),
-                              self.UNVISITED)
+        return self._of_edges(
+            lambda tree: jnp.broadcast_to(jnp.arange(tree.capacity, dtype=jnp.int32), tree.visits.shape), self.UNVISITED
+        )
 
     @property
     def children_prior_logits(self) -> Array:
         """See `Tree`."""
-        return self._nodes(self.native.state[1])[..., :self.num_actions]
+        return self._nodes(self.native.state[1])[..., : self.num_actions]
 
     @property
     def children_visits(self) -> Array:
@@ -296,9 +308,9 @@ class SearchTree(Generic[T]):
     def qvalues(self, indices: Int[Array, "..."]) -> Float[Array, "... A"]:
         """See `Tree`."""
         if jnp.ndim(indices):
-            return edge_view(self.native, jnp.asarray(indices, jnp.int32)).value[..., :self.num_actions]
+            return edge_view(self.native, jnp.asarray(indices, jnp.int32)).value[..., : self.num_actions]
         chex.assert_rank(self.native.size, 0)
-        return _per_game(lambda tree: edge_view(tree, jnp.reshape(indices, 1)).value, self.native)[:self.num_actions]
+        return _per_game(lambda tree: edge_view(tree, jnp.reshape(indices, 1)).value, self.native)[: self.num_actions]
 
     def summary(self) -> SearchSummary:
         """See `Tree`."""
@@ -333,7 +345,7 @@ class SearchTree(Generic[T]):
             above = jnp.where(above < 0, tree.capacity, above)
             return edges.at[games, above, tree.links[:, :-1, Link.ACTION]].set(values, mode="drop")
 
-        return _per_game(spread, self.native)[..., :self.num_actions]
+        return _per_game(spread, self.native)[..., : self.num_actions]
 
 
 def _per_game(function: Callable[[native_tree.Tree], Any], tree: native_tree.Tree) -> Any:
@@ -345,7 +357,7 @@ def _per_game(function: Callable[[native_tree.Tree], Any], tree: native_tree.Tre
     return function(tree)
 
 
-EDGE_FIELDS = ("prior", "visits", "value", "reward", "discount", "child_value")
+EDGE_FIELDS = ("action", "prior", "visits", "value", "reward", "discount", "child_value")
 
 
 def edges_of(view: EdgeView, part: slice) -> EdgeView:

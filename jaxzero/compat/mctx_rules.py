@@ -1,0 +1,182 @@
+"""From mctx's action selectors to the jaxzero rules that choose alike."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxzero.compat import mctx_selection
+from jaxzero.compat.mctx_row import ask, reads_one_row
+from jaxzero.compat.mctx_tree import SearchTree, Tree
+from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root
+from jaxzero.mcts.rules import muzero_puct, probabilities
+from jaxzero.types import EdgeView, Rule
+
+__all__ = ["Games", "NativeRules", "native_qvalues", "native_rules", "qvalues_at_roots"]
+
+
+class NativeRules(NamedTuple):
+    """The rules that choose as given selectors do.
+
+    Attributes:
+        rule: of interior nodes.
+        root: of the root.
+        raw_prior: the tree must store the prior logits as the model gave them, for a user's transform to read.
+    """
+
+    rule: Rule
+    root: Rule
+    raw_prior: bool = False
+
+
+class Games(NamedTuple):
+    """What is known of the games before a search.
+
+    Attributes:
+        logits: the roots' prior logits.
+        value: the roots' values.
+        invalid: the mask, for `tree.root_invalid_actions`.
+        allowed: which edges of the roots are open.
+        extra_data: for `tree.extra_data`.
+    """
+
+    logits: Float[Array, "B W"]
+    value: Float[Array, "B"]
+    invalid: Array
+    allowed: Bool[Array, "B W"]
+    extra_data: Any
+
+
+class Family(NamedTuple):
+    """How one kind of selector becomes rules.
+
+    Attributes:
+        transform: the Q transform, if none is given.
+        prepare: from the logits to what a rule reads as the prior.
+        probabilities: the prior probabilities of a view, up to a factor.
+        interior: the rule of interior nodes, by its Q-values.
+        own_interior: the same for Q-values of any kind, in view of all edges.
+        root: the rule of the root, by its Q-values.
+    """
+
+    transform: Callable
+    prepare: Callable[[Array], Array]
+    probabilities: Callable[[EdgeView], Array]
+    interior: Callable[[q.QValues], Rule]
+    own_interior: Callable[[q.QValues], Rule]
+    root: Callable[[q.QValues], Rule]
+
+
+def native_rules(root_selector: Callable, interior_selector: Callable, games: Games) -> NativeRules | None:
+    """The rules that choose as mctx's selectors do; None for selectors that are not recognised."""
+    root, root_options = _unwrap(root_selector)
+    interior, options = _unwrap(interior_selector)
+    given, root_given = options.pop("qtransform", None), root_options.pop("qtransform", None)
+    family = _family(root, root_options, interior, options, games.extra_data)
+    if family is None:
+        return None
+    transform, root_transform = given or family.transform, root_given or family.transform
+    known, root_known = (native_qvalues(x, family.probabilities) for x in (transform, root_transform))
+    if known and root_known:
+        rule = family.interior(known)
+        shared = family.root is family.interior and transform is root_transform
+        return NativeRules(rule, rule if shared else family.root(root_known))
+    like = games.logits, games.value, (games.invalid, games.extra_data)
+    if not (reads_one_row(transform, like) and reads_one_row(root_transform, like)):
+        return None
+    return NativeRules(
+        _on_transform(transform, family.own_interior, family.prepare, games),
+        _on_transform(root_transform, family.root, family.prepare, games, at_root=True),
+        raw_prior=True,
+    )
+
+
+def _family(root: Any, root_options: dict, interior: Any, options: dict, extra_data: Any) -> Family | None:
+    if root is interior is mctx_selection.muzero_action_selection:
+        depth = root_options.pop("depth", None)
+        if not (isinstance(depth, int) and depth == 0 and "depth" not in options):
+            return None
+        below = at_root = lambda qvalues: muzero_puct(qvalues=qvalues, **options)
+        same = options.keys() == root_options.keys() and all(root_options[name] is options[name] for name in options)
+        if not same:
+            at_root = lambda qvalues: muzero_puct(qvalues=qvalues, **root_options)
+        return Family(
+            mctx_selection.qtransform_by_parent_and_siblings,
+            probabilities,
+            lambda view: view.prior,
+            below,
+            below,
+            at_root,
+        )
+    gumbel = mctx_selection.gumbel_muzero_root_action_selection, mctx_selection.gumbel_muzero_interior_action_selection
+    if (root, interior) != gumbel or options or not hasattr(extra_data, "root_gumbel"):
+        return None
+    if root_options.keys() != {"num_simulations", "max_num_considered_actions"}:
+        return None
+    at_root = functools.partial(
+        gumbel_root, *(root_options[x] for x in ("num_simulations", "max_num_considered_actions"))
+    )
+    return Family(
+        mctx_selection.qtransform_completed_by_mix_value,
+        lambda logits: logits,
+        lambda view: jnp.exp(view.prior),
+        gumbel_interior,
+        mctx_selection.whole_gumbel_interior,
+        at_root,
+    )
+
+
+def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Array]) -> q.QValues | None:
+    """What `jaxzero.mcts.qvalues` has for one of mctx's transforms; None for any other transform."""
+    function, options = _unwrap(transform)
+    builders = {
+        mctx_selection.qtransform_by_min_max: q.by_min_max,
+        mctx_selection.qtransform_by_parent_and_siblings: q.by_parent_and_siblings,
+        mctx_selection.qtransform_completed_by_mix_value: functools.partial(
+            q.completed_by_mix_value, probabilities=probabilities
+        ),
+    }
+    if function not in builders or any(jnp.ndim(value) for value in options.values()):
+        return None
+    return builders[function](**options)
+
+
+def _unwrap(function: Callable) -> tuple[Any, dict[str, Any]]:
+    """The front's function, and the keyword arguments bound to it, for it or mctx's own; else (None, {})."""
+    options: dict[str, Any] = {}
+    while isinstance(function, functools.partial):
+        if function.args:
+            return None, {}
+        options, function = {**function.keywords, **options}, function.func
+    name = getattr(function, "__name__", "")
+    ours = getattr(mctx_selection, name) if name in mctx_selection.__all__ else None
+    theirs = str(getattr(function, "__module__", "")).partition(".")[0] == "mctx"
+    return (ours, options) if ours is not None and (function is ours or theirs) else (None, {})
+
+
+def _on_transform(
+    transform: Callable, make: Callable[[q.QValues], Rule], prepare: Callable, games: Games, at_root: bool = False
+) -> Rule:
+    """A rule on a user's own transform, for trees that store the prior logits as they are."""
+
+    def score(view: EdgeView) -> Array:
+        values = ask(transform, view, (games.invalid, games.extra_data))
+        prior = prepare(view.prior - jnp.max(view.prior, -1, keepdims=True))
+        prior = jnp.where(games.allowed, prior, -jnp.inf) if at_root else prior
+        scores = make(lambda _: values).score(view._replace(prior=prior))
+        return jnp.where(games.allowed, scores, -jnp.inf) if at_root else scores
+
+    return Rule(prepare=lambda logits: logits, score=score)
+
+
+def qvalues_at_roots(tree: Tree | SearchTree, qtransform: Callable) -> Float[Array, "B A"]:
+    """A Q transform at the root of each game of a finished search."""
+    if isinstance(tree, Tree):
+        return jax.vmap(qtransform, (0, None))(tree, Tree.ROOT_INDEX)
+    view = tree.root_view()
+    known = native_qvalues(qtransform, lambda view: jax.nn.softmax(view.prior))
+    return known(view) if known else ask(qtransform, view, (tree.root_invalid_actions, tree.extra_data))
