@@ -19,7 +19,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.tree import (
-    NONE, Layout, Link, Stats, Status, Tree, new_tree, pack, per_game, player_to_move, put, take, unpack,
+    NONE, Facts, Frontier, Layout, Stats, Status, Tree, new_tree, pack, per_game, player_to_move, put, put_column, take,
+    unpack_facts, unpack_frontier, unpack_stats,
 )
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
@@ -65,7 +66,7 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
                              f"Return B = {batch} entries, A = {width} actions" + (f", P = {players[0]} players." if players else "."))
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
-    dtype = step.value.dtype
+    dtype = jnp.promote_types(step.value.dtype, jnp.float32)  # visits are counted in it
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
     legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
     logits = jnp.where(legal, step.prior_logits, -jnp.inf)
@@ -114,7 +115,7 @@ def descend(tree: Tree, max_depth: int | None = None) -> Path:
     longest = tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
 
     def follow(node: Array) -> Array:
-        return jnp.where(node >= 0, take(tree.links, jnp.maximum(node, 0))[:, Link.BEST_CHILD], NONE)
+        return jnp.where(node >= 0, take(tree.best_child, jnp.maximum(node, 0)), NONE)
 
     def turn(carry: tuple) -> tuple:
         depth, nodes, path = carry
@@ -142,20 +143,24 @@ class Growth(NamedTuple):
 
     Attributes:
         value: to be backed up from the end of the path.
-        nodes: the new node and its parent; N twice where the tree does not grow.
-        slot: where the new node goes in its parent's list of children.
-        stats: rows of the two nodes.
-        links: rows of the two nodes.
+        node: the new node, the same slot in every game; N if the trees are full.
+        parent: the node above; N where the tree does not grow.
+        child: where the new node goes in its parent's list of children.
+        frontier: of the new node.
+        parent_frontier: of the node above, as it is from now on.
+        facts: of the new node.
         prior: of the new node.
         state: of the new node.
         bad: where the model returned something that is not finite.
     """
 
     value: Float[Array, "B P"]
-    nodes: Int[Array, "B 2"]
-    slot: Int[Array, "B"]
-    stats: Float[Array, "B 2 F"]
-    links: Int[Array, "B 2 7"]
+    node: Int[Array, ""]
+    parent: Int[Array, "B"]
+    child: Int[Array, "B"]
+    frontier: Frontier
+    parent_frontier: Frontier
+    facts: Facts
     prior: Float[Array, "B W"]
     state: State
     bad: Bool[Array, "B"]
@@ -166,33 +171,34 @@ def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rul
     """Evaluates what lies beyond the end of each walk and adds it to the tree.
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
-    model is not asked if no walk can.
+    model is not asked if no walk can. A simulation takes the same slot in every game, needed or not: it is written
+    as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do.
 
     Returns:
         The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
         node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
-    rows = jnp.arange(tree.size.shape[0])
-    leaf = path.nodes[rows, path.length - 1]
-    links, stats, prior = take(tree.links, leaf), take(tree.stats, leaf), take(tree.prior, leaf)
-    state = jax.tree.map(lambda x: take(x, leaf), tree.state)
+    leaf = path.nodes[jnp.arange(tree.size.shape[0]), path.length - 1]
+    frontier, facts = unpack_frontier(take(tree.frontier, leaf)), unpack_facts(take(tree.facts, leaf))
+    prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (links[:, Link.BEST_CHILD] < 0) & (links[:, Link.NEXT_ACTION] >= 0) & ~cut
-    grows = wants & (tree.size < tree.capacity)
-    again = jnp.where(cut[:, None], unpack(stats).value, unpack(stats).raw_value)
+    wants = (take(tree.best_child, leaf) < 0) & (frontier.next_action >= 0) & ~cut
+    node = jnp.minimum(jnp.max(tree.size), tree.capacity)
+    grows = wants & (node < tree.capacity)
+    again = jnp.where(cut[:, None], unpack_stats(take(tree.stats, leaf)).value, facts.raw_value)
 
     def evaluate() -> Growth:
-        step, below = model.step(params, keys, jnp.maximum(links[:, Link.NEXT_ACTION], 0), state)
+        step, below = model.step(params, keys, jnp.maximum(frontier.next_action, 0), state)
         step, bad = checked(step, tree)
         _check_embedding(below, tree.state, leaf.shape[0])
-        nodes = jnp.where(grows[:, None], jnp.stack([tree.size, leaf], 1), tree.capacity)
-        growth = _grow(rule, leaf, links, unpack(stats), prior, tree.root.prior, step)
-        value = jnp.where(grows[:, None], growth.value, again)
-        return growth._replace(value=value, nodes=nodes, state=below, bad=bad & grows)
+        growth = _grow(rule, leaf, frontier, facts, prior, tree.root.prior, step)
+        return growth._replace(value=jnp.where(grows[:, None], growth.value, again), node=node,
+                               parent=jnp.where(grows, leaf, tree.capacity), state=below, bad=bad & grows)
 
     def nothing() -> Growth:
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
-        return zeros._replace(value=again, nodes=jnp.full_like(zeros.nodes, tree.capacity))
+        nowhere = jnp.full_like(leaf, tree.capacity)
+        return zeros._replace(value=again, node=nowhere[0], parent=nowhere)
 
     # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
     # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
@@ -200,48 +206,50 @@ def expand(params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rul
     return *_write(tree, path, growth, wants), growth.value
 
 
-def _grow(rule: Rule, leaf: Array, links: Array, stats: Stats, prior: Array, in_force: Array | None, step: Step) -> Growth:
-    """The rows of a new node, of which the model says `step`, and of its parent `leaf`, whose old rows are given."""
-    action, mover, to_play = jnp.maximum(links[:, Link.NEXT_ACTION], 0), links[:, Link.TO_PLAY], player_to_move(step)
-    value, dtype = step.value.reshape(stats.value.shape), stats.value.dtype
+def _grow(rule: Rule, leaf: Array, frontier: Frontier, facts: Facts, prior: Array, in_force: Array | None,
+          step: Step) -> Growth:
+    """A new node, of which the model says `step`, below `leaf`, whose rows are given."""
+    action, mover, to_play, dtype = jnp.maximum(frontier.next_action, 0), facts.to_play, player_to_move(step), step.value.dtype
+    value = step.value.reshape(facts.raw_value.shape)
     signed = value.shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
     taken = jnp.take_along_axis(prior, action[:, None], 1)[:, 0].astype(dtype)
-    first = after = NextEdge(jnp.full_like(action, NONE), jnp.zeros_like(taken), jnp.zeros_like(taken))
+    none = jnp.zeros_like(action)
+    first = after = Frontier(none + NONE, none, jnp.zeros_like(taken), jnp.zeros_like(taken))
     if rule.by_prior:
         order = prior if in_force is None else jnp.where((leaf == 0)[:, None], in_force, prior)
         bound = jnp.take_along_axis(order, action[:, None], 1)
         later = (order < bound) | ((order == bound) & (jnp.arange(prior.shape[1]) > action[:, None]))
         both = next_edge(rule, jnp.stack([fresh, prior], 1).astype(dtype),
                          jnp.stack([fresh, jnp.where(later, order, -jnp.inf)], 1).astype(dtype))
-        first, after = (NextEdge(*(x[:, i] for x in both)) for i in (0, 1))
-    zero = jnp.zeros_like(taken)
-    node = Stats(zero, zero, jnp.zeros_like(value), first.prior, first.mass, taken, discount,
-                 step.reward.reshape(value.shape), value)
-    parent_stats = stats._replace(next_prior=after.prior, unvisited_mass=after.mass)
-    slot = links[:, Link.NUM_CHILDREN]
-    child = [jnp.full_like(action, NONE), first.action, jnp.zeros_like(action), action, mover, to_play, step.terminal]
-    parent = links.at[:, Link.NEXT_ACTION].set(after.action).at[:, Link.NUM_CHILDREN].set(slot + 1)
+        first, after = (Frontier(*(x[:, i] for x in both)) for i in (0, 1))
     return Growth(
-        value=value, nodes=action, slot=slot, prior=fresh, state=(), bad=action,
-        stats=jnp.stack([pack(node), pack(parent_stats)], 1),
-        links=jnp.stack([jnp.stack([x.astype(jnp.int32) for x in child], -1), parent], 1))
+        value=value, node=none[0], parent=leaf, child=frontier.num_children, frontier=first,
+        parent_frontier=after._replace(num_children=frontier.num_children + 1),
+        facts=Facts(action, mover, taken, discount, step.reward.reshape(value.shape), to_play, step.terminal, value),
+        prior=fresh, state=(), bad=none)
 
 
 def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
-    rows, new, parent = jnp.arange(path.length.shape[0]), growth.nodes[:, 0], growth.nodes[:, 1]
-    grows = new < tree.capacity
+    rows, node, dtype = jnp.arange(path.length.shape[0]), growth.node, tree.stats.dtype
+    grows = growth.parent < tree.capacity
     overflow = wants & ~grows
     status = jnp.where(growth.bad, Status.NON_FINITE.value, 0) | jnp.where(overflow, Status.FULL.value, 0)
-    children = tree.children.at[rows, parent, growth.slot].set(new.astype(tree.children.dtype), mode="promise_in_bounds")
-    nodes = path.nodes.at[rows, path.length].set(new, mode="promise_in_bounds")
+    facts, frontier = pack(growth.facts, dtype), pack(growth.frontier, dtype)
+    children = tree.children.at[rows, growth.parent, growth.child].set(node.astype(tree.children.dtype),
+                                                                      mode="promise_in_bounds")
     return tree.replace(
-        stats=put(tree.stats, growth.nodes, growth.stats), links=put(tree.links, growth.nodes, growth.links),
-        prior=put(tree.prior, new, growth.prior), state=jax.tree.map(lambda x, y: put(x, new, y), tree.state, growth.state),
-        children=children, size=tree.size + grows, status=tree.status | status,
-        overflows=tree.overflows + overflow), Path(nodes, path.length + grows)
+        stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])), facts=put_column(tree.facts, node, facts),
+        frontier=put(put_column(tree.frontier, node, frontier), growth.parent, pack(growth.parent_frontier, dtype)),
+        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
+        prior=put_column(tree.prior, node, growth.prior),
+        state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
+        children=children, size=jnp.full_like(tree.size, jnp.minimum(jnp.max(tree.size) + 1, tree.capacity)),
+        status=tree.status | status, overflows=tree.overflows + overflow,
+    ), Path(path.nodes.at[rows, path.length].set(jnp.where(grows, node, tree.capacity), mode="promise_in_bounds"),
+            path.length + grows)
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
@@ -265,22 +273,19 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         real = depth < path.length[:, None]
         nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (jnp.zeros_like(k), k * group), (batch, group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
-        old, returns = unpack(take(tree.stats, nodes)), []
+        old, facts, returns = unpack_stats(take(tree.stats, nodes)), unpack_facts(take(tree.facts, nodes)), []
         for j in reversed(range(group)):
             returns.insert(0, ret)
-            ret = jnp.where(real[:, j, None], old.reward[:, j] + old.discount[:, j, None] * ret, ret)
+            ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
         visits = old.visits + 1
         mean = (old.value * old.visits[..., None] + jnp.stack(returns, 1)) / visits[..., None]
-        edge = old.reward + old.discount[..., None] * mean
+        edge = facts.reward + facts.discount[..., None] * mean
         if tree.num_players > 1:
-            edge = jnp.take_along_axis(edge, take(tree.links, nodes)[..., Link.MOVER, None], -1)
-        new = old._replace(visits=visits, value=mean, edge_value=edge[..., 0])
-        tree = tree.replace(stats=put(tree.stats, where, pack(new)))
-        best, wanted = choose(tree, nodes, rule, real & (depth > 0) | root_too)
-        links = take(tree.links, nodes).at[..., Link.BEST_CHILD].set(best)
-        if wanted is not None:
-            links = links.at[..., Link.NEXT_ACTION].set(wanted)
-        return k - 1, tree.replace(links=put(tree.links, where, links)), ret
+            edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
+        stats = pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype)
+        tree = tree.replace(stats=put(tree.stats, where, stats))
+        choice = choose(tree, nodes, rule, real & (depth > 0) | root_too)
+        return k - 1, remember(tree, where, choice), ret
 
     last = (jnp.max(path.length) + group - 1) // group - 1
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
@@ -355,7 +360,7 @@ def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Ar
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
     if len(widths) == 1:
         return at(widths[0])()
-    expanded = jnp.max(jnp.where(consider, take(tree.links, nodes)[..., Link.NUM_CHILDREN], 0))
+    expanded = jnp.max(jnp.where(consider, unpack_frontier(take(tree.frontier, nodes)).num_children, 0))
     return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [at(w) for w in widths])
 
 
@@ -372,7 +377,8 @@ def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Ar
     edges = visited_edges(tree, nodes, width)
     view = edge_view(tree, nodes, edges, rule)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
-    room = per_game(tree.size < tree.capacity, nodes) | (take(tree.links, nodes)[..., Link.NUM_CHILDREN] == 0)
+    childless = unpack_frontier(take(tree.frontier, nodes)).num_children == 0
+    room = per_game(tree.size < tree.capacity, nodes) | childless
     open_ = room[..., None] | (view.visits > 0)
     scores = jnp.where(open_ & ~jnp.isneginf(view.prior), rule.score(view), -jnp.inf)
     best, _ = first_highest(scores)
@@ -385,7 +391,7 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     root = jnp.zeros_like(tree.size)
     if fresh and rule.by_prior:
         tree = _find_next(tree, root, rule)
-    return _remember(tree, root, choose(tree, root, rule, root == 0))
+    return remember(tree, root, choose(tree, root, rule, root == 0))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -397,16 +403,18 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)
         tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
-        return _remember(tree, nodes, choose(tree, nodes, rule, nodes >= 0))
+        return remember(tree, nodes, choose(tree, nodes, rule, nodes >= 0))
 
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
-def _remember(tree: Tree, nodes: Array, choice: tuple[Array, Array | None]) -> Tree:
-    links = take(tree.links, nodes).at[..., Link.BEST_CHILD].set(choice[0])
-    if choice[1] is not None:
-        links = links.at[..., Link.NEXT_ACTION].set(choice[1])
-    return tree.replace(links=put(tree.links, nodes, links))
+def remember(tree: Tree, nodes: Int[Array, "B ..."], choice: tuple[Array, Array | None]) -> Tree:
+    """Writes down what `choose` said of `nodes`."""
+    best, wanted = choice
+    if wanted is not None:
+        frontier = unpack_frontier(take(tree.frontier, nodes))._replace(next_action=wanted)
+        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
+    return tree.replace(best_child=put(tree.best_child, nodes, best))
 
 
 def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
@@ -415,33 +423,20 @@ def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
     order = view.prior
     if tree.root.prior is not None:
         order = jnp.where((nodes == 0)[:, None], tree.root.prior, order)
-    edge = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
-    stats = unpack(take(tree.stats, nodes))._replace(next_prior=edge.prior, unvisited_mass=edge.mass)
-    links = take(tree.links, nodes).at[..., Link.NEXT_ACTION].set(edge.action)
-    return tree.replace(stats=put(tree.stats, nodes, pack(stats)), links=put(tree.links, nodes, links))
+    found = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
+    count = unpack_frontier(take(tree.frontier, nodes)).num_children
+    frontier = found._replace(num_children=count)
+    return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
 
 
-class NextEdge(NamedTuple):
-    """The next edge to be tried at a node.
-
-    Attributes:
-        action: −1 if there is none.
-        prior: its clean prior.
-        mass: what all unvisited edges weigh.
-    """
-
-    action: Int[Array, "..."]
-    prior: Float[Array, "..."]
-    mass: Float[Array, "..."]
-
-
-def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> NextEdge:
-    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal."""
+def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> Frontier:
+    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal; no children yet."""
     action, highest = first_highest(order)
     mass = jnp.zeros_like(highest)
     if rule.mass is not None:
         mass = jnp.sum(jnp.where(jnp.isneginf(order), 0, rule.mass(prior)), -1)
-    return NextEdge(action, jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0], mass)
+    next_prior = jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0]
+    return Frontier(action, jnp.zeros_like(action), next_prior, mass)
 
 
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:

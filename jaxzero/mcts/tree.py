@@ -1,9 +1,9 @@
-"""The tree: a frozen record of fixed-size arrays, and the functions that read it.
+"""The tree: a frozen record of fixed-size arrays, and the functions that read and write its rows.
 
-Every fact is stored once, where it belongs. What concerns a node, or the one edge into it, is a column of
-`stats` (numbers) or `links` (indices), so that a node is read and written as one row; what concerns each edge out
-of a node is `[B, N, W]`, and there are two of those: the children, in the order in which they were expanded,
-and the prior, by action.
+Every fact is stored once, where it belongs. What concerns a node, or the one edge into it, is a row of `stats`, of
+`frontier` or of `facts`, by how often it changes: with every visit, with every new child, never. What concerns each
+edge out of a node is `[B, N, W]`, and there are two of those: the children, in the order in which they were
+expanded, and the prior, by action.
 """
 import enum
 from typing import Any, NamedTuple
@@ -53,16 +53,58 @@ class RootData:
     prior: Float[Array, "B W"] | None = None
 
 
-class Link(enum.IntEnum):
-    """Columns of `Tree.links`."""
+class Stats(NamedTuple):
+    """What changes with every visit: a row of `Tree.stats`.
 
-    BEST_CHILD = 0  # where the rule goes on from here; −1: it wants NEXT_ACTION, which is not expanded yet
-    NEXT_ACTION = 1  # the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded)
-    NUM_CHILDREN = 2  # how many edges were expanded
-    ACTION = 3  # edge into the node: its slot in the parent; −1 at the root
-    MOVER = 4  # edge into the node: the player who took it; −1 unknown
-    TO_PLAY = 5  # the player to move; −1 unknown
-    TERMINAL = 6  # 1 where the episode is over
+    Attributes:
+        visits: simulations that passed, the node's own evaluation included; 0 in unused slots.
+        edge_value: of the edge into the node: reward + discount × value, for the player who took it.
+        value: mean return from here, for the player to move here, or for every player.
+    """
+
+    visits: Float[Array, "..."]
+    edge_value: Float[Array, "..."]
+    value: Float[Array, "... P"]
+
+
+class Frontier(NamedTuple):
+    """What changes with every new child: a row of `Tree.frontier`.
+
+    Attributes:
+        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded).
+        num_children: how many edges were expanded.
+        next_prior: the clean prior of `next_action`, kept for a `by_prior` rule.
+        unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
+    """
+
+    next_action: Array
+    num_children: Array
+    next_prior: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
+
+
+class Facts(NamedTuple):
+    """What never changes: a row of `Tree.facts`. The first six, but for `to_play`, concern the edge into the node.
+
+    Attributes:
+        action: its slot in the parent; −1 at the root.
+        mover: the player who took it; −1: unknown.
+        edge_prior: its clean prior in the parent.
+        discount: signed, see `Step.discount`.
+        reward: of the step.
+        to_play: the player to move; −1: unknown.
+        terminal: whether the episode is over here.
+        raw_value: what the model said of the node; 0 at a terminal one.
+    """
+
+    action: Array
+    mover: Array
+    edge_prior: Float[Array, "..."]
+    discount: Float[Array, "..."]
+    reward: Float[Array, "... P"]
+    to_play: Array
+    terminal: Array
+    raw_value: Float[Array, "... P"]
 
 
 @chex.dataclass(frozen=True)
@@ -70,23 +112,26 @@ class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
 
     The arrays have one row more than there are nodes: row N is nowhere, and what must not be written goes there.
-    That spares every write a bounds check.
+    That spares every write a bounds check. Rows hold small integers as floats, exact up to 2^24.
 
     Attributes:
-        stats: per node, see the properties `visits`, `edge_value`, `value`, `next_prior`,
-            `unvisited_mass`, `edge_prior`, `discount`, `reward`, `raw_value`.
-        links: per node, one column for each `Link`.
+        stats: per node, a packed `Stats`.
+        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet.
+        frontier: per node, a packed `Frontier`.
+        facts: per node, a packed `Facts`.
         state: per node, the model's embedding.
         children: node indices in the order of expansion; meaningless from `num_children` on.
         prior: what the rule prepared from the logits, by action; −inf where illegal.
-        size: node slots in use.
+        size: node slots in use; a simulation takes one in all games alike, needed or not.
         status: bits of `Status`.
         overflows: walks that found the tree full.
         root: see `RootData`.
     """
 
-    stats: Float[Array, "B N+1 F"]
-    links: Int[Array, "B N+1 7"]
+    stats: Float[Array, "B N+1 2+P"]
+    best_child: Int[Array, "B N+1"]
+    frontier: Float[Array, "B N+1 4"]
+    facts: Float[Array, "B N+1 6+2P"]
     state: State
     children: Int[Array, "B N+1 W"]
     prior: Float[Array, "B N+1 W"]
@@ -108,85 +153,45 @@ class Tree:
     @property
     def num_players(self) -> int:
         """P, the entries of a value; 1: it is for the player to move."""
-        return num_players(self.stats)
+        return self.stats.shape[-1] - 2
 
     @property
     def visits(self) -> Int[Array, "B N"]:
-        """Simulations that passed, the node's own evaluation included; 0 in unused slots."""
-        return unpack(self.stats[..., :-1, :]).visits.astype(jnp.int32)
+        """Simulations that passed each node, its own evaluation included; 0 in unused slots."""
+        return unpack_stats(self.stats[..., :-1, :]).visits.astype(jnp.int32)
 
     @property
     def value(self) -> Float[Array, "B N P"]:
-        """Mean return from here, for the player to move here, or for every player."""
-        return unpack(self.stats[..., :-1, :]).value
+        """Mean return from each node, for the player to move there, or for every player."""
+        return unpack_stats(self.stats[..., :-1, :]).value
 
     @property
     def raw_value(self) -> Float[Array, "B N P"]:
-        """What the model said of the node; 0 at a terminal one."""
-        return unpack(self.stats[..., :-1, :]).raw_value
-
-    @property
-    def edge_value(self) -> Float[Array, "B N"]:
-        """Of the edge into the node: reward + discount × value, for the player who took it."""
-        return unpack(self.stats[..., :-1, :]).edge_value
-
-    @property
-    def next_prior(self) -> Float[Array, "B N"]:
-        """The prior of the unvisited edge that a `by_prior` rule wants first."""
-        return unpack(self.stats[..., :-1, :]).next_prior
-
-    @property
-    def unvisited_mass(self) -> Float[Array, "B N"]:
-        """Sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that asks for it."""
-        return unpack(self.stats[..., :-1, :]).unvisited_mass
-
-    @property
-    def edge_prior(self) -> Float[Array, "B N"]:
-        """Of the edge into the node: its prior in the parent."""
-        return unpack(self.stats[..., :-1, :]).edge_prior
-
-    @property
-    def reward(self) -> Float[Array, "B N P"]:
-        """Of the edge into the node."""
-        return unpack(self.stats[..., :-1, :]).reward
-
-    @property
-    def discount(self) -> Float[Array, "B N"]:
-        """Of the edge into the node, signed: see `Step.discount`."""
-        return unpack(self.stats[..., :-1, :]).discount
+        """What the model said of each node; 0 at a terminal one."""
+        return unpack_facts(self.facts[..., :-1, :]).raw_value
 
 
-class Stats(NamedTuple):
-    """A row of `Tree.stats`, taken apart; the first three fields change with every visit."""
-
-    visits: Float[Array, "..."]
-    edge_value: Float[Array, "..."]
-    value: Float[Array, "... P"]
-    next_prior: Float[Array, "..."]
-    unvisited_mass: Float[Array, "..."]
-    edge_prior: Float[Array, "..."]
-    discount: Float[Array, "..."]
-    reward: Float[Array, "... P"]
-    raw_value: Float[Array, "... P"]
-
-
-def num_players(row: Float[Array, "... F"]) -> int:
-    """P, from the length of a row: six numbers and three values."""
-    return (row.shape[-1] - 6) // 3
-
-
-def unpack(row: Float[Array, "... F"]) -> Stats:
+def unpack_stats(row: Float[Array, "... 2+P"]) -> Stats:
     """Takes rows of `Tree.stats` apart."""
-    p = num_players(row)
-    return Stats(row[..., 0], row[..., 1], row[..., 2:2 + p], row[..., 2 + p], row[..., 3 + p], row[..., 4 + p],
-                 row[..., 5 + p], row[..., 6 + p:6 + 2 * p], row[..., 6 + 2 * p:])
+    return Stats(row[..., 0], row[..., 1], row[..., 2:])
 
 
-def pack(stats: Stats) -> Float[Array, "... F"]:
-    """Puts rows of `Tree.stats` together."""
-    dtype = stats.value.dtype
-    columns = [x if x.ndim == stats.value.ndim else x[..., None].astype(dtype) for x in stats]
-    return jnp.concatenate(columns, -1)
+def unpack_frontier(row: Float[Array, "... 4"]) -> Frontier:
+    """Takes rows of `Tree.frontier` apart; indices become integers."""
+    return Frontier(row[..., 0].astype(jnp.int32), row[..., 1].astype(jnp.int32), row[..., 2], row[..., 3])
+
+
+def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
+    """Takes rows of `Tree.facts` apart; indices become integers."""
+    p = (row.shape[-1] - 6) // 2
+    action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 1, 4 + p))
+    return Facts(action, mover, row[..., 2], row[..., 3], row[..., 4:4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p:])
+
+
+def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
+    """Puts a row together."""
+    axes = max(x.ndim for x in row) if not isinstance(row, Frontier) else row.next_action.ndim + 1
+    return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in row], -1)
 
 
 def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int, layout: Layout = Layout()) -> Tree:
@@ -207,17 +212,18 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         raise ValueError(f"a tree of {capacity} nodes with {jnp.dtype(layout.index).name} indices: at most {most} fit. "
                          "Use fewer simulations" + (", or Layout(index=jnp.int32)." if most < 2**24 else "."))
     batch, width = prior.shape
-    zero, index = jnp.zeros(batch, step.value.dtype), jnp.zeros(batch, jnp.int32)
+    dtype = step.value.dtype
+    zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)
     value = step.value.reshape(batch, -1)
-    stats = Stats(zero + 1, zero, value, zero, zero, zero, zero, jnp.zeros_like(value), value)
-    links = [index + NONE, index + NONE, index, index + NONE, index + NONE, player_to_move(step), step.terminal]
 
     def first(row: Array) -> Array:
         return jnp.zeros((batch, capacity + 1, *row.shape[1:]), row.dtype).at[:, 0].set(row)
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
+    facts = Facts(index + NONE, index + NONE, zero, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value)
     return Tree(
-        stats=first(pack(stats)), links=first(jnp.stack(links, -1).astype(jnp.int32)),
+        stats=first(pack(Stats(zero + 1, zero, value), dtype)), best_child=jnp.full((batch, capacity + 1), NONE, jnp.int32),
+        frontier=first(pack(Frontier(index + NONE, index, zero, zero), dtype)), facts=first(pack(facts, dtype)),
         state=jax.tree.map(first, state), children=jnp.zeros((batch, capacity + 1, width), layout.index),
         prior=first(prior.astype(layout.prior or prior.dtype)), size=index + 1, overflows=index,
         status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32), root=RootData(simulations=index))
@@ -250,3 +256,9 @@ def put(x: Array, nodes: Int[Array, "B ..."], rows: Array) -> Array:
     """`x [B, N+1, ...]` with `rows` at `nodes`."""
     games = per_game(jnp.arange(nodes.shape[0]), nodes)
     return x.at[games, nodes].set(rows.astype(x.dtype), mode="promise_in_bounds")
+
+
+def put_column(x: Array, node: Int[Array, ""], rows: Array) -> Array:
+    """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game."""
+    start = (0, node) + (0,) * (x.ndim - 2)
+    return jax.lax.dynamic_update_slice(x, rows[:, None].astype(x.dtype), start)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.tree import NONE, Link, Tree, per_game, take, unpack
+from jaxzero.mcts.tree import NONE, Tree, per_game, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["Summary", "by_action", "candidate_view", "edge_view", "legal_actions", "parents", "principal_variation",
@@ -30,9 +30,9 @@ class Edges(NamedTuple):
 def visited_edges(tree: Tree, nodes: Int[Array, "B ..."], width: int | None = None) -> Edges:
     """The first `width` expanded edges of `nodes` (default: all W)."""
     width = tree.num_edges if width is None else width
-    seen = jnp.arange(width) < take(tree.links, nodes)[..., Link.NUM_CHILDREN, None]
+    seen = jnp.arange(width) < unpack_frontier(take(tree.frontier, nodes)).num_children[..., None]
     child = jnp.where(seen, take(tree.children, nodes, width).astype(jnp.int32), 0)
-    return Edges(child, jnp.where(seen, take_edges(tree.links, child)[..., Link.ACTION], tree.num_edges), seen)
+    return Edges(child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child)).action, tree.num_edges), seen)
 
 
 def take_edges(x: Array, child: Int[Array, "B ... C"]) -> Array:
@@ -77,11 +77,11 @@ def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> Edge
         nodes: node indices.
         edges: their visited edges, with a slot to spare, or W slots.
     """
-    links, full = take(tree.links, nodes), tree.size >= tree.capacity
-    next_action = jnp.where(per_game(full, nodes), NONE, links[..., Link.NEXT_ACTION])[..., None]
-    wanted = (jnp.arange(edges.child.shape[-1]) == links[..., Link.NUM_CHILDREN, None]) & (next_action >= 0)
-    next_prior = jnp.where(wanted, unpack(take(tree.stats, nodes)).next_prior[..., None], -jnp.inf)
-    prior = jnp.where(edges.seen, unpack(take_edges(tree.stats, edges.child)).edge_prior, next_prior)
+    frontier = unpack_frontier(take(tree.frontier, nodes))
+    next_action = jnp.where(per_game(tree.size >= tree.capacity, nodes), NONE, frontier.next_action)[..., None]
+    wanted = (jnp.arange(edges.child.shape[-1]) == frontier.num_children[..., None]) & (next_action >= 0)
+    next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
+    prior = jnp.where(edges.seen, unpack_facts(take_edges(tree.facts, edges.child)).edge_prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)
     return _view(tree, nodes, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
 
@@ -89,20 +89,20 @@ def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> Edge
 def _view(tree: Tree, nodes: Array, edges: Edges, action: Array, prior: Array,
           place: Callable[[Array], Array]) -> EdgeView:
     """The view of `nodes`, with what is below each edge put where `place` says; the compiler drops what no rule reads."""
-    node, below, links = unpack(take(tree.stats, nodes)), unpack(take_edges(tree.stats, edges.child)), take(tree.links, nodes)
+    stats, facts = unpack_stats(take(tree.stats, nodes)), unpack_facts(take(tree.facts, nodes))
+    below, edge = unpack_stats(take_edges(tree.stats, edges.child)), unpack_facts(take_edges(tree.facts, edges.child))
 
-    def of_mover(x: Array, extra: int = 0) -> Array:
+    def of_mover(x: Array) -> Array:
         if x.shape[-1] == 1:
             return x[..., 0]
-        mover = links[..., Link.TO_PLAY].reshape(nodes.shape + (1,) * (extra + 1))
+        mover = facts.to_play.reshape(nodes.shape + (1,) * (x.ndim - nodes.ndim))
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
         action=action, prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
-        reward=place(of_mover(below.reward, 1)), discount=place(below.discount),
-        child_value=place(of_mover(below.value, 1)), node_visits=node.visits.astype(jnp.int32),
-        node_value=of_mover(node.value), raw_value=of_mover(node.raw_value), unvisited_mass=node.unvisited_mass,
-        root=tree.root)
+        reward=place(of_mover(edge.reward)), discount=place(edge.discount), child_value=place(of_mover(below.value)),
+        node_visits=stats.visits.astype(jnp.int32), node_value=of_mover(stats.value), raw_value=of_mover(facts.raw_value),
+        unvisited_mass=unpack_frontier(take(tree.frontier, nodes)).unvisited_mass, root=tree.root)
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
@@ -115,7 +115,7 @@ def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
 def parents(tree: Tree) -> Int[Array, "B N"]:
     """The parent of every node; −1 for the root and for unused slots."""
     batch, (capacity, width) = tree.size.shape[0], (tree.capacity, tree.num_edges)
-    used = jnp.arange(width) < tree.links[:, :-1, Link.NUM_CHILDREN, None]
+    used = jnp.arange(width) < unpack_frontier(tree.frontier[:, :-1]).num_children[..., None]
     target = jnp.where(used, tree.children[:, :-1].astype(jnp.int32), capacity).reshape(batch, -1)
     source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
     return jnp.full((batch, capacity), NONE, jnp.int32).at[jnp.arange(batch)[:, None], target].set(
