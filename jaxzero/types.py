@@ -63,6 +63,7 @@ class EdgeView(NamedTuple):
     one to be tried, and padding that looks like illegal, unvisited edges.
 
     Attributes:
+        game: the game each node belongs to, to look up constants that differ by game.
         action: the edge's action slot; W in padding.
         prior: what `Rule.prepare` made of the logits; −inf where the edge is illegal.
         visits: simulations that went through the edge.
@@ -77,6 +78,7 @@ class EdgeView(NamedTuple):
         root: the per-game record `tree.root`, for the root's own rule.
     """
 
+    game: Int[Array, "G"]
     action: Int[Array, "... W"]
     prior: Float[Array, "... W"]
     visits: Int[Array, "... W"]

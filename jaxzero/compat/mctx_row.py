@@ -71,17 +71,18 @@ class OneNode:
 
 
 def ask(transform: Callable, view: EdgeView, games: tuple[Array, Any]) -> Float[Array, "... A"]:
-    """A user's transform at every node of a view, `[B, A]` or `[B, K, A]`.
+    """A user's transform at every node of a view, `[G, A]` or `[G, K, A]`.
 
     Args:
         transform: `(tree, node_index) -> [A]`.
         view: its prior must be the prior logits.
-        games: `(root_invalid_actions, extra_data)`, per game.
+        games: `(root_invalid_actions, extra_data)` of all games.
     """
     one = lambda view, games: transform(OneNode(view, *games), ThisNode())
     if view.node_visits.ndim == 2:
         one = jax.vmap(one, (0, None))
-    return jax.vmap(one)(view._replace(root=None), games)
+    games = jax.tree.map(lambda x: jnp.asarray(x)[view.game], games)
+    return jax.vmap(one)(view._replace(root=None, game=None), games)
 
 
 def reads_one_row(transform: Callable, like: tuple[Array, Array, tuple[Array, Any]]) -> bool:
@@ -95,6 +96,7 @@ def reads_one_row(transform: Callable, like: tuple[Array, Array, tuple[Array, An
     def first(logits: Array, value: Array, games: tuple[Array, Any]) -> Array:
         visits, zeros = jnp.zeros(logits.shape, jnp.int32), jnp.zeros(logits.shape, value.dtype)
         view = EdgeView(
+            game=jnp.arange(value.shape[0]),
             action=visits,
             prior=logits,
             visits=visits,

@@ -166,9 +166,9 @@ def _on_transform(
     def score(view: EdgeView) -> Array:
         values = ask(transform, view, (games.invalid, games.extra_data))
         prior = prepare(view.prior - jnp.max(view.prior, -1, keepdims=True))
-        prior = jnp.where(games.allowed, prior, -jnp.inf) if at_root else prior
+        prior = jnp.where(games.allowed[view.game], prior, -jnp.inf) if at_root else prior
         scores = make(lambda _: values).score(view._replace(prior=prior))
-        return jnp.where(games.allowed, scores, -jnp.inf) if at_root else scores
+        return jnp.where(games.allowed[view.game], scores, -jnp.inf) if at_root else scores
 
     return Rule(prepare=lambda logits: logits, score=score)
 

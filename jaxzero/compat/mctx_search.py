@@ -12,7 +12,7 @@ from jaxzero.compat.mctx_rules import Games, NativeRules, native_rules
 from jaxzero.compat.mctx_tree import RootFnOutput, SearchTree, Tree
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.search import WIDTHS, backup, checked, choose_at_root, descend, expand, plant
-from jaxzero.mcts.tree import Link, pack, put, take, unpack
+from jaxzero.mcts.tree import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import Model, Rule, Step
 
 __all__ = ["search"]
@@ -94,15 +94,15 @@ def search_natively(
     legal: Callable[[Any], Bool[Array, "B W"]] | None = None,
 ) -> SearchTree:
     """The search with rules in place of selectors; `legal`, of an embedding, may close edges below the root, too."""
-    value = root.value.astype(jnp.promote_types(root.value.dtype, jnp.float32))  # visits are counted in this type
-    step = Step(root.prior_logits, value, jnp.zeros_like(value), jnp.zeros_like(value), legal and legal(root.embedding))
+    zeros = jnp.zeros_like(root.value)
+    step = Step(root.prior_logits, root.value, zeros, zeros, legal and legal(root.embedding))
     tree = plant(step, (root.embedding, root.prior_logits), rules.rule, num_simulations + 1)
     first = _finite(root.prior_logits) if rules.raw_prior else jnp.where(games.allowed, tree.prior[:, 0], -jnp.inf)
     tree = tree.replace(prior=tree.prior.at[:, 0].set(first))
     if hasattr(games.extra_data, "root_gumbel"):
         shifted = root.prior_logits - jnp.max(root.prior_logits, -1, keepdims=True)
         in_force = jnp.where(games.allowed, games.extra_data.root_gumbel + _finite(shifted), -jnp.inf)
-        tree = tree.replace(root=tree.root.replace(prior=in_force.astype(value.dtype)))
+        tree = tree.replace(root=tree.root.replace(prior=in_force.astype(tree.stats.dtype)))
     max_depth = None if max_depth is None else max(1, operator.index(max_depth))
 
     def body(_: Any, loop_state: tuple) -> tuple:
@@ -128,12 +128,12 @@ def _simulate(
     """One simulation for every game. At the depth limit a node is evaluated anew, from its parent, and overwritten."""
     path = descend(tree, max_depth)
     leaf = _last(path, 1)
-    links = take(tree.links, leaf)
-    parent, action, cut = leaf, links[:, Link.NEXT_ACTION], jnp.zeros_like(leaf, bool)
+    parent, action = leaf, unpack_frontier(take(tree.frontier, leaf)).next_action
+    cut = jnp.zeros_like(leaf, bool)
     if max_depth is not None:
         cut = path.length > max_depth
-        parent, action = jnp.where(cut, _last(path, 2), leaf), jnp.where(cut, links[:, Link.ACTION], action)
-        tree = tree.replace(size=tree.root.simulations + 1)  # a node's index is its simulation, as in mctx
+        parent = jnp.where(cut, _last(path, 2), leaf)
+        action = jnp.where(cut, unpack_facts(take(tree.facts, leaf)).action, action)
     embedding = jax.tree.map(lambda x: take(x, parent), tree.state[0])
     # Called here and not in a branch of `expand`: what calls into a module system must stay at the level of `loop_fn`.
     output, embedding = recurrent_fn(params, key, jnp.maximum(action, 0), embedding)
@@ -179,12 +179,13 @@ def _as_step(output: Any, embedding: Any, tree: native_tree.Tree, legal: Callabl
 def _overwrite(tree: native_tree.Tree, nodes: Array, step: Step, state: Any, rule: Rule) -> native_tree.Tree:
     """Puts a new evaluation in the place of the old: `backup` then finds the new value as the mean of all visits."""
     step, _ = checked(step, tree)
-    value = step.value[:, None]
-    stats = unpack(take(tree.stats, nodes))._replace(
-        value=value, raw_value=value, reward=step.reward[:, None], discount=step.discount
-    )
+    value, dtype = step.value[:, None], tree.stats.dtype
+    facts = unpack_facts(take(tree.facts, nodes))
+    facts = facts._replace(reward=step.reward[:, None], discount=step.discount, raw_value=value)
+    stats = unpack_stats(take(tree.stats, nodes))._replace(value=value)
     return tree.replace(
-        stats=put(tree.stats, nodes, pack(stats)),
+        stats=put(tree.stats, nodes, pack(stats, dtype)),
+        facts=put(tree.facts, nodes, pack(facts, dtype)),
         prior=put(tree.prior, nodes, rule.prepare(step.prior_logits)),
         state=jax.tree.map(lambda x, y: put(x, nodes, y), tree.state, state),
     )

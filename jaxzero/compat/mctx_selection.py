@@ -28,6 +28,7 @@ def node_view(tree: Tree, node_index: Int[Array, ""]) -> EdgeView:
     """One node of a tree with mctx's attributes, of one game, as a rule sees it."""
     visits = tree.children_visits[node_index]
     return EdgeView(
+        game=jnp.zeros((), jnp.int32),
         action=jnp.arange(visits.shape[-1]),
         prior=jax.nn.softmax(tree.children_prior_logits[node_index]),
         visits=visits,

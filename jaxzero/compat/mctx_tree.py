@@ -1,5 +1,6 @@
 """The records of the mctx front: what goes in, what comes out, and the search tree with mctx's attributes."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.tree import Link
+from jaxzero.mcts.tree import Facts, per_game, unpack_facts
 from jaxzero.mcts.view import edge_view, parents
 from jaxzero.types import EdgeView
 
@@ -256,7 +257,7 @@ class SearchTree(Generic[T]):
     @property
     def raw_values(self) -> Array:
         """See `Tree`."""
-        return self.native.raw_value[..., 0]
+        return jnp.where(self.node_visits > 0, self.native.raw_value[..., 0], 0)
 
     @property
     def parents(self) -> Array:
@@ -266,7 +267,7 @@ class SearchTree(Generic[T]):
     @property
     def action_from_parent(self) -> Array:
         """See `Tree`."""
-        return jnp.where(self.node_visits > 0, self.native.links[..., :-1, Link.ACTION], self.NO_PARENT)
+        return jnp.where(self.node_visits > 0, _facts(self.native).action, self.NO_PARENT)
 
     @property
     def children_index(self) -> Array:
@@ -288,12 +289,12 @@ class SearchTree(Generic[T]):
     @property
     def children_rewards(self) -> Array:
         """See `Tree`."""
-        return self._of_edges(lambda tree: tree.reward[..., 0])
+        return self._of_edges(lambda tree: _facts(tree).reward[..., 0])
 
     @property
     def children_discounts(self) -> Array:
         """See `Tree`."""
-        return self._of_edges(lambda tree: tree.discount)
+        return self._of_edges(lambda tree: _facts(tree).discount)
 
     @property
     def children_values(self) -> Array:
@@ -325,15 +326,16 @@ class SearchTree(Generic[T]):
 
     def dense(self) -> Tree:
         """Everything, as a plain record of arrays."""
-        return Tree(**{name: getattr(self, name) for name in Tree.__dataclass_fields__})
+        return Tree(**{name: getattr(self, name) for name in (field.name for field in dataclasses.fields(Tree))})
 
     def replace(self, **changes: Any) -> Tree:
         """The dense record with other contents in the fields named."""
         return self.dense().replace(**changes)
 
     def _nodes(self, x: Array) -> Array:
-        """Without the row that jaxzero keeps for writes that must not happen."""
-        return jax.lax.slice_in_dim(x, 0, self.native.capacity, axis=self.native.size.ndim)
+        """The rows of the nodes; 0 in unused slots, of which there are some where `max_depth` cut walks."""
+        x = jax.lax.slice_in_dim(x, 0, self.native.capacity, axis=self.native.size.ndim)
+        return jnp.where(per_game(self.node_visits > 0, x), x, jnp.zeros_like(x))
 
     def _of_edges(self, of_child: Callable[[native_tree.Tree], Array], none: int = 0) -> Array:
         """`of_child [B, N]`, known of the nodes, put where their parents' edges are."""
@@ -343,9 +345,13 @@ class SearchTree(Generic[T]):
             games = jnp.arange(above.shape[0])[:, None]
             edges = jnp.full((*above.shape, tree.num_edges), none, values.dtype)
             above = jnp.where(above < 0, tree.capacity, above)
-            return edges.at[games, above, tree.links[:, :-1, Link.ACTION]].set(values, mode="drop")
+            return edges.at[games, above, _facts(tree).action].set(values, mode="drop")
 
         return _per_game(spread, self.native)[..., : self.num_actions]
+
+
+def _facts(tree: native_tree.Tree) -> Facts:
+    return unpack_facts(tree.facts[..., :-1, :])
 
 
 def _per_game(function: Callable[[native_tree.Tree], Any], tree: native_tree.Tree) -> Any:

@@ -43,7 +43,7 @@ def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
 
     def exploration(view: EdgeView) -> Array:
         root = jnp.sqrt(jnp.maximum(jnp.sum(view.visits, -1), 1).astype(view.prior.dtype))
-        return constant(c, root) * root
+        return constant(c, view, root) * root
 
     return _puct(exploration, qvalues)
 
@@ -63,22 +63,23 @@ def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
 
     def exploration(view: EdgeView) -> Array:
         visits = view.node_visits.astype(view.prior.dtype)
-        first, base = constant(pb_c_init, visits), constant(pb_c_base, visits)
+        first, base = constant(pb_c_init, view, visits), constant(pb_c_base, view, visits)
         return jnp.sqrt(visits) * (first + jnp.log((visits + base + 1.0) / base))
 
     return _puct(exploration, qvalues)
 
 
-def constant(x: Any, like: Array) -> Array:
-    """A number, or one per game `[B]`, to be multiplied with `like [B, ...]`."""
-    return per_game(jnp.asarray(x, like.dtype), like)
+def constant(x: Any, view: EdgeView, like: Array) -> Array:
+    """A number, or one per game `[B]`, to be multiplied with `like`."""
+    x = jnp.asarray(x, like.dtype)
+    return x if x.ndim == 0 else per_game(x[view.game], like)
 
 
-def _ucb1(bonus: Callable[[Array, Array], Array]) -> Rule:
+def _ucb1(bonus: Callable[[EdgeView, Array], Array]) -> Rule:
     def score(view: EdgeView) -> Array:
         dtype = view.value.dtype
         ratio = jnp.log(view.node_visits.astype(dtype))[..., None] / jnp.maximum(view.visits, 1).astype(dtype)
-        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(ratio), UNVISITED_FIRST / (1 - view.prior))
+        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(view, ratio), UNVISITED_FIRST / (1 - view.prior))
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 
@@ -92,7 +93,7 @@ def ucb1(c: float = 2.0**0.5) -> Rule:
     Args:
         c: C_p; a number, or one per game `[B]`; it may be traced.
     """
-    return _ucb1(lambda ratio: constant(c, ratio) * jnp.sqrt(ratio))
+    return _ucb1(lambda view, ratio: constant(c, view, ratio) * jnp.sqrt(ratio))
 
 
 def ucb1_tuned(uctk: float = 1.0) -> Rule:
@@ -101,7 +102,7 @@ def ucb1_tuned(uctk: float = 1.0) -> Rule:
     Args:
         uctk: 1; larger explores more uniformly; a number, or one per game `[B]`; it may be traced.
     """
-    return _ucb1(lambda ratio: constant(uctk, ratio) * jnp.sqrt(ratio / 5))
+    return _ucb1(lambda view, ratio: constant(uctk, view, ratio) * jnp.sqrt(ratio / 5))
 
 
 def with_root_prior(rule: Rule) -> Rule:

@@ -105,6 +105,17 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
 
 
 # ---------------------------------------------------------------------------------------------- the four phases
+def tile_size(batch: int) -> int:
+    """How many games go up their paths together.
+
+    On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
+    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes.
+    """
+    if jax.default_backend() != "cpu":
+        return batch
+    return next((size for size in range(min(batch, 64), 15, -1) if batch % size == 0), batch)
+
+
 def descend(tree: Tree, max_depth: int | None = None) -> Path:
     """Walks every game from its root along the remembered choices.
 
@@ -265,15 +276,30 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         rule: how the nodes choose.
         root_too: whether the root's choice is this rule's, too; it is left as it was if not.
     """
-    batch, group = path.length.shape[0], group_size(path.length.shape[0])
+    batch = path.length.shape[0]
+    group, tile = group_size(batch), tile_size(batch)
+    if tile == batch:
+        return _backup_tile(tree, path, value, None, group, rule, root_too)
+
+    def turn(i: Array, tree: Tree) -> Tree:
+        games = i * tile + jnp.arange(tile, dtype=jnp.int32)
+        mine = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, i * tile, tile), (path, value))
+        return _backup_tile(tree, *mine, games, group, rule, root_too)
+
+    return jax.lax.fori_loop(0, batch // tile, turn, tree)
+
+
+def _backup_tile(tree: Tree, path: Path, value: Array, games: Array | None, group: int, rule: Rule, root_too: bool) -> Tree:
+    """`backup` for some games, a group of path nodes at a time, from the leaves up."""
 
     def turn(carry: tuple) -> tuple:
         k, tree, ret = carry
         depth = k * group + jnp.arange(group)
         real = depth < path.length[:, None]
-        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, (jnp.zeros_like(k), k * group), (batch, group)), 0)
+        nodes = jnp.where(real, jax.lax.dynamic_slice_in_dim(path.nodes, k * group, group, 1), 0)
         where = jnp.where(real, nodes, tree.capacity)
-        old, facts, returns = unpack_stats(take(tree.stats, nodes)), unpack_facts(take(tree.facts, nodes)), []
+        old, facts = unpack_stats(take(tree.stats, nodes, games)), unpack_facts(take(tree.facts, nodes, games))
+        returns = []
         for j in reversed(range(group)):
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
@@ -283,9 +309,9 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         if tree.num_players > 1:
             edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
         stats = pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype)
-        tree = tree.replace(stats=put(tree.stats, where, stats))
-        choice = choose(tree, nodes, rule, real & (depth > 0) | root_too)
-        return k - 1, remember(tree, where, choice), ret
+        tree = tree.replace(stats=put(tree.stats, where, stats, games))
+        choice = choose(tree, nodes, rule, real & (depth > 0) | root_too, games)
+        return k - 1, remember(tree, where, choice, games), ret
 
     last = (jnp.max(path.length) + group - 1) // group - 1
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
@@ -344,7 +370,8 @@ def search(params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, num
 
 
 # ---------------------------------------------------------------------------------------------- choosing
-def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Array, "B ..."]) -> tuple[Array, Array | None]:
+def choose(tree: Tree, nodes: Int[Array, "G ..."], rule: Rule, consider: Bool[Array, "G ..."],
+           games: Int[Array, "G"] | None = None) -> tuple[Array, Array | None]:
     """The rule's choice at `nodes`: the child to go on to (or −1), and the action that is wanted in that case.
 
     Args:
@@ -352,33 +379,36 @@ def choose(tree: Tree, nodes: Int[Array, "B ..."], rule: Rule, consider: Bool[Ar
         nodes: where to choose.
         rule: what to ask. Of a rule that promises `by_prior` the wanted action is known already: None.
         consider: where the answer matters; elsewhere it may be anything.
+        games: the games of the nodes; default: all.
     """
 
     def at(width: int) -> Callable:
-        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, nodes, rule, width)
+        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, nodes, rule, width, games)
 
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
     if len(widths) == 1:
         return at(widths[0])()
-    expanded = jnp.max(jnp.where(consider, unpack_frontier(take(tree.frontier, nodes)).num_children, 0))
+    expanded = jnp.max(jnp.where(consider, unpack_frontier(take(tree.frontier, nodes, games)).num_children, 0))
     return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [at(w) for w in widths])
 
 
-def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, None]:
-    edges = visited_edges(tree, nodes, width)
-    view = candidate_view(tree, nodes, edges)
+def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int, games: Array | None) -> tuple[Array, None]:
+    edges = visited_edges(tree, nodes, width, games)
+    view = candidate_view(tree, nodes, edges, games)
     scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
     tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
     first = jnp.min(jnp.where(tied, view.action, tree.num_edges), -1, keepdims=True)
     return jnp.max(jnp.where(tied & edges.seen & (view.action == first), edges.child, NONE), -1), None
 
 
-def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int) -> tuple[Array, Array]:
-    edges = visited_edges(tree, nodes, width)
-    view = edge_view(tree, nodes, edges, rule)
+def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int,
+                   games: Array | None) -> tuple[Array, Array]:
+    edges = visited_edges(tree, nodes, width, games)
+    view = edge_view(tree, nodes, edges, rule, games)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
-    childless = unpack_frontier(take(tree.frontier, nodes)).num_children == 0
-    room = per_game(tree.size < tree.capacity, nodes) | childless
+    childless = unpack_frontier(take(tree.frontier, nodes, games)).num_children == 0
+    open_games = tree.size < tree.capacity
+    room = per_game(open_games if games is None else open_games[games], nodes) | childless
     open_ = room[..., None] | (view.visits > 0)
     scores = jnp.where(open_ & ~jnp.isneginf(view.prior), rule.score(view), -jnp.inf)
     best, _ = first_highest(scores)
@@ -408,13 +438,14 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
-def remember(tree: Tree, nodes: Int[Array, "B ..."], choice: tuple[Array, Array | None]) -> Tree:
+def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: tuple[Array, Array | None],
+             games: Int[Array, "G"] | None = None) -> Tree:
     """Writes down what `choose` said of `nodes`."""
     best, wanted = choice
     if wanted is not None:
-        frontier = unpack_frontier(take(tree.frontier, nodes))._replace(next_action=wanted)
-        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
-    return tree.replace(best_child=put(tree.best_child, nodes, best))
+        frontier = unpack_frontier(take(tree.frontier, nodes, games))._replace(next_action=wanted)
+        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype), games))
+    return tree.replace(best_child=put(tree.best_child, nodes, best, games))
 
 
 def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:

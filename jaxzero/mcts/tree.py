@@ -242,23 +242,23 @@ def per_game(x: Array, like: Array) -> Array:
     return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
 
 
-def take(x: Array, nodes: Int[Array, "B ..."], width: int | None = None) -> Array:
-    """Rows of `x [B, N+1, ...]` at `nodes`; of each row the first `width` entries, if given.
+def take(x: Array, nodes: Int[Array, "G ..."], games: Int[Array, "G"] | None = None, width: int | None = None) -> Array:
+    """Rows of `x [B, N+1, ...]` at `nodes` of `games` (default: all); of each row the first `width` entries, if given.
 
     One merged index: a pair of indices would first be written to memory side by side, a kernel more.
     """
-    index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
+    games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if games is None else games
+    index = nodes + x.shape[1] * per_game(games, nodes)
     flat = x.reshape(-1, *x.shape[2:]).at
     return (flat[index] if width is None else flat[index, :width]).get(mode="promise_in_bounds")
 
 
-def put(x: Array, nodes: Int[Array, "B ..."], rows: Array) -> Array:
-    """`x [B, N+1, ...]` with `rows` at `nodes`."""
-    games = per_game(jnp.arange(nodes.shape[0]), nodes)
+def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, games: Int[Array, "G"] | None = None) -> Array:
+    """`x [B, N+1, ...]` with `rows` at `nodes` of `games` (default: all)."""
+    games = per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32) if games is None else games, nodes)
     return x.at[games, nodes].set(rows.astype(x.dtype), mode="promise_in_bounds")
 
 
 def put_column(x: Array, node: Int[Array, ""], rows: Array) -> Array:
     """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game."""
-    start = (0, node) + (0,) * (x.ndim - 2)
-    return jax.lax.dynamic_update_slice(x, rows[:, None].astype(x.dtype), start)
+    return jax.lax.dynamic_update_slice_in_dim(x, rows[:, None].astype(x.dtype), node, 1)

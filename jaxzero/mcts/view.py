@@ -22,34 +22,37 @@ class Edges(NamedTuple):
         seen: False in padding.
     """
 
-    child: Int[Array, "B ... C"]
-    action: Int[Array, "B ... C"]
-    seen: Bool[Array, "B ... C"]
+    child: Int[Array, "G ... C"]
+    action: Int[Array, "G ... C"]
+    seen: Bool[Array, "G ... C"]
 
 
-def visited_edges(tree: Tree, nodes: Int[Array, "B ..."], width: int | None = None) -> Edges:
-    """The first `width` expanded edges of `nodes` (default: all W)."""
+def visited_edges(tree: Tree, nodes: Int[Array, "G ..."], width: int | None = None,
+                  games: Int[Array, "G"] | None = None) -> Edges:
+    """The first `width` expanded edges (default: all W) of `nodes` of `games` (default: all)."""
     width = tree.num_edges if width is None else width
-    seen = jnp.arange(width) < unpack_frontier(take(tree.frontier, nodes)).num_children[..., None]
-    child = jnp.where(seen, take(tree.children, nodes, width).astype(jnp.int32), 0)
-    return Edges(child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child)).action, tree.num_edges), seen)
+    seen = jnp.arange(width) < unpack_frontier(take(tree.frontier, nodes, games)).num_children[..., None]
+    child = jnp.where(seen, take(tree.children, nodes, games, width).astype(jnp.int32), 0)
+    return Edges(child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child, games)).action, tree.num_edges), seen)
 
 
-def take_edges(x: Array, child: Int[Array, "B ... C"]) -> Array:
-    """Rows of `x [B, N, ...]` at the nodes below edges."""
-    return take(x, child.reshape(child.shape[0], -1)).reshape(*child.shape, *x.shape[2:])
+def take_edges(x: Array, child: Int[Array, "G ... C"], games: Int[Array, "G"] | None = None) -> Array:
+    """Rows of `x [B, N+1, ...]` at the nodes below edges."""
+    return take(x, child.reshape(child.shape[0], -1), games).reshape(*child.shape, *x.shape[2:])
 
 
-def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None, rule: Rule | None = None) -> EdgeView:
-    """All W edges of `nodes` (`[B]` or `[B, K]`), by action.
+def edge_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges | None = None, rule: Rule | None = None,
+              games: Int[Array, "G"] | None = None) -> EdgeView:
+    """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
 
     Args:
         tree: the trees.
         nodes: node indices.
         edges: their visited edges, if at hand; fewer than W are cheaper.
         rule: whose `mass` of the unvisited edges is wanted.
+        games: the games of the nodes; default: all.
     """
-    edges = visited_edges(tree, nodes) if edges is None else edges
+    edges = visited_edges(tree, nodes, games=games) if edges is None else edges
     count, width = nodes.size, edges.child.shape[-1]
     index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
 
@@ -58,15 +61,16 @@ def edge_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges | None = None
         spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
         return spread.reshape(*nodes.shape, tree.num_edges)
 
-    prior = take(tree.prior, nodes).astype(tree.stats.dtype)
-    view = _view(tree, nodes, edges, jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape), prior, by_slot)
+    prior = take(tree.prior, nodes, games).astype(tree.stats.dtype)
+    actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
+    view = _view(tree, nodes, games, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
         return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
     counts = (view.visits == 0) & ~jnp.isneginf(prior)
     return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
 
 
-def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> EdgeView:
+def candidate_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges, games: Int[Array, "G"] | None = None) -> EdgeView:
     """The visited edges of `nodes` and the next one to be tried.
 
     The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
@@ -76,21 +80,25 @@ def candidate_view(tree: Tree, nodes: Int[Array, "B ..."], edges: Edges) -> Edge
         tree: the trees.
         nodes: node indices.
         edges: their visited edges, with a slot to spare, or W slots.
+        games: the games of the nodes; default: all.
     """
-    frontier = unpack_frontier(take(tree.frontier, nodes))
-    next_action = jnp.where(per_game(tree.size >= tree.capacity, nodes), NONE, frontier.next_action)[..., None]
+    frontier = unpack_frontier(take(tree.frontier, nodes, games))
+    full = tree.size >= tree.capacity
+    full = full if games is None else full[games]
+    next_action = jnp.where(per_game(full, nodes), NONE, frontier.next_action)[..., None]
     wanted = (jnp.arange(edges.child.shape[-1]) == frontier.num_children[..., None]) & (next_action >= 0)
     next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
-    prior = jnp.where(edges.seen, unpack_facts(take_edges(tree.facts, edges.child)).edge_prior, next_prior)
+    prior = jnp.where(edges.seen, unpack_facts(take_edges(tree.facts, edges.child, games)).edge_prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)
-    return _view(tree, nodes, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
+    return _view(tree, nodes, games, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
 
 
-def _view(tree: Tree, nodes: Array, edges: Edges, action: Array, prior: Array,
+def _view(tree: Tree, nodes: Array, games: Array | None, edges: Edges, action: Array, prior: Array,
           place: Callable[[Array], Array]) -> EdgeView:
     """The view of `nodes`, with what is below each edge put where `place` says; the compiler drops what no rule reads."""
-    stats, facts = unpack_stats(take(tree.stats, nodes)), unpack_facts(take(tree.facts, nodes))
-    below, edge = unpack_stats(take_edges(tree.stats, edges.child)), unpack_facts(take_edges(tree.facts, edges.child))
+    stats, facts = unpack_stats(take(tree.stats, nodes, games)), unpack_facts(take(tree.facts, nodes, games))
+    below = unpack_stats(take_edges(tree.stats, edges.child, games))
+    edge = unpack_facts(take_edges(tree.facts, edges.child, games))
 
     def of_mover(x: Array) -> Array:
         if x.shape[-1] == 1:
@@ -99,10 +107,10 @@ def _view(tree: Tree, nodes: Array, edges: Edges, action: Array, prior: Array,
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
-        action=action, prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
+        game=jnp.arange(nodes.shape[0]) if games is None else games, action=action, prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
         reward=place(of_mover(edge.reward)), discount=place(edge.discount), child_value=place(of_mover(below.value)),
         node_visits=stats.visits.astype(jnp.int32), node_value=of_mover(stats.value), raw_value=of_mover(facts.raw_value),
-        unvisited_mass=unpack_frontier(take(tree.frontier, nodes)).unvisited_mass, root=tree.root)
+        unvisited_mass=unpack_frontier(take(tree.frontier, nodes, games)).unvisited_mass, root=tree.root)
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
