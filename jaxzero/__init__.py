@@ -8,6 +8,7 @@
 Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) and training (`jaxzero.train`) are modules
 to be imported by name: this one needs jax and chex only.
 """
+
 from jaxzero.mcts.gumbel import completed, gumbel_interior, gumbel_root
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
@@ -22,17 +23,53 @@ __version__ = "0.1.0"
 
 __all__ = [
     # policies
-    "alphazero", "gumbel", "muzero", "uct", "PolicyOutput", "SearchInfo", "Status",
+    "alphazero",
+    "gumbel",
+    "muzero",
+    "uct",
+    "PolicyOutput",
+    "SearchInfo",
+    "Status",
     # what a model says
-    "Model", "Step",
+    "Model",
+    "Step",
     # search
-    "plant", "search", "simulate", "descend", "expand", "backup", "rescore", "Path",
+    "plant",
+    "search",
+    "simulate",
+    "descend",
+    "expand",
+    "backup",
+    "rescore",
+    "Path",
     # the tree, and what can be read off it
-    "Tree", "Layout", "COMPACT", "edge_view", "qvalues", "summary", "principal_variation",
+    "Tree",
+    "Layout",
+    "COMPACT",
+    "edge_view",
+    "qvalues",
+    "summary",
+    "principal_variation",
     # rules
-    "Rule", "EdgeView", "puct", "muzero_puct", "ucb1", "ucb1_tuned", "gumbel_root", "gumbel_interior", "with_root_prior",
+    "Rule",
+    "EdgeView",
+    "puct",
+    "muzero_puct",
+    "ucb1",
+    "ucb1_tuned",
+    "gumbel_root",
+    "gumbel_interior",
+    "with_root_prior",
     # Q-value transforms
-    "raw", "with_virtual_zero", "by_min_max", "by_parent_and_siblings", "completed_by_mix_value", "completed",
+    "raw",
+    "with_virtual_zero",
+    "by_min_max",
+    "by_parent_and_siblings",
+    "completed_by_mix_value",
+    "completed",
     # the root
-    "with_dirichlet", "by_temperature", "most_visited", "best_value",
+    "with_dirichlet",
+    "by_temperature",
+    "most_visited",
+    "best_value",
 ]

@@ -4,6 +4,7 @@ Every builder closes over a model and numbers; the function it returns is pure, 
 Keys are one per game, `[B]`; a single key is split. Given a tree of its own kind back, a policy ignores the
 state and thinks on from that tree's root, adding its number of simulations as far as there is room.
 """
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -41,9 +42,18 @@ class SearchInfo(NamedTuple):
     summary: Summary
 
 
-def alphazero(model: Model, num_simulations: int, *, rule: Rule | None = None, dirichlet_alpha: Any = 0.3,
-              dirichlet_fraction: Any = 0.25, act: Act | None = None, max_depth: int | None = None,
-              layout: Layout = Layout(), simulate: Callable = simulate) -> Policy:
+def alphazero(
+    model: Model,
+    num_simulations: int,
+    *,
+    rule: Rule | None = None,
+    dirichlet_alpha: Any = 0.3,
+    dirichlet_fraction: Any = 0.25,
+    act: Act | None = None,
+    max_depth: int | None = None,
+    layout: Layout = Layout(),
+    simulate: Callable = simulate,
+) -> Policy:
     """PUCT search with a network; the visit shares are the improved policy.
 
     Silver et al. 2017 and 2018. Published values: 1,600 simulations (AlphaGo Zero) or 800 (AlphaZero), α = 0.3 / 0.15 /
@@ -85,20 +95,36 @@ def alphazero(model: Model, num_simulations: int, *, rule: Rule | None = None, d
         tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
         if noisy:
             tree = with_dirichlet(tree, keys[:, 1], dirichlet_alpha, dirichlet_fraction)
-        tree = search(params, keys[:, 0], tree, model, rule, num_simulations, root_rule=root_rule, max_depth=max_depth,
-                      simulate=simulate)
+        tree = search(
+            params,
+            keys[:, 0],
+            tree,
+            model,
+            rule,
+            num_simulations,
+            root_rule=root_rule,
+            max_depth=max_depth,
+            simulate=simulate,
+        )
         found = summary(tree)
         return _output(tree, act(keys[:, 2], tree, found), found.visit_probs, found)
 
     return policy
 
 
-def muzero(model: Model, num_simulations: int, *, pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
-           qvalues: q.QValues | None = None, **options: Any) -> Policy:
+def muzero(
+    model: Model,
+    num_simulations: int,
+    *,
+    pb_c_init: float = 1.25,
+    pb_c_base: float = 19652.0,
+    qvalues: q.QValues | None = None,
+    **options: Any,
+) -> Policy:
     """PUCT search with MuZero's growing constant and Q-values rescaled by parent and siblings.
 
-    Schrittwieser et al. 2019. Published values: c₁ = 1.25, c₂ = 19652, 800 simulations for board games and 50 for Atari,
-    temperature 1, 0.5, 0.25 as training goes on.
+    Schrittwieser et al. 2019. Published values: c₁ = 1.25, c₂ = 19652, 800 simulations for board games and 50 for
+    Atari, temperature 1, 0.5, 0.25 as training goes on.
 
     Args:
         model: what the tree is made of.
@@ -112,7 +138,9 @@ def muzero(model: Model, num_simulations: int, *, pb_c_init: float = 1.25, pb_c_
     return alphazero(model, num_simulations, rule=muzero_puct(pb_c_init, pb_c_base, transform), **options)
 
 
-def uct(model: Model, num_simulations: int, *, rule: Rule | None = None, act: Act = most_visited, **options: Any) -> Policy:
+def uct(
+    model: Model, num_simulations: int, *, rule: Rule | None = None, act: Act = most_visited, **options: Any
+) -> Policy:
     """UCB1 search without a network, for a model that evaluates by random rollouts: see `models.rollout`.
 
     Kocsis and Szepesvári 2006. Published values: C_p = √2 for outcomes as win rates; no noise, most visits win.
@@ -124,12 +152,22 @@ def uct(model: Model, num_simulations: int, *, rule: Rule | None = None, act: Ac
         act: how the action is taken; default `most_visited`.
         **options: `max_depth`, `layout`, `simulate`, as for `alphazero`.
     """
-    return alphazero(model, num_simulations, rule=ucb1() if rule is None else rule, dirichlet_fraction=0.0, act=act, **options)
+    return alphazero(
+        model, num_simulations, rule=ucb1() if rule is None else rule, dirichlet_fraction=0.0, act=act, **options
+    )
 
 
-def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = None, gumbel_scale: Any = 1.0,
-           qvalues: q.QValues | None = None, max_depth: int | None = None, layout: Layout = Layout(),
-           simulate: Callable = simulate) -> Policy:
+def gumbel(
+    model: Model,
+    num_simulations: int,
+    *,
+    max_considered: int | None = None,
+    gumbel_scale: Any = 1.0,
+    qvalues: q.QValues | None = None,
+    max_depth: int | None = None,
+    layout: Layout = Layout(),
+    simulate: Callable = simulate,
+) -> Policy:
     """Gumbel search: an improvement of the policy even with few simulations.
 
     Danihelka et al. 2022. Published values: m = 16 actions considered, c_visit = 50, c_scale = 1 (0.1 with rescaled
@@ -151,10 +189,15 @@ def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = N
     _check(num_simulations, max_depth)
     considered = min(16, num_simulations) if max_considered is None else max_considered
     if not 1 <= considered <= num_simulations:
-        raise ValueError(f"gumbel(max_considered={considered}) with num_simulations={num_simulations}: each action "
-                         "considered needs a simulation of its own. Use "
-                         + (f"num_simulations >= {considered}, or max_considered <= {num_simulations}."
-                            if considered > 0 else "max_considered >= 1."))
+        raise ValueError(
+            f"gumbel(max_considered={considered}) with num_simulations={num_simulations}: each action "
+            "considered needs a simulation of its own. Use "
+            + (
+                f"num_simulations >= {considered}, or max_considered <= {num_simulations}."
+                if considered > 0
+                else "max_considered >= 1."
+            )
+        )
     transform = halving.completed() if qvalues is None else qvalues
     rule = halving.gumbel_interior(transform)
     root_rule = halving.gumbel_root(num_simulations, considered, transform)
@@ -164,8 +207,17 @@ def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = N
         tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
         if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
-        tree = search(params, keys[:, 0], tree, model, rule, num_simulations, root_rule=root_rule, max_depth=max_depth,
-                      simulate=simulate)
+        tree = search(
+            params,
+            keys[:, 0],
+            tree,
+            model,
+            rule,
+            num_simulations,
+            root_rule=root_rule,
+            max_depth=max_depth,
+            simulate=simulate,
+        )
         view = edge_view(tree, jnp.zeros_like(tree.size))
         weights = halving.improved_policy(view, transform)
         return _output(tree, halving.last_action(view, transform), weights, summary(tree))
@@ -173,8 +225,16 @@ def gumbel(model: Model, num_simulations: int, *, max_considered: int | None = N
     return policy
 
 
-def _begin(params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, num_simulations: int,
-           layout: Layout) -> tuple[Tree, Keys]:
+def _begin(
+    params: Params,
+    keys: Keys,
+    state: State,
+    tree: Tree | None,
+    model: Model,
+    rule: Rule,
+    num_simulations: int,
+    layout: Layout,
+) -> tuple[Tree, Keys]:
     """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
     batch = jax.tree.leaves(state if tree is None else tree.size)[0].shape[0]
     keys = one_per_game(keys, batch)
@@ -195,15 +255,22 @@ def one_per_game(keys: Keys, batch: int) -> Keys:
     if shape == ():
         return jax.random.split(keys, batch)
     if shape != (batch,):
-        raise ValueError(f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), "
-                         "or a single key.")
+        raise ValueError(
+            f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), "
+            "or a single key."
+        )
     return keys
 
 
 def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
     value = found.value if tree.num_players == 1 else tree.value[:, 0]
-    return PolicyOutput(action=action, action_weights=weights, value=value, tree=tree,
-                        info=SearchInfo(tree.status, tree.overflows, tree.size, found))
+    return PolicyOutput(
+        action=action,
+        action_weights=weights,
+        value=value,
+        tree=tree,
+        info=SearchInfo(tree.status, tree.overflows, tree.size, found),
+    )
 
 
 def _check(num_simulations: int, max_depth: int | None) -> None:

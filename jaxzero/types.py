@@ -6,6 +6,7 @@ Shape letters, used in every annotation of the library:
     A  actions of the game                W  edge slots of a node (W = A unless `action_ids` says otherwise)
     P  players                            D  the longest path
 """
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,6 +4,7 @@ Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning 
 highest Gumbel + logit are tried without replacement, then halved by what the search finds; the resulting policy is
 an improvement even with few simulations. Constants and details are those of mctx, which its authors published.
 """
+
 import math
 
 import jax
@@ -16,17 +17,26 @@ from jaxzero.mcts.rules import prior_in_force
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import EdgeView, Keys, Rule
 
-__all__ = ["completed", "gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action",
-           "with_gumbel"]
+__all__ = [
+    "completed",
+    "gumbel_interior",
+    "gumbel_root",
+    "halving_schedule",
+    "improved_policy",
+    "last_action",
+    "with_gumbel",
+]
 
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
 
-def completed(value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True,
-              use_mixed_value: bool = True) -> q.QValues:
+def completed(
+    value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True, use_mixed_value: bool = True
+) -> q.QValues:
     """`qvalues.completed_by_mix_value` for rules that store logits, as those of this module do."""
-    return q.completed_by_mix_value(value_scale, maxvisit_init, rescale_values, use_mixed_value,
-                                    probabilities=lambda view: jnp.exp(view.prior))  # up to a factor, which cancels
+    return q.completed_by_mix_value(
+        value_scale, maxvisit_init, rescale_values, use_mixed_value, probabilities=lambda view: jnp.exp(view.prior)
+    )  # up to a factor, which cancels
 
 
 def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:

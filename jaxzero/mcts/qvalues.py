@@ -2,6 +2,7 @@
 
 Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones of prior 0.
 """
+
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -9,8 +10,15 @@ from jaxtyping import Array, Float
 
 from jaxzero.types import EdgeView
 
-__all__ = ["QValues", "by_min_max", "by_parent_and_siblings", "completed_by_mix_value", "mixed_value", "raw",
-           "with_virtual_zero"]
+__all__ = [
+    "QValues",
+    "by_min_max",
+    "by_parent_and_siblings",
+    "completed_by_mix_value",
+    "mixed_value",
+    "raw",
+    "with_virtual_zero",
+]
 
 QValues = Callable[[EdgeView], Float[Array, "... W"]]
 
@@ -35,7 +43,10 @@ def with_virtual_zero() -> QValues:
 
 
 def by_min_max(min_value: float, max_value: float) -> QValues:
-    """(q − min)/(max − min) with given bounds; an unvisited edge counts as the minimum (mctx: `qtransform_by_min_max`)."""
+    """(q − min)/(max − min) with given bounds; an unvisited edge counts as the minimum.
+
+    In mctx: `qtransform_by_min_max`.
+    """
     return lambda view: (jnp.where(view.visits > 0, view.value, min_value) - min_value) / (max_value - min_value)
 
 
@@ -59,9 +70,14 @@ def by_parent_and_siblings(epsilon: float = 1e-8) -> QValues:
     return transform
 
 
-def completed_by_mix_value(value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True,
-                           use_mixed_value: bool = True, epsilon: float = 1e-8,
-                           probabilities: Callable[[EdgeView], Array] = lambda view: view.prior) -> QValues:
+def completed_by_mix_value(
+    value_scale: float = 0.1,
+    maxvisit_init: float = 50.0,
+    rescale_values: bool = True,
+    use_mixed_value: bool = True,
+    epsilon: float = 1e-8,
+    probabilities: Callable[[EdgeView], Array] = lambda view: view.prior,
+) -> QValues:
     """(maxvisit_init + max N) · value_scale · q, unvisited edges completed by the mixed value.
 
     Danihelka et al. 2022, "Policy improvement by planning with Gumbel", appendix D (mctx:

@@ -1,4 +1,5 @@
 """What happens at the root only: noise on the prior before a search, and the choice of an action after it."""
+
 from collections.abc import Callable
 
 import jax

@@ -1,4 +1,5 @@
 """Rules: how a node chooses among its edges. Each builder returns a `Rule`; wrappers take one and return one."""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -48,8 +49,9 @@ def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
     return _puct(exploration, qvalues)
 
 
-def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0,
-                qvalues: q.QValues = q.by_parent_and_siblings()) -> Rule:
+def muzero_puct(
+    pb_c_init: float = 1.25, pb_c_base: float = 19652.0, qvalues: q.QValues = q.by_parent_and_siblings()
+) -> Rule:
     """Q + (c₁ + log((N + c₂ + 1)/c₂)) · P · √N / (1 + n), N the node's visits and n the edge's.
 
     Schrittwieser et al. 2019, "Mastering Atari, Go, chess and shogi by planning with a learned model", appendix B,

@@ -5,13 +5,14 @@ Every fact is stored once, where it belongs. What concerns a node, or the one ed
 edge out of a node is `[B, N, W]`, and there are two of those: the children, in the order in which they were
 expanded, and the prior, by action.
 """
+
 import enum
 from typing import Any, NamedTuple
 
 import chex
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxzero.types import State, Step
 
@@ -185,7 +186,9 @@ def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
     """Takes rows of `Tree.facts` apart; indices become integers."""
     p = (row.shape[-1] - 6) // 2
     action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 1, 4 + p))
-    return Facts(action, mover, row[..., 2], row[..., 3], row[..., 4:4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p:])
+    return Facts(
+        action, mover, row[..., 2], row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
+    )
 
 
 def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
@@ -209,8 +212,10 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     """
     most = min(jnp.iinfo(layout.index).max, 2**24)
     if capacity > most:
-        raise ValueError(f"a tree of {capacity} nodes with {jnp.dtype(layout.index).name} indices: at most {most} fit. "
-                         "Use fewer simulations" + (", or Layout(index=jnp.int32)." if most < 2**24 else "."))
+        raise ValueError(
+            f"a tree of {capacity} nodes with {jnp.dtype(layout.index).name} indices: at most {most} fit. "
+            "Use fewer simulations" + (", or Layout(index=jnp.int32)." if most < 2**24 else ".")
+        )
     batch, width = prior.shape
     dtype = step.value.dtype
     zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)
@@ -220,13 +225,22 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         return jnp.zeros((batch, capacity + 1, *row.shape[1:]), row.dtype).at[:, 0].set(row)
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
-    facts = Facts(index + NONE, index + NONE, zero, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value)
+    facts = Facts(
+        index + NONE, index + NONE, zero, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value
+    )
     return Tree(
-        stats=first(pack(Stats(zero + 1, zero, value), dtype)), best_child=jnp.full((batch, capacity + 1), NONE, jnp.int32),
-        frontier=first(pack(Frontier(index + NONE, index, zero, zero), dtype)), facts=first(pack(facts, dtype)),
-        state=jax.tree.map(first, state), children=jnp.zeros((batch, capacity + 1, width), layout.index),
-        prior=first(prior.astype(layout.prior or prior.dtype)), size=index + 1, overflows=index,
-        status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32), root=RootData(simulations=index))
+        stats=first(pack(Stats(zero + 1, zero, value), dtype)),
+        best_child=jnp.full((batch, capacity + 1), NONE, jnp.int32),
+        frontier=first(pack(Frontier(index + NONE, index, zero, zero), dtype)),
+        facts=first(pack(facts, dtype)),
+        state=jax.tree.map(first, state),
+        children=jnp.zeros((batch, capacity + 1, width), layout.index),
+        prior=first(prior.astype(layout.prior or prior.dtype)),
+        size=index + 1,
+        overflows=index,
+        status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32),
+        root=RootData(simulations=index),
+    )
 
 
 def player_to_move(step: Step) -> Int[Array, "B"]:

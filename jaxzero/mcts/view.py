@@ -1,4 +1,5 @@
-"""What can be read off a tree: the edges of a node as a rule sees them, Q-values, summaries, the principal variation."""
+"""What can be read off a tree: edges as a rule sees them, Q-values, summaries, the principal variation."""
+
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,8 +10,17 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.mcts.tree import NONE, Tree, per_game, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["Summary", "by_action", "candidate_view", "edge_view", "legal_actions", "parents", "principal_variation",
-           "qvalues", "summary"]
+__all__ = [
+    "Summary",
+    "by_action",
+    "candidate_view",
+    "edge_view",
+    "legal_actions",
+    "parents",
+    "principal_variation",
+    "qvalues",
+    "summary",
+]
 
 
 class Edges(NamedTuple):
@@ -27,13 +37,16 @@ class Edges(NamedTuple):
     seen: Bool[Array, "G ... C"]
 
 
-def visited_edges(tree: Tree, nodes: Int[Array, "G ..."], width: int | None = None,
-                  games: Int[Array, "G"] | None = None) -> Edges:
+def visited_edges(
+    tree: Tree, nodes: Int[Array, "G ..."], width: int | None = None, games: Int[Array, "G"] | None = None
+) -> Edges:
     """The first `width` expanded edges (default: all W) of `nodes` of `games` (default: all)."""
     width = tree.num_edges if width is None else width
     seen = jnp.arange(width) < unpack_frontier(take(tree.frontier, nodes, games)).num_children[..., None]
     child = jnp.where(seen, take(tree.children, nodes, games, width).astype(jnp.int32), 0)
-    return Edges(child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child, games)).action, tree.num_edges), seen)
+    return Edges(
+        child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child, games)).action, tree.num_edges), seen
+    )
 
 
 def take_edges(x: Array, child: Int[Array, "G ... C"], games: Int[Array, "G"] | None = None) -> Array:
@@ -41,8 +54,13 @@ def take_edges(x: Array, child: Int[Array, "G ... C"], games: Int[Array, "G"] | 
     return take(x, child.reshape(child.shape[0], -1), games).reshape(*child.shape, *x.shape[2:])
 
 
-def edge_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges | None = None, rule: Rule | None = None,
-              games: Int[Array, "G"] | None = None) -> EdgeView:
+def edge_view(
+    tree: Tree,
+    nodes: Int[Array, "G ..."],
+    edges: Edges | None = None,
+    rule: Rule | None = None,
+    games: Int[Array, "G"] | None = None,
+) -> EdgeView:
     """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
 
     Args:
@@ -70,7 +88,9 @@ def edge_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges | None = None
     return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
 
 
-def candidate_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges, games: Int[Array, "G"] | None = None) -> EdgeView:
+def candidate_view(
+    tree: Tree, nodes: Int[Array, "G ..."], edges: Edges, games: Int[Array, "G"] | None = None
+) -> EdgeView:
     """The visited edges of `nodes` and the next one to be tried.
 
     The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
@@ -93,9 +113,16 @@ def candidate_view(tree: Tree, nodes: Int[Array, "G ..."], edges: Edges, games: 
     return _view(tree, nodes, games, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
 
 
-def _view(tree: Tree, nodes: Array, games: Array | None, edges: Edges, action: Array, prior: Array,
-          place: Callable[[Array], Array]) -> EdgeView:
-    """The view of `nodes`, with what is below each edge put where `place` says; the compiler drops what no rule reads."""
+def _view(
+    tree: Tree,
+    nodes: Array,
+    games: Array | None,
+    edges: Edges,
+    action: Array,
+    prior: Array,
+    place: Callable[[Array], Array],
+) -> EdgeView:
+    """The view of `nodes`, what is below the edges put where `place` says; the compiler drops what no rule reads."""
     stats, facts = unpack_stats(take(tree.stats, nodes, games)), unpack_facts(take(tree.facts, nodes, games))
     below = unpack_stats(take_edges(tree.stats, edges.child, games))
     edge = unpack_facts(take_edges(tree.facts, edges.child, games))
@@ -107,10 +134,20 @@ def _view(tree: Tree, nodes: Array, games: Array | None, edges: Edges, action: A
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
-        game=jnp.arange(nodes.shape[0]) if games is None else games, action=action, prior=prior, visits=place(below.visits.astype(jnp.int32)), value=place(below.edge_value),
-        reward=place(of_mover(edge.reward)), discount=place(edge.discount), child_value=place(of_mover(below.value)),
-        node_visits=stats.visits.astype(jnp.int32), node_value=of_mover(stats.value), raw_value=of_mover(facts.raw_value),
-        unvisited_mass=unpack_frontier(take(tree.frontier, nodes, games)).unvisited_mass, root=tree.root)
+        game=jnp.arange(nodes.shape[0]) if games is None else games,
+        action=action,
+        prior=prior,
+        visits=place(below.visits.astype(jnp.int32)),
+        value=place(below.edge_value),
+        reward=place(of_mover(edge.reward)),
+        discount=place(edge.discount),
+        child_value=place(of_mover(below.value)),
+        node_visits=stats.visits.astype(jnp.int32),
+        node_value=of_mover(stats.value),
+        raw_value=of_mover(facts.raw_value),
+        unvisited_mass=unpack_frontier(take(tree.frontier, nodes, games)).unvisited_mass,
+        root=tree.root,
+    )
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
@@ -126,8 +163,11 @@ def parents(tree: Tree) -> Int[Array, "B N"]:
     used = jnp.arange(width) < unpack_frontier(tree.frontier[:, :-1]).num_children[..., None]
     target = jnp.where(used, tree.children[:, :-1].astype(jnp.int32), capacity).reshape(batch, -1)
     source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
-    return jnp.full((batch, capacity), NONE, jnp.int32).at[jnp.arange(batch)[:, None], target].set(
-        jnp.broadcast_to(source, target.shape), mode="drop")
+    return (
+        jnp.full((batch, capacity), NONE, jnp.int32)
+        .at[jnp.arange(batch)[:, None], target]
+        .set(jnp.broadcast_to(source, target.shape), mode="drop")
+    )
 
 
 class Summary(NamedTuple):
@@ -152,8 +192,9 @@ def summary(tree: Tree) -> Summary:
     total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
     legal = legal_actions(tree).astype(view.value.dtype)
     uniform = legal / jnp.sum(legal, -1, keepdims=True)
-    return Summary(view.visits, jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform), view.value,
-                   view.node_value)
+    return Summary(
+        view.visits, jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform), view.value, view.node_value
+    )
 
 
 def legal_actions(tree: Tree) -> Bool[Array, "B W"]:

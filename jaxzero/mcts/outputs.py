@@ -1,0 +1,88 @@
+"""What a user's model returns: shapes checked while tracing, numbers made finite while running."""
+
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from jaxzero.mcts.tree import Tree
+from jaxzero.types import State, Step
+
+__all__ = ["check_embedding", "checked"]
+
+
+def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"]]:
+    """The step with shapes checked, illegal logits at −inf, the highest at 0, and everything finite.
+
+    Args:
+        step: what the user's model returned.
+        tree: the tree that the step must agree with; None: it is the root's.
+
+    Returns:
+        The step, and where a non-finite number was replaced: by uniform logits, value, reward or discount 0.
+
+    Raises:
+        ValueError: naming the field, its shape, and the shape that would do.
+    """
+    if getattr(step.prior_logits, "ndim", 0) != 2:
+        raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
+    batch, width = step.prior_logits.shape if tree is None else (tree.size.shape[0], tree.num_edges)
+    players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
+    if tree is not None:
+        players = (tree.num_players,) if tree.num_players > 1 else ()
+    wanted = dict(
+        prior_logits=(batch, width),
+        value=(batch, *players),
+        reward=(batch, *players),
+        discount=(batch,),
+        legal=(batch, width),
+        terminal=(batch,),
+        to_play=(batch,),
+    )
+    for name, shape in wanted.items():
+        field = getattr(step, name)
+        if field is not None and jnp.shape(field) != shape:
+            basis = "prior_logits and value" if tree is None else "the root's outputs"
+            raise ValueError(
+                f"Step.{name} has shape {jnp.shape(field)}; by {basis} it must be {shape}. "
+                f"Return B = {batch} entries, A = {width} actions"
+                + (f", P = {players[0]} players." if players else ".")
+            )
+    if players and step.to_play is None:
+        raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
+    dtype = jnp.promote_types(step.value.dtype, jnp.float32)  # visits are counted in it
+    terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
+    legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
+    logits = jnp.where(legal, step.prior_logits, -jnp.inf)
+    highest = jnp.max(logits, -1, keepdims=True)
+    bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
+    lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
+    logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
+    bad = bad_logits[:, 0]
+
+    def finite(x: Array, where: Array) -> Array:
+        nonlocal bad
+        good = jnp.isfinite(x)
+        bad = bad | ~jnp.all(good.reshape(batch, -1), -1)
+        return jnp.where(good & where, x, 0).astype(dtype)
+
+    going = ~terminal.reshape((-1,) + (1,) * len(players))
+    return step._replace(
+        prior_logits=logits,
+        legal=legal,
+        terminal=terminal,
+        value=finite(step.value, going),
+        reward=finite(step.reward, True),
+        discount=finite(step.discount, True),
+    ), bad
+
+
+def check_embedding(state: State, stored: State, batch: int) -> None:
+    """Raises a ValueError if an embedding is not one entry per game of what the tree stores."""
+    got = jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), state)
+    kept = jax.tree.map(lambda x: ((batch, *jnp.shape(x)[2:]), jnp.result_type(x)), stored)
+    if jax.tree.structure(state) != jax.tree.structure(stored) or got != kept:
+        raise ValueError(
+            f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
+            f"{kept}. Return the same structure, shapes and types, one entry per game."
+        )
