@@ -262,7 +262,7 @@ def stochastic_muzero_policy(
     known = native_qvalues(qtransform, lambda view: view.prior)
     if known and not isinstance(max_depth, jax.core.Tracer):
         allowed = allowed_at_root(jnp.pad(invalid, ((0, 0), (0, num_edges - num_actions)), constant_values=1))
-        games = Games(root.prior_logits, root.value, invalid, allowed, None)
+        games = Games(root.prior_logits, root.value, invalid, allowed, None, num_simulations)
         tree = search_natively(
             params,
             search_key,

@@ -42,6 +42,7 @@ class Games(NamedTuple):
         invalid: the mask, for `tree.root_invalid_actions`.
         allowed: which edges of the roots are open.
         extra_data: for `tree.extra_data`.
+        num_simulations: of the search.
     """
 
     logits: Float[Array, "B W"]
@@ -49,6 +50,7 @@ class Games(NamedTuple):
     invalid: Array
     allowed: Bool[Array, "B W"]
     extra_data: Any
+    num_simulations: int
 
 
 class Family(NamedTuple):
@@ -76,7 +78,7 @@ def native_rules(root_selector: Callable, interior_selector: Callable, games: Ga
     root, root_options = _unwrap(root_selector)
     interior, options = _unwrap(interior_selector)
     given, root_given = options.pop("qtransform", None), root_options.pop("qtransform", None)
-    family = _family(root, root_options, interior, options, games.extra_data)
+    family = _family(root, root_options, interior, options, games)
     if family is None:
         return None
     transform, root_transform = given or family.transform, root_given or family.transform
@@ -95,7 +97,7 @@ def native_rules(root_selector: Callable, interior_selector: Callable, games: Ga
     )
 
 
-def _family(root: Any, root_options: dict, interior: Any, options: dict, extra_data: Any) -> Family | None:
+def _family(root: Any, root_options: dict, interior: Any, options: dict, games: Games) -> Family | None:
     if root is interior is mctx_selection.muzero_action_selection:
         depth = root_options.pop("depth", None)
         if not (isinstance(depth, int) and depth == 0 and "depth" not in options):
@@ -113,9 +115,11 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, extra_d
             at_root,
         )
     gumbel = mctx_selection.gumbel_muzero_root_action_selection, mctx_selection.gumbel_muzero_interior_action_selection
-    if (root, interior) != gumbel or options or not hasattr(extra_data, "root_gumbel"):
+    if (root, interior) != gumbel or options or not hasattr(games.extra_data, "root_gumbel"):
         return None
     if root_options.keys() != {"num_simulations", "max_num_considered_actions"}:
+        return None
+    if root_options["num_simulations"] < games.num_simulations:  # beyond the plan mctx does what no rule does
         return None
     at_root = functools.partial(
         gumbel_root, *(root_options[x] for x in ("num_simulations", "max_num_considered_actions"))

@@ -11,7 +11,8 @@ from jaxtyping import Array, Bool
 from jaxzero.compat.mctx_rules import Games, NativeRules, native_rules
 from jaxzero.compat.mctx_tree import RootFnOutput, SearchTree, Tree
 from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.search import WIDTHS, backup, checked, choose_at_root, descend, expand, plant
+from jaxzero.mcts.choice import WIDTHS, choose_at_root
+from jaxzero.mcts.search import backup, checked, descend, expand, plant
 from jaxzero.mcts.tree import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import Model, Rule, Step
 
@@ -55,7 +56,7 @@ def search(
         raise ValueError(f"num_simulations={num_simulations}: a number of simulations. Use num_simulations >= 1.")
     invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
     depth_is_known = max_depth is None or hasattr(max_depth, "__index__") and not isinstance(max_depth, jax.core.Tracer)
-    games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data)
+    games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data, num_simulations)
     rules = native_rules(root_action_selection_fn, interior_action_selection_fn, games) if depth_is_known else None
     if rules is None:
         return search_plainly(
@@ -273,14 +274,14 @@ def _walk(
         pairs = split(keys)
         chosen = jax.vmap(interior_selector, (0, 0, 0, None))(pairs[:, 1], tree, jnp.maximum(child, 0), depth)
         on = child != Tree.UNVISITED
-        return depth + 1, pairs[:, 0], jnp.where(on, child, node), jnp.where(on, chosen, action)
+        return depth + 1, pairs[:, 0], jnp.where(on, child, node), jnp.where(on, chosen.astype(action.dtype), action)
 
     def going(carry: tuple) -> Array:
         depth, _, node, action = carry
         return (depth < limit) & jnp.any(below(node, action) != Tree.UNVISITED)
 
     pairs, node = split(keys), jnp.zeros_like(games, jnp.int32)
-    action = jax.vmap(root_selector)(pairs[:, 1], tree, node)
+    action = jax.vmap(root_selector)(pairs[:, 1], tree, node).astype(jnp.int32)
     depth = jnp.ones((), tree.children_prior_logits.dtype)  # a float, as mctx's selectors get it
     return jax.lax.while_loop(going, down, (depth, pairs[:, 0], node, action))[2:]
 

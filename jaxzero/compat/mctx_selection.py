@@ -5,13 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxzero.compat.mctx_tree import Tree
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.gumbel import gumbel_root, improved
+from jaxzero.mcts.gumbel import LOWEST, halving_schedule, improved
 from jaxzero.mcts.rules import muzero_puct
-from jaxzero.mcts.tree import RootData
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [
@@ -98,12 +98,14 @@ def gumbel_muzero_root_action_selection(
     qtransform: Callable = qtransform_completed_by_mix_value,
 ) -> Int[Array, ""]:
     """Sequential halving with Gumbel, see `jaxzero.mcts.gumbel.gumbel_root`."""
-    logits, view = tree.children_prior_logits[node_index], node_view(tree, node_index)
-    logits = tree.extra_data.root_gumbel + (logits - jnp.max(logits, -1, keepdims=True))
-    in_force = jnp.where(tree.root_invalid_actions, -jnp.inf, logits)
-    root = RootData(simulations=jnp.sum(view.visits, -1), prior=in_force)
-    rule = gumbel_root(num_simulations, max_num_considered_actions, lambda _: qtransform(tree, node_index))
-    return masked_argmax(rule.score(view._replace(root=root)), tree.root_invalid_actions)
+    logits, visits = tree.children_prior_logits[node_index], tree.children_visits[node_index]
+    plans = range(max_num_considered_actions + 1)
+    table = np.array([halving_schedule(most, num_simulations) for most in plans], np.int32)
+    valid = jnp.sum(1 - tree.root_invalid_actions, -1).astype(jnp.int32)
+    wanted = jnp.asarray(table)[jnp.minimum(max_num_considered_actions, valid), jnp.sum(visits, -1)]
+    score = tree.extra_data.root_gumbel + (logits - jnp.max(logits, -1, keepdims=True)) + qtransform(tree, node_index)
+    score = jnp.where(visits == wanted, jnp.maximum(LOWEST, score), -jnp.inf)
+    return masked_argmax(score, tree.root_invalid_actions)
 
 
 def gumbel_muzero_interior_action_selection(

@@ -328,10 +328,6 @@ class SearchTree(Generic[T]):
         """Everything, as a plain record of arrays."""
         return Tree(**{name: getattr(self, name) for name in (field.name for field in dataclasses.fields(Tree))})
 
-    def replace(self, **changes: Any) -> Tree:
-        """The dense record with other contents in the fields named."""
-        return self.dense().replace(**changes)
-
     def _nodes(self, x: Array) -> Array:
         """The rows of the nodes; 0 in unused slots, of which there are some where `max_depth` cut walks."""
         x = jax.lax.slice_in_dim(x, 0, self.native.capacity, axis=self.native.size.ndim)
@@ -348,6 +344,14 @@ class SearchTree(Generic[T]):
             return edges.at[games, above, _facts(tree).action].set(values, mode="drop")
 
         return _per_game(spread, self.native)[..., : self.num_actions]
+
+
+def _replace(tree: SearchTree, **changes: Any) -> Tree:
+    """The dense record with other contents in the fields named."""
+    return tree.dense().replace(**changes)
+
+
+SearchTree.replace = _replace  # chex gives every record a `replace` of its own; mctx's fields are the dense record's
 
 
 def _facts(tree: native_tree.Tree) -> Facts:

@@ -71,7 +71,7 @@ def make(games, num_actions, seed=0, dtype=np.float64):
     invalid[::4] = False
     invalid[np.arange(games), np.arange(games) % num_actions] = False
     invalid[-1] |= games > 2
-    return world, invalid
+    return jax.tree.map(jnp.asarray, (world, invalid))
 
 
 def root(library, world):
