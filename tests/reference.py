@@ -37,6 +37,7 @@ Scores = list[float]
 Rule = Callable[[Node, int], Scores]  # (node, number of simulations done so far) -> a score per action
 Transform = Callable[[Node], list[float]]  # Q as the rules want it
 
+NEVER = -math.inf
 
 # --- the search ------------------------------------------------------------------------------------------------------
 
@@ -49,9 +50,9 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
       * wants an edge without a child: the child is made, and its raw value backed up;
       * meets a node that is terminal or has no legal action: its raw value is backed up once more;
       * is `max_depth` edges long: the value its last node has by now is backed up;
-      * wants an edge without a child and the tree holds `capacity` nodes: the raw value of the node is backed up once
-        more. A node that was passed (scored) since the tree became full considers edges with children only, and walks
-        end there in the same way if it has none.
+      * wants an edge without a child and the tree is full: the raw value of the node is backed up once more. A node
+        that was passed (scored) since the tree became full considers edges with children only, and walks end there in
+        the same way if it has none. Every walk takes the place of one node, whether it makes one or not.
 
     Args:
         world: the table of one game.
@@ -60,17 +61,17 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
         root_rule: the same for the root; default: `rule`.
         num_simulations: walks from the root.
         max_depth: edges between the root and the deepest node.
-        capacity: nodes the tree can hold, the root included.
+        capacity: places for nodes, the root's included.
         root_prior: replaces the root's prior probabilities.
     """
     root = _node(world, state)
     root.prior = root_prior
     if world.root_legal is not None:
         root.legal = world.root_legal.tolist()
-    nodes = [root]
 
-    def is_full() -> bool:
-        return capacity is not None and len(nodes) >= capacity
+    def is_full(simulations: int) -> bool:
+        """Whether there is no place left after so many simulations."""
+        return capacity is not None and simulations + 1 >= capacity
 
     def walk(node: Node, depth: int, simulation: int) -> float | np.ndarray:
         """Walks on from `node`; answers the return, as `node`'s values are meant."""
@@ -80,20 +81,19 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
 
         if depth == max_depth:
             result = node.value
-        elif action is None or (action not in node.children and is_full()):
+        elif action is None or (action not in node.children and is_full(simulation)):
             result = node.raw_value
-            root.overflows += is_full() and not node.terminal and any(node.legal)
+            root.overflows += is_full(simulation) and not node.terminal and any(node.legal)
         elif action in node.children:
             child = node.children[action]
             result = child.reward + child.discount * walk(child, depth + 1, simulation)
         else:
             child = node.children[action] = _child(world, node, action)
-            nodes.append(child)
             result = child.reward + child.discount * child.raw_value
 
         node.value = (node.value * node.visits + result) / (node.visits + 1)
         node.visits += 1
-        node.only_children = is_full()
+        node.only_children = is_full(simulation + 1)
         return result
 
     for simulation in range(num_simulations):
@@ -103,7 +103,7 @@ def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, 
 
 def best(node: Node, rule: Rule, simulation: int) -> int | None:
     """The action with the highest score among those that may be taken, the lowest if there are several."""
-    actions = [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not node.only_children)]
+    actions = _open_actions(node)
     if not actions:
         return None
     scores = rule(node, simulation)
@@ -111,6 +111,10 @@ def best(node: Node, rule: Rule, simulation: int) -> int | None:
     gaps = [scores[action] - scores[a] for a in actions if scores[a] < scores[action]]
     node.margin = min([node.margin, *gaps])
     return action
+
+
+def _open_actions(node: Node) -> list[int]:
+    return [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not node.only_children)]
 
 
 def _node(world: World, state: int) -> Node:
@@ -279,7 +283,7 @@ def gumbel_root(gumbel: list[float], num_simulations: int, max_considered: int =
     """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q).
 
     Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the
-    visits asked for, the lowest of those that have some is taken.
+    visits asked for, the next higher count that some action has is meant; where there is none, the highest.
     """
     def rule(node: Node, simulation: int) -> Scores:
         schedule = halving_schedule(min(max_considered, sum(node.legal)), num_simulations)
@@ -304,7 +308,9 @@ def halving_schedule(num_considered: int, num_simulations: int) -> list[int]:
 
 def _considered_scores(node: Node, gumbel: list[float], q: Transform, considered_visits: int) -> Scores:
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
-    return [max(-1e9, g + x - top + q_) if n == considered_visits else -1e30 if n else -2e30
+    counts = [visits(node)[a] for a in _open_actions(node)]
+    wanted = min((n for n in counts if n >= considered_visits), default=max(counts))
+    return [max(-1e9, g + x - top + q_) if n == wanted else NEVER
             for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))]
 
 

@@ -15,8 +15,6 @@ import pytest
 
 import jaxzero as jz
 from jaxzero.mcts.gumbel import improved_policy, last_action
-from jaxzero.mcts.tree import Link
-from jaxzero.mcts.view import parents
 from tests import reference as ref
 from tests import worlds
 
@@ -85,9 +83,8 @@ def program(setting: Setting) -> Callable:
     @jax.jit
     def run(world: worlds.World, which: jax.Array, drawn: jax.Array) -> dict[str, jax.Array]:
         assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
-        rule = root_rule = rules[0]._replace(
-            prepare=chosen(which, [rule.prepare for rule in rules]), score=chosen(which, [rule.score for rule in rules]),
-            by_prior=not setting.all_edges)
+        prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
+        rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges, mass=rules[0].mass)
         keys = jax.random.split(jax.random.key(0), BATCH)
         root = worlds.model.root(world, keys, jnp.zeros(BATCH, jnp.int32))
         tree = jz.plant(*root, rule, setting.capacity or total + 1)
@@ -101,23 +98,14 @@ def program(setting: Setting) -> Callable:
         for count in setting.searches:
             tree = jz.search(world, keys, tree, worlds.model, rule, count, root_rule=root_rule,
                              max_depth=setting.max_depth)
-        found = dict(parent=parents(tree), action=tree.links[..., Link.ACTION], visits=tree.visits, value=tree.value,
-                     size=tree.size, overflows=tree.overflows, variation=jz.principal_variation(tree, total))
+        found = dict(tree=tree, visits=tree.visits, value=tree.value, overflows=tree.overflows,
+                     variation=jz.principal_variation(tree, total))
         if setting.root == "gumbel":
             view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
             found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
         return found
 
     return run
-
-
-def paths(found: dict[str, np.ndarray], game: int) -> list[tuple[int, ...]]:
-    """For every node of a game's tree the actions that lead to it."""
-    so_far = [()]
-    for node in range(1, found["size"][game]):
-        so_far.append((*so_far[found["parent"][game, node]], int(found["action"][game, node])))
-    assert len(set(so_far)) == len(so_far), "two nodes for one path"
-    return so_far
 
 
 def draws(setting: Setting, seeds: range) -> np.ndarray:
@@ -135,7 +123,8 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
     world = worlds.make(seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players,
                         dtype=np.float64)
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
-    found = jax.device_get(program(setting)(world, list(setting.rules).index(name), drawn))
+    found = program(setting)(world, list(setting.rules).index(name), drawn)
+    found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
     compared = 0
     for game in range(BATCH):
         root = by_reference(setting, name, worlds.pick(world, game), drawn[game].tolist())
@@ -159,11 +148,12 @@ def by_reference(setting: Setting, name: str, world: worlds.World, drawn: list[f
 
 
 def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: str) -> None:
-    where = paths(found, game)
+    where = worlds.paths(found["children"][game])
+    assert len(where) == (found["visits"][game] > 0).sum(), f"{case}: a visited node that no path leads to"
     nodes = ref.by_path(root)
-    visits = {path: int(found["visits"][game, i]) for i, path in enumerate(where)}
+    visits = {path: int(found["visits"][game, i]) for i, path in where.items()}
     assert visits == {path: node.visits for path, node in nodes.items()}, case
-    for i, path in enumerate(where):
+    for i, path in where.items():
         np.testing.assert_allclose(found["value"][game, i], np.reshape(nodes[path].value, -1), rtol=0, atol=1e-9,
                                    err_msg=f"{case}, {path}")
     assert found["overflows"][game] == root.overflows, case

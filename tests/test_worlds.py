@@ -48,8 +48,8 @@ def test_a_kind_per_game_and_float64_hold_the_same_numbers():
 def test_the_model_reads_the_table():
     world = worlds.make(range(3), num_players=3)
     state, action = jnp.array([0, 5, 7]), jnp.array([1, 0, 3])
-    root, embedding = worlds.model.root(world_on_device := worlds.World(*map(_put, world)), None, state)
-    step, after = worlds.model.step(world_on_device, None, action, embedding)
+    root, embedding = worlds.model.root(world, None, state)
+    step, after = worlds.model.step(world, None, action, embedding)
     for game in range(3):
         s, a = int(state[game]), int(action[game])
         t = world.successor[game, s, a]
@@ -58,7 +58,3 @@ def test_the_model_reads_the_table():
         np.testing.assert_array_equal(step.reward[game], world.reward[game, s, a])
         np.testing.assert_array_equal(step.discount[game], world.discount[game, s, a])
         np.testing.assert_array_equal(step.value[game], world.value[game, t])
-
-
-def _put(x):
-    return None if x is None else jnp.asarray(x)

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.mcts.search import plant, search
-from jaxzero.mcts.tree import Tree
+from jaxzero.mcts.tree import Layout, Tree
+from jaxzero.mcts.view import by_action
 from jaxzero.types import EdgeView, Model, Rule, Step
 
 
@@ -173,8 +174,12 @@ def _cast(world: World, dtype: Any) -> World:
 # --- the same tables as models: params is the World, the state an index [B] -------------------------------------------
 
 
+def _on_device(world: World) -> World:
+    return jax.tree.map(jnp.asarray, world)
+
+
 def _evaluate(world: World, state: jax.Array) -> Step:
-    game = jnp.arange(len(state))
+    world, game = _on_device(world), jnp.arange(len(state))
     zero = jnp.zeros_like(world.value[game, state])
     return Step(
         prior_logits=world.logits[game, state], value=world.value[game, state],
@@ -192,7 +197,7 @@ def _root(world: World, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
 
 def _step(world: World, keys: Any, action: jax.Array, state: jax.Array) -> tuple[Step, jax.Array]:
     del keys
-    game = jnp.arange(len(state))
+    world, game = _on_device(world), jnp.arange(len(state))
     successor = world.successor[game, state, action]
     step = _evaluate(world, successor)
     return step._replace(reward=world.reward[game, state, action],
@@ -253,26 +258,49 @@ def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
 
 
 def grow(world: World, rule: Rule, num_simulations: int, *, state: Any = None, capacity: int | None = None,
-         compiled: bool = True, **options: Any) -> Tree:
+         layout: Layout = Layout(), **options: Any) -> Tree:
     """Trees over the states `state` of a world (default: 0); options as for `search`."""
     batch = len(world.value)
     state = jnp.zeros(batch, jnp.int32) if state is None else jnp.asarray(state, jnp.int32)
 
     def run(world: World, state: jax.Array) -> Tree:
         keys = jax.random.split(jax.random.key(0), batch)
-        tree = plant(*model.root(world, keys, state), rule, capacity or num_simulations + 1)
+        tree = plant(*model.root(world, keys, state), rule, capacity or num_simulations + 1, layout)
         return search(world, keys, tree, model, rule, num_simulations, **options)
 
-    return (jax.jit(run) if compiled else run)(world, state)
+    return jax.jit(run)(world, state)
+
+
+_by_action = jax.jit(jax.vmap(by_action, (None, 0), 1))
+
+
+def children(tree: Tree) -> np.ndarray:
+    """The child under every action of every node, `[B, N, W]`; −1 where none was expanded."""
+    nodes = jnp.broadcast_to(jnp.arange(tree.capacity)[:, None], (tree.capacity, *tree.size.shape))
+    below = np.array(_by_action(tree, nodes))
+    return np.where(np.asarray(tree.visits)[..., None] > 0, below, -1)  # a slot without a visit is not in use
+
+
+def paths(below: np.ndarray) -> dict[int, tuple[int, ...]]:
+    """For every node of one game, of which `children` gave `below [N, W]`, the actions that lead to it."""
+    so_far, todo = {0: ()}, [0]
+    while todo:
+        node = todo.pop()
+        for action in np.flatnonzero(below[node] >= 0):
+            child = int(below[node, action])
+            assert child not in so_far, f"node {child} has two parents"
+            so_far[child] = (*so_far[node], int(action))
+            todo.append(child)
+    return so_far
 
 
 def edges(**fields: Any) -> EdgeView:
     """The view of one node: what `fields` say of it and its edges, else numbers that mean an unvisited node."""
     width = max(np.shape(x)[0] for name, x in fields.items() if name != "root" and np.ndim(x))
-    of_node = {"node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0, "root": None}
+    of_node = {"game": 0, "node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0, "root": None}
     of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
     of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
-    whole = {"action", "visits", "node_visits"}
+    whole = {"game", "action", "visits", "node_visits"}
     return EdgeView(**{name: x if name == "root" else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
                        for name, x in (of_node | of_edges | fields).items()})
 

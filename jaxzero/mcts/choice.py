@@ -64,8 +64,8 @@ def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int, games: Arra
     childless = unpack_frontier(take(tree.frontier, nodes, games)).num_children == 0
     open_games = tree.size < tree.capacity
     room = per_game(open_games if games is None else open_games[games], nodes) | childless
-    open_ = room[..., None] | (view.visits > 0)
-    scores = jnp.where(open_ & ~jnp.isneginf(view.prior), rule.score(view), -jnp.inf)
+    view = view._replace(prior=jnp.where(room[..., None] | (view.visits > 0), view.prior, -jnp.inf))
+    scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
     best, _ = first_highest(scores)
     below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)
     return below, jnp.where(below >= 0, NONE, best)

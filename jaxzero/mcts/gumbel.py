@@ -105,9 +105,16 @@ def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ..
 
 
 def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) -> Float[Array, "... W"]:
-    """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others, visited ones first."""
+    """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others.
+
+    Where none has so many, as in simulations beyond the plan, those of the next higher count there is are considered:
+    the last ones left go on in turn.
+    """
+    visits, most = jnp.where(jnp.isneginf(view.prior), -1, view.visits), jnp.iinfo(view.visits.dtype).max
+    nearest = jnp.min(jnp.where(visits >= wanted[..., None], visits, most), -1)
+    wanted = jnp.where(nearest < most, nearest, jnp.max(visits, -1))
     score = jnp.maximum(LOWEST, prior_in_force(view) + qvalues(view))
-    return jnp.where(view.visits == wanted[..., None], score, jnp.where(view.visits > 0, -1e30, -2e30))
+    return jnp.where(view.visits == wanted[..., None], score, -1e30)
 
 
 def last_action(view: EdgeView, qvalues: q.QValues) -> Int[Array, "..."]:

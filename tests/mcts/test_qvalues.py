@@ -55,8 +55,8 @@ def test_rescaled_values_do_not_know_the_unit_of_the_rewards(seed, scale, shift)
     visits = rng.integers(0, 3, 5)
     view = edges(prior=rng.dirichlet(np.ones(5)), visits=visits, value=np.where(visits, rng.normal(size=5), 0),
                  node_value=rng.normal(), raw_value=rng.normal())
-    other = view._replace(value=np.where(visits, view.value * scale + shift, 0), node_value=view.node_value * scale + shift,
-                          raw_value=view.raw_value * scale + shift)
+    other = view._replace(value=np.where(visits, view.value * scale + shift, 0),
+                          node_value=view.node_value * scale + shift, raw_value=view.raw_value * scale + shift)
     for transform in (q.by_parent_and_siblings(), q.completed_by_mix_value(1.0, 1.0)):
         np.testing.assert_allclose(transform(other), transform(view), atol=2e-3)
     assert ((q.by_parent_and_siblings()(view) >= 0) & (q.by_parent_and_siblings()(view) <= 1)).all()

@@ -10,11 +10,12 @@ from jaxzero.mcts.tree import RootData
 from jaxzero.types import Rule
 from tests.worlds import edges
 
-SEEN = edges(prior=[0.5, 0.25, 0.125, 0.125], visits=[3, 1, 0, 0], value=[0.4, -0.2, 0, 0], node_visits=5, node_value=0.1)
+PRIOR = np.array([0.5, 0.25, 0.125, 0.125])
+SEEN = edges(prior=PRIOR, visits=[3, 1, 0, 0], value=[0.4, -0.2, 0, 0], node_visits=5, node_value=0.1)
 
 
 def test_puct_is_the_formula():
-    expected = np.array([0.4, -0.2, 0, 0]) + 1.5 * np.array([0.5, 0.25, 0.125, 0.125]) * 2 / np.array([4, 2, 1, 1])
+    expected = np.array([0.4, -0.2, 0, 0]) + 1.5 * PRIOR * 2 / np.array([4, 2, 1, 1])
     np.testing.assert_allclose(rules.puct(1.5).score(SEEN), expected, rtol=1e-6)
 
 
@@ -25,7 +26,7 @@ def test_puct_of_a_fresh_node_is_its_prior():
 
 def test_muzero_puct_is_the_formula():
     c = 1.3 + np.log((5 + 100 + 1) / 100)
-    expected = np.array([0.4, -0.2, 0, 0]) + c * np.array([0.5, 0.25, 0.125, 0.125]) * np.sqrt(5) / np.array([4, 2, 1, 1])
+    expected = np.array([0.4, -0.2, 0, 0]) + c * PRIOR * np.sqrt(5) / np.array([4, 2, 1, 1])
     np.testing.assert_allclose(rules.muzero_puct(1.3, 100.0, q.raw()).score(SEEN), expected, rtol=1e-6)
 
 
@@ -54,9 +55,9 @@ def test_probabilities_are_a_softmax_over_what_is_legal():
 
 @pytest.mark.parametrize("build", [rules.puct, rules.ucb1, rules.ucb1_tuned, rules.muzero_puct])
 def test_constants_may_be_traced_and_one_per_game(build):
-    two = jax.tree.map(lambda x: jnp.stack([x, x]), SEEN)  # of two games
+    two = jax.tree.map(lambda x: jnp.stack([x, x]), SEEN)._replace(game=jnp.arange(2))
     both = jax.jit(lambda c: build(c).score(two))(jnp.array([0.5, 2.0]))
-    many = jax.tree.map(lambda x: jnp.stack([x] * 3, 1), two)  # three nodes of each
+    many = jax.tree.map(lambda x: jnp.stack([x] * 3, 1), two)._replace(game=two.game)  # three nodes of each
     of_many = build(jnp.array([0.5, 2.0])).score(many)
     for game, c in enumerate((0.5, 2.0)):
         np.testing.assert_allclose(both[game], build(c).score(SEEN), rtol=1e-6)
@@ -72,7 +73,8 @@ def test_the_root_prior_takes_the_place_of_the_stored_one():
     np.testing.assert_allclose(rule.score(noisy), rules.puct(1.5).score(view._replace(prior=in_force)), rtol=1e-6)
     some = jax.tree.map(lambda x: x[:, ::-1] if x.ndim == 2 else x, view)  # shown in another order, as candidates are
     noisy = some._replace(root=noisy.root)
-    np.testing.assert_allclose(rule.score(noisy), rules.puct(1.5).score(some._replace(prior=in_force[:, ::-1])), rtol=1e-6)
+    expected = rules.puct(1.5).score(some._replace(prior=in_force[:, ::-1]))
+    np.testing.assert_allclose(rule.score(noisy), expected, rtol=1e-6)
 
 
 def test_an_illegal_edge_stays_illegal_whatever_is_in_force():
