@@ -1,8 +1,8 @@
 """One node of a tree as mctx's Q transforms see it: a transform of the user's own, asked about jaxzero's rows.
 
-A transform `(tree, node_index) -> [A]` reads, as a rule, nothing but the row of the node it is asked about. Here it gets an
-object with that row and an index that only indexes. If it wants more, or computes with the index, this raises, and
-the front searches on the plain path instead.
+A transform `(tree, node_index) -> [A]` reads, as a rule, nothing but the row of the node it is asked about. Here it
+gets an object with that row and an index that only indexes. If it wants more, or computes with the index, this
+raises, and the front searches on the plain path instead.
 """
 
 from collections.abc import Callable

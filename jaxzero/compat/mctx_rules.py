@@ -10,7 +10,8 @@ from jaxtyping import Array, Bool, Float
 
 from jaxzero.compat import mctx_selection
 from jaxzero.compat.mctx_row import ask, reads_one_row
-from jaxzero.compat.mctx_tree import SearchTree, Tree
+from jaxzero.compat.mctx_search_tree import SearchTree
+from jaxzero.compat.mctx_tree import Tree
 from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root
 from jaxzero.mcts.rules import muzero_puct, probabilities

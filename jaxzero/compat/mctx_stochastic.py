@@ -1,9 +1,10 @@
-"""Stochastic MuZero for the mctx front: one tree of decision nodes, which have A actions, and chance nodes, which have C outcomes.
+"""Stochastic MuZero for the mctx front: decision nodes, which have A actions, and chance nodes, which have C outcomes.
 
-As in mctx, a node has A + C edges, the actions first, and closes those of the other kind; a `recurrent_fn` made of the user's two
-functions asks both and takes the answer that fits the node.
+As in mctx, a node of either kind has A + C edges, the actions first, and closes those of the other kind; a
+`recurrent_fn` made of the user's two functions asks both and takes the answer that fits the node.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,106 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.compat.mctx_rules import NativeRules
-from jaxzero.compat.mctx_tree import RecurrentFnOutput, StochasticRecurrentState, Tree, edges_of
-from jaxzero.mcts.rules import probabilities
+from jaxzero.compat.mctx_root import act_by_visits, mask_invalid, noisy
+from jaxzero.compat.mctx_rules import Games, NativeRules, native_qvalues
+from jaxzero.compat.mctx_search import allowed_at_root, search, search_natively
+from jaxzero.compat.mctx_search_tree import edges_of
+from jaxzero.compat.mctx_selection import muzero_action_selection, qtransform_by_parent_and_siblings
+from jaxzero.compat.mctx_tree import PolicyOutput, RecurrentFnOutput, RootFnOutput, StochasticRecurrentState, Tree
+from jaxzero.mcts.rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["either_node", "open_edges", "rules", "selector", "take_edges"]
+__all__ = ["stochastic_muzero_policy"]
+
+
+def stochastic_muzero_policy(
+    params: Any,
+    rng_key: Array,
+    root: RootFnOutput,
+    decision_recurrent_fn: Callable,
+    chance_recurrent_fn: Callable,
+    num_simulations: int,
+    invalid_actions: Array | None = None,
+    max_depth: int | None = None,
+    loop_fn: Callable = jax.lax.fori_loop,
+    *,
+    qtransform: Callable = qtransform_by_parent_and_siblings,
+    dirichlet_fraction: Any = 0.25,
+    dirichlet_alpha: Any = 0.3,
+    pb_c_init: Any = 1.25,
+    pb_c_base: Any = 19652,
+    temperature: Any = 1.0,
+) -> PolicyOutput:
+    """MuZero's search through decision nodes and chance nodes in turn.
+
+    Antonoglou et al. 2022, "Planning in stochastic environments with a learned model".
+
+    Args:
+        params: handed to the two functions.
+        rng_key: one key for the whole batch.
+        root: prior logits `[B, A]`, value `[B]` and embedding `[B, ...]`; a decision node.
+        decision_recurrent_fn: `(params, rng_key, action [B], embedding) -> (DecisionRecurrentFnOutput, afterstate)`.
+        chance_recurrent_fn: `(params, rng_key, outcome [B], afterstate) -> (ChanceRecurrentFnOutput, embedding)`.
+        num_simulations: how many; a step of the environment takes two.
+        invalid_actions: `[B, A]`, non-zero where an action may not be taken at the root.
+        max_depth: how many edges below the root a walk may go.
+        loop_fn: runs the simulations; same interface as `jax.lax.fori_loop`.
+        qtransform: `(tree, node_index) -> [A]`, what the actions of a decision node are worth.
+        dirichlet_fraction: see `muzero_policy`.
+        dirichlet_alpha: see `muzero_policy`.
+        pb_c_init: see `muzero_policy`.
+        pb_c_base: see `muzero_policy`.
+        temperature: see `muzero_policy`.
+    """
+    rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
+    logits = mask_invalid(noisy(dirichlet_key, root.prior_logits, dirichlet_fraction, dirichlet_alpha), invalid_actions)
+    batch, num_actions = logits.shape
+    output, afterstate = decision_recurrent_fn(params, rng_key, jnp.zeros(batch, jnp.int32), root.embedding)
+    num_edges = num_actions + output.chance_logits.shape[-1]
+    root = RootFnOutput(
+        prior_logits=jnp.pad(logits, ((0, 0), (0, num_edges - num_actions)), constant_values=-jnp.inf),
+        value=root.value,
+        embedding=StochasticRecurrentState(
+            state_embedding=root.embedding, afterstate_embedding=afterstate, is_decision_node=jnp.ones(batch, bool)
+        ),
+    )
+    recurrent_fn = either_node(decision_recurrent_fn, chance_recurrent_fn, num_actions)
+    invalid = jnp.zeros_like(logits) if invalid_actions is None else jnp.asarray(invalid_actions)
+    known = native_qvalues(qtransform, lambda view: view.prior)
+    if known and not isinstance(max_depth, jax.core.Tracer):
+        allowed = allowed_at_root(jnp.pad(invalid, ((0, 0), (0, num_edges - num_actions)), constant_values=1))
+        games = Games(root.prior_logits, root.value, invalid, allowed, None, num_simulations)
+        tree = search_natively(
+            params,
+            search_key,
+            root,
+            recurrent_fn,
+            rules(muzero_puct(pb_c_init, pb_c_base, known), num_actions),
+            games,
+            num_simulations,
+            max_depth,
+            loop_fn,
+            open_edges(num_actions, num_edges),
+        )
+    else:
+        select = selector(
+            functools.partial(muzero_action_selection, pb_c_base=pb_c_base, pb_c_init=pb_c_init, qtransform=qtransform),
+            num_actions,
+        )
+        tree = search(
+            params,
+            search_key,
+            root=root,
+            recurrent_fn=recurrent_fn,
+            num_simulations=num_simulations,
+            root_action_selection_fn=functools.partial(select, depth=0),
+            interior_action_selection_fn=select,
+            max_depth=max_depth,
+            invalid_actions=invalid,
+            loop_fn=loop_fn,
+        )
+        tree = take_edges(tree, num_actions)
+    return act_by_visits(rng_key, tree, temperature)
 
 
 def either_node(decision_fn: Callable, chance_fn: Callable, num_actions: int) -> Callable:
@@ -57,7 +152,7 @@ def open_edges(num_actions: int, num_edges: int) -> Callable[[StochasticRecurren
 
 
 def rules(decision: Rule, num_actions: int) -> NativeRules:
-    """Decision nodes go by the rule given; chance nodes spread their visits like the outcomes' probabilities, P/(1 + N).
+    """Decision nodes go by the rule given; chance nodes visit outcomes in proportion to their probability P.
 
     Antonoglou et al. 2022, "Planning in stochastic environments with a learned model".
     """

@@ -1,4 +1,5 @@
-"""mctx and its front side by side: the same call to both, mctx's random tie-break silenced, and whole trees compared."""
+"""mctx and its front side by side: one call to both, mctx's random tie-break silenced, and whole trees compared."""
+
 from unittest import mock
 
 import jax
@@ -10,7 +11,14 @@ from jaxzero.compat import mctx as front
 from tests import worlds
 
 INTEGERS = ("node_visits", "parents", "action_from_parent", "children_index", "children_visits")
-FLOATS = ("node_values", "raw_values", "children_prior_logits", "children_rewards", "children_discounts", "children_values")
+FLOATS = (
+    "node_values",
+    "raw_values",
+    "children_prior_logits",
+    "children_rewards",
+    "children_discounts",
+    "children_values",
+)
 
 
 def both(call, *args):
@@ -45,8 +53,11 @@ def assert_same_numbers(theirs, ours, games=slice(None)):
         a, b = getattr(theirs, name), getattr(ours, name)
         assert a.shape == b.shape and a.dtype == b.dtype, name
         np.testing.assert_allclose(b[games], a[games], rtol=1e-5, atol=1e-5, err_msg=name)
-    for a, b in zip(jax.tree.leaves((theirs.embeddings, theirs.extra_data, theirs.root_invalid_actions)),
-                    jax.tree.leaves((ours.embeddings, ours.extra_data, ours.root_invalid_actions)), strict=True):
+    for a, b in zip(
+        jax.tree.leaves((theirs.embeddings, theirs.extra_data, theirs.root_invalid_actions)),
+        jax.tree.leaves((ours.embeddings, ours.extra_data, ours.root_invalid_actions)),
+        strict=True,
+    ):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(b[games], a[games])
 
@@ -65,7 +76,7 @@ def assert_same_outputs(theirs, ours):
 
 
 def make(games, num_actions, seed=0, dtype=np.float64):
-    """Worlds without players or masks, and a mask for the roots: none for every fourth game, nothing valid in the last."""
+    """Worlds as mctx sees them, and a mask for the roots: none for every fourth game, nothing valid in the last."""
     world = worlds.signed(worlds.make(range(seed, seed + games), "open", num_actions=num_actions, dtype=dtype))
     invalid = np.random.default_rng(seed).random((games, num_actions)) < 0.3
     invalid[::4] = False
@@ -86,8 +97,12 @@ def step(library):
     def recurrent_fn(world, key, action, state):
         game = jnp.arange(len(state))
         after = world.successor[game, state, action]
-        return library.RecurrentFnOutput(reward=world.reward[game, state, action], discount=world.discount[game, state, action],
-                                         prior_logits=world.logits[game, after], value=world.value[game, after]), after
+        return library.RecurrentFnOutput(
+            reward=world.reward[game, state, action],
+            discount=world.discount[game, state, action],
+            prior_logits=world.logits[game, after],
+            value=world.value[game, after],
+        ), after
 
     return recurrent_fn
 
@@ -98,8 +113,11 @@ def noisy_step(library):
     def recurrent_fn(world, key, action, state):
         output, after = step(library)(world, key, action, state)
         draw = jax.random.normal(key, output.prior_logits.shape, output.prior_logits.dtype)
-        return output.replace(value=output.value + 0.3 * draw[:, 0], prior_logits=output.prior_logits + draw,
-                              reward=output.reward + 0.1 * draw[:, 1],
-                              discount=output.discount * (1 - 0.1 * jnp.abs(draw[:, 0]))), after
+        return output.replace(
+            value=output.value + 0.3 * draw[:, 0],
+            prior_logits=output.prior_logits + draw,
+            reward=output.reward + 0.1 * draw[:, 1],
+            discount=output.discount * (1 - 0.1 * jnp.abs(draw[:, 0])),
+        ), after
 
     return recurrent_fn

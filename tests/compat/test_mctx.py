@@ -1,4 +1,5 @@
 """The front against mctx: whole trees equal, node for node; mctx's own golden trees and closed forms; the interface."""
+
 import functools
 import inspect
 import json
@@ -25,17 +26,29 @@ def run(policy, world, invalid, num_simulations, step=pairs.step, transform=None
 
     def call(lib, world, invalid):
         chosen = {} if transform is None else {"qtransform": transform(lib)}
-        return getattr(lib, policy)(world, jax.random.key(key), pairs.root(lib, world), step(lib), num_simulations,
-                                    invalid_actions=invalid, **chosen, **options)
+        return getattr(lib, policy)(
+            world,
+            jax.random.key(key),
+            pairs.root(lib, world),
+            step(lib),
+            num_simulations,
+            invalid_actions=invalid,
+            **chosen,
+            **options,
+        )
 
     return pairs.both(call, world, invalid)
 
 
 # ------------------------------------------------------------------------------------------------------------ equality
-@pytest.mark.parametrize(("policy", "step", "options"), [
-    ("muzero_policy", pairs.step, {}),
-    ("gumbel_muzero_policy", pairs.noisy_step, {"max_depth": 4, "max_num_considered_actions": 3}),
-], ids=["muzero", "gumbel, random model, max_depth"])
+@pytest.mark.parametrize(
+    ("policy", "step", "options"),
+    [
+        ("muzero_policy", pairs.step, {}),
+        ("gumbel_muzero_policy", pairs.noisy_step, {"max_depth": 4, "max_num_considered_actions": 3}),
+    ],
+    ids=["muzero", "gumbel, random model, max_depth"],
+)
 def test_trees_are_mctx_trees(x64, policy, step, options):
     world, invalid = pairs.make(24, num_actions=5)
     theirs, ours = run(policy, world, invalid, 32, step, **options)
@@ -46,8 +59,20 @@ def test_trees_are_mctx_trees(x64, policy, step, options):
     assert cut.any() == ("max_depth" in options)  # a walk that was cut leaves its slot unused
 
 
-SHAPES = [(1, 1, 2), (1, 800, 4), (1, 200, 9), (2, 32, 362), (4, 50, 82), (8, 100, 19), (16, 64, 7), (16, 24, 362), (32, 200, 5),
-          (64, 32, 82), (64, 100, 9), (64, 800, 2)]
+SHAPES = [
+    (1, 1, 2),
+    (1, 800, 4),
+    (1, 200, 9),
+    (2, 32, 362),
+    (4, 50, 82),
+    (8, 100, 19),
+    (16, 64, 7),
+    (16, 24, 362),
+    (32, 200, 5),
+    (64, 32, 82),
+    (64, 100, 9),
+    (64, 800, 2),
+]
 CASES = [("muzero_policy", name) for name in TRANSFORMS] + [("gumbel_muzero_policy", None)]
 
 
@@ -59,8 +84,15 @@ def test_trees_are_mctx_trees_in_many_shapes(x64, policy, transform, shape):
     batch, num_simulations, num_actions = shape
     case = SHAPES.index(shape)
     world, invalid = pairs.make(batch, num_actions, seed=1000 * case)
-    theirs, ours = run(policy, world, invalid, num_simulations, transform=TRANSFORMS.get(transform), key=case,
-                       max_depth=(None, None, 5, 3)[case % 4])
+    theirs, ours = run(
+        policy,
+        world,
+        invalid,
+        num_simulations,
+        transform=TRANSFORMS.get(transform),
+        key=case,
+        max_depth=(None, None, 5, 3)[case % 4],
+    )
     pairs.assert_same_outputs(theirs, ours)
 
 
@@ -86,12 +118,15 @@ def test_a_random_model_gets_mctx_keys_at_every_depth(x64, policy, max_depth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "options"), [
-    ("muzero_policy", {"temperature": 0.0, "dirichlet_fraction": 0.6, "dirichlet_alpha": 0.03}),
-    ("muzero_policy", {"temperature": 3.0, "pb_c_init": 0.4, "pb_c_base": 30.0}),
-    ("gumbel_muzero_policy", {"gumbel_scale": 0.0, "max_num_considered_actions": 40}),
-    ("gumbel_muzero_policy", {"gumbel_scale": 3.0, "max_num_considered_actions": 1}),
-])
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("muzero_policy", {"temperature": 0.0, "dirichlet_fraction": 0.6, "dirichlet_alpha": 0.03}),
+        ("muzero_policy", {"temperature": 3.0, "pb_c_init": 0.4, "pb_c_base": 30.0}),
+        ("gumbel_muzero_policy", {"gumbel_scale": 0.0, "max_num_considered_actions": 40}),
+        ("gumbel_muzero_policy", {"gumbel_scale": 3.0, "max_num_considered_actions": 1}),
+    ],
+)
 def test_options_are_mctx_options(x64, policy, options):
     world, _ = pairs.make(16, num_actions=6, seed=90)
     pairs.assert_same_outputs(*run(policy, world, None, 30, key=3, **options))
@@ -128,12 +163,25 @@ def golden_search(record):
         after = jax.vmap(lambda key, action: jax.random.split(key, num_actions)[action])(embedding, action)
         logits, value, reward = evaluate(after)
         return front.RecurrentFnOutput(
-            reward=reward * (not record["env_config"]["zero_reward"]), prior_logits=logits, value=value,
-            discount=jnp.full_like(reward, record["env_config"]["discount"])), after
+            reward=reward * (not record["env_config"]["zero_reward"]),
+            prior_logits=logits,
+            value=value,
+            discount=jnp.full_like(reward, record["env_config"]["discount"]),
+        ), after
 
     policy = {"muzero": front.muzero_policy, "gumbel_muzero": front.gumbel_muzero_policy}[record["algorithm"]]
-    out = jax.jit(lambda: policy((), jax.random.PRNGKey(1), front.RootFnOutput(prior_logits=logits, value=value, embedding=keys),
-                                 recurrent_fn, record["tree"]["visit"] - 1, invalid, qtransform=transform, **options))()
+    out = jax.jit(
+        lambda: policy(
+            (),
+            jax.random.PRNGKey(1),
+            front.RootFnOutput(prior_logits=logits, value=value, embedding=keys),
+            recurrent_fn,
+            record["tree"]["visit"] - 1,
+            invalid,
+            qtransform=transform,
+            **options,
+        )
+    )()
     return jax.tree.map(lambda x: x[0], jax.device_get(out.search_tree.dense()))
 
 
@@ -172,7 +220,9 @@ def bandit(rewards):
     def recurrent_fn(params, key, action, embedding):
         reward = rewards[jnp.arange(action.shape[0]), action]
         zero = jnp.zeros_like(reward)
-        return front.RecurrentFnOutput(reward=reward, discount=zero, prior_logits=jnp.zeros_like(rewards), value=zero), ()
+        return front.RecurrentFnOutput(
+            reward=reward, discount=zero, prior_logits=jnp.zeros_like(rewards), value=zero
+        ), ()
 
     return recurrent_fn
 
@@ -180,8 +230,15 @@ def bandit(rewards):
 @pytest.mark.slow
 def test_one_simulation_takes_the_best_valid_prior():
     root = front.RootFnOutput(prior_logits=jnp.array([[-1.0, 0.0, 2.0, 3.0]]), value=jnp.zeros(1), embedding=())
-    out = front.muzero_policy((), jax.random.PRNGKey(0), root, bandit(jnp.zeros((1, 4))), num_simulations=1,
-                              invalid_actions=jnp.array([[0.0, 0.0, 0.0, 1.0]]), dirichlet_fraction=0.0)
+    out = front.muzero_policy(
+        (),
+        jax.random.PRNGKey(0),
+        root,
+        bandit(jnp.zeros((1, 4))),
+        num_simulations=1,
+        invalid_actions=jnp.array([[0.0, 0.0, 0.0, 1.0]]),
+        dirichlet_fraction=0.0,
+    )
     np.testing.assert_array_equal(out.action, [2])
     np.testing.assert_allclose(out.action_weights, [[0, 0, 1, 0]])
 
@@ -193,8 +250,16 @@ def test_gumbel_finds_the_closed_form(old_random_numbers, masked):
     invalid, simulations = np.array([1.0, 0.0, 0.0, 1.0]), 17
     transform = functools.partial(front.qtransform_completed_by_mix_value, value_scale=0.05, maxvisit_init=60)
     root = front.RootFnOutput(prior_logits=jnp.array(logits)[None], value=jnp.array([-5.0]), embedding=())
-    out = front.gumbel_muzero_policy((), jax.random.PRNGKey(0), root, bandit(jnp.array(rewards)[None]), simulations,
-                                     jnp.array(invalid)[None] if masked else None, max_depth=3, qtransform=transform)
+    out = front.gumbel_muzero_policy(
+        (),
+        jax.random.PRNGKey(0),
+        root,
+        bandit(jnp.array(rewards)[None]),
+        simulations,
+        jnp.array(invalid)[None] if masked else None,
+        max_depth=3,
+        qtransform=transform,
+    )
     visits = np.array([0, 9, 8, 0] if masked else [6, 2, 2, 7])  # with these random numbers
     np.testing.assert_array_equal(out.search_tree.summary().visit_counts[0], visits)
     np.testing.assert_array_equal(out.action, [1 if masked else 3])
@@ -226,24 +291,30 @@ def test_every_public_name_of_mctx_is_there():
     assert all(hasattr(front, name) for name in front.__all__)
 
 
-@pytest.mark.parametrize("name", [name for name in mctx.__all__ if inspect.isroutine(getattr(mctx, name))
-                                  or inspect.isclass(getattr(mctx, name))])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in mctx.__all__ if inspect.isroutine(getattr(mctx, name)) or inspect.isclass(getattr(mctx, name))],
+)
 def test_signatures_are_mctx_signatures(name):
     theirs, ours = inspect.signature(getattr(mctx, name)), inspect.signature(getattr(front, name))
     plain = lambda x: getattr(x, "__name__", x)
-    assert [(p.name, p.kind, plain(p.default)) for p in theirs.parameters.values()] == \
-        [(p.name, p.kind, plain(p.default)) for p in ours.parameters.values()]
+    assert [(p.name, p.kind, plain(p.default)) for p in theirs.parameters.values()] == [
+        (p.name, p.kind, plain(p.default)) for p in ours.parameters.values()
+    ]
 
 
 def policy_on_records_of(lib, world, invalid):
     transform = functools.partial(lib.qtransform_completed_by_mix_value, maxvisit_init=9.0)
-    return front.gumbel_muzero_policy(world, jax.random.key(0), pairs.root(lib, world), pairs.step(lib), 6, invalid,
-                                      qtransform=transform)
+    return front.gumbel_muzero_policy(
+        world, jax.random.key(0), pairs.root(lib, world), pairs.step(lib), 6, invalid, qtransform=transform
+    )
 
 
 def test_mctx_records_and_functions_are_accepted():
     world, invalid = pairs.make(3, num_actions=4, dtype=np.float32)
-    theirs, ours = (jax.eval_shape(functools.partial(policy_on_records_of, lib), world, invalid) for lib in (mctx, front))
+    theirs, ours = (
+        jax.eval_shape(functools.partial(policy_on_records_of, lib), world, invalid) for lib in (mctx, front)
+    )
     assert isinstance(theirs.search_tree, front.SearchTree)  # so its transform was recognised, too
     assert theirs == ours
 
@@ -254,14 +325,28 @@ def test_mctx_records_and_functions_give_the_same():
     jax.tree.map(np.testing.assert_array_equal, *(policy_on_records_of(lib, world, invalid) for lib in (mctx, front)))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"invalid_actions": np.zeros((3, 5))}, r"invalid_actions has shape \(3, 5\).*\(3, 4\)"),
-    ({"num_simulations": -1}, "num_simulations=-1"),
-    ({"recurrent_fn": lambda *_: (front.RecurrentFnOutput(reward=jnp.zeros(3), discount=jnp.zeros(3), value=jnp.zeros(3),
-                                                          prior_logits=jnp.zeros((3, 5))), ())}, "prior_logits"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"invalid_actions": np.zeros((3, 5))}, r"invalid_actions has shape \(3, 5\).*\(3, 4\)"),
+        ({"num_simulations": -1}, "num_simulations=-1"),
+        (
+            {
+                "recurrent_fn": lambda *_: (
+                    front.RecurrentFnOutput(
+                        reward=jnp.zeros(3), discount=jnp.zeros(3), value=jnp.zeros(3), prior_logits=jnp.zeros((3, 5))
+                    ),
+                    (),
+                )
+            },
+            "prior_logits",
+        ),
+    ],
+)
 def test_wrong_use_is_told(change, message):
     root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=())
-    call = dict(params=(), rng_key=jax.random.key(0), root=root, recurrent_fn=bandit(jnp.zeros((3, 4))), num_simulations=2)
+    call = dict(
+        params=(), rng_key=jax.random.key(0), root=root, recurrent_fn=bandit(jnp.zeros((3, 4))), num_simulations=2
+    )
     with pytest.raises(ValueError, match=message):
         jax.eval_shape(lambda: front.muzero_policy(**{**call, **change}))

@@ -1,4 +1,5 @@
 """What runs on jaxzero's search, and what on the plain path; a user's Q transform is the same on both."""
+
 import functools
 
 import jax
@@ -19,7 +20,13 @@ def local(lib):
         prior = tree.children_prior_logits[node, :2].sum() + jax.nn.softmax(tree.children_prior_logits[node])
         ours = 0.2 * lib.qtransform_by_parent_and_siblings(tree, node) + 0.1 * (q - other)
         value = (tree.node_values[node] + tree.raw_values[node]) / tree.node_visits[node] / tree.num_actions
-        return ours + 0.1 * prior + 0.1 * value * (visits > 0) + 0.1 * tree.root_invalid_actions + 0.3 * (visits == 0) * q[::-1]
+        return (
+            ours
+            + 0.1 * prior
+            + 0.1 * value * (visits > 0)
+            + 0.1 * tree.root_invalid_actions
+            + 0.3 * (visits == 0) * q[::-1]
+        )
 
     return transform
 
@@ -38,23 +45,36 @@ def tree_wide(lib):
 
 def by_index(lib):
     """Looks at the value of the index."""
-    return lambda tree, node: jnp.where(node == tree.ROOT_INDEX, 0.5, 1.0) * lib.qtransform_by_parent_and_siblings(tree, node)
+    return lambda tree, node: (
+        jnp.where(node == tree.ROOT_INDEX, 0.5, 1.0) * lib.qtransform_by_parent_and_siblings(tree, node)
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "transform", "max_depth", "fast"), [
-    ("gumbel_muzero_policy", local, 3, True),
-    ("muzero_policy", local, None, True),
-    ("muzero_policy", tree_wide, None, False),
-    ("gumbel_muzero_policy", by_index, 3, False),
-])
+@pytest.mark.parametrize(
+    ("policy", "transform", "max_depth", "fast"),
+    [
+        ("gumbel_muzero_policy", local, 3, True),
+        ("muzero_policy", local, None, True),
+        ("muzero_policy", tree_wide, None, False),
+        ("gumbel_muzero_policy", by_index, 3, False),
+    ],
+)
 def test_a_transform_of_ones_own_searches_as_in_mctx(x64, policy, transform, max_depth, fast):
     world, invalid = pairs.make(12, num_actions=4)
     kinds = []
 
     def call(lib, world, invalid):
-        out = getattr(lib, policy)(world, jax.random.key(0), pairs.root(lib, world), pairs.noisy_step(lib), 25, invalid, max_depth,
-                                   qtransform=transform(lib))
+        out = getattr(lib, policy)(
+            world,
+            jax.random.key(0),
+            pairs.root(lib, world),
+            pairs.noisy_step(lib),
+            25,
+            invalid,
+            max_depth,
+            qtransform=transform(lib),
+        )
         kinds.append(type(out.search_tree))
         return out
 
@@ -67,26 +87,40 @@ HALVING = functools.partial(front.gumbel_muzero_root_action_selection, num_simul
 DRAWS = front.GumbelMuZeroExtraData(root_gumbel=jnp.array([[0.0, 1.0, 2.0]]))
 
 
-@pytest.mark.parametrize(("root", "interior", "extra_data", "fast"), [
-    (functools.partial(MUZERO, depth=0), MUZERO, None, True),
-    (functools.partial(MUZERO, depth=0, pb_c_init=9.0), MUZERO, None, True),
-    (functools.partial(MUZERO, depth=1), MUZERO, None, False),
-    (HALVING, INTERIOR, DRAWS, True),
-    (functools.partial(HALVING, num_simulations=1), INTERIOR, DRAWS, False),
-    (HALVING, MUZERO, DRAWS, False),
-    (lambda key, tree, node: MUZERO(key, tree, node, 0), MUZERO, None, False),
-])
+@pytest.mark.parametrize(
+    ("root", "interior", "extra_data", "fast"),
+    [
+        (functools.partial(MUZERO, depth=0), MUZERO, None, True),
+        (functools.partial(MUZERO, depth=0, pb_c_init=9.0), MUZERO, None, True),
+        (functools.partial(MUZERO, depth=1), MUZERO, None, False),
+        (HALVING, INTERIOR, DRAWS, True),
+        (functools.partial(HALVING, num_simulations=1), INTERIOR, DRAWS, False),
+        (HALVING, MUZERO, DRAWS, False),
+        (lambda key, tree, node: MUZERO(key, tree, node, 0), MUZERO, None, False),
+    ],
+)
 @pytest.mark.parametrize("compare", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_known_selectors_run_on_the_fast_search_and_find_what_the_plain_path_finds(root, interior, extra_data, fast, compare):
+def test_known_selectors_run_on_the_fast_search_and_find_what_the_plain_path_finds(
+    root, interior, extra_data, fast, compare
+):
     start = front.RootFnOutput(prior_logits=jnp.array([[0.0, 1.0, 1.5]]), value=jnp.zeros(1), embedding=jnp.zeros(1))
 
     def recurrent_fn(params, key, action, embedding):
-        return front.RecurrentFnOutput(reward=action / 3, discount=jnp.ones(1), value=embedding / 9,
-                                       prior_logits=jnp.array([[0.0, 1.0, 1.5]])), embedding + 1
+        return front.RecurrentFnOutput(
+            reward=action / 3, discount=jnp.ones(1), value=embedding / 9, prior_logits=jnp.array([[0.0, 1.0, 1.5]])
+        ), embedding + 1
 
     def run(root):
-        return front.search((), jax.random.key(0), root=start, recurrent_fn=recurrent_fn, root_action_selection_fn=root,
-                            interior_action_selection_fn=interior, num_simulations=2, extra_data=extra_data)
+        return front.search(
+            (),
+            jax.random.key(0),
+            root=start,
+            recurrent_fn=recurrent_fn,
+            root_action_selection_fn=root,
+            interior_action_selection_fn=interior,
+            num_simulations=2,
+            extra_data=extra_data,
+        )
 
     def plain():
         return run(lambda *args: root(*args))

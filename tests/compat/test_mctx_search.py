@@ -1,4 +1,5 @@
-"""`search` with selectors of one's own, and what runs the simulations."""
+"""`search`, and what runs the simulations."""
+
 import functools
 
 import jax
@@ -10,35 +11,6 @@ from jaxzero.compat import mctx as front
 from tests.compat import pairs
 
 
-def random_selectors(lib):
-    """Selectors that use all they are given: the key, the tree, the depth, the mask and the extra data."""
-
-    def interior(key, tree, node, depth):
-        best = lib.muzero_action_selection(key, tree, node, depth, qtransform=lib.qtransform_completed_by_mix_value)
-        other = jax.random.randint(key, (), 0, tree.num_actions)
-        return jnp.where(jax.random.bernoulli(key, 0.1 * jnp.minimum(depth, 3.0)), other, best).astype(jnp.int32)
-
-    def root(key, tree, node):
-        tried = tree.node_visits[node] % 3 == tree.extra_data["offset"]
-        other = jnp.argmax(jax.random.normal(key, (tree.num_actions,)) - 9 * tree.root_invalid_actions)
-        return jnp.where(tried, other, interior(key, tree, node, 0)).astype(jnp.int32)
-
-    return root, interior
-
-
-@pytest.mark.parametrize("max_depth", [pytest.param(None, marks=pytest.mark.slow), 3])
-def test_selectors_of_ones_own_search_as_in_mctx(x64, max_depth):
-    world, invalid = pairs.make(12, num_actions=4)
-
-    def call(lib, world, invalid):
-        root, interior = random_selectors(lib)
-        return lib.search(world, jax.random.key(5), root=pairs.root(lib, world), recurrent_fn=pairs.noisy_step(lib),
-                          root_action_selection_fn=root, interior_action_selection_fn=interior, num_simulations=25,
-                          max_depth=max_depth, invalid_actions=invalid, extra_data={"offset": jnp.arange(12) % 3})
-
-    pairs.assert_same_trees(*pairs.both(call, world, invalid))
-
-
 @pytest.mark.slow
 def test_mctx_selectors_given_to_search_keep_unmasked_priors(x64):
     """The policies mask the prior at the root; `search` by itself masks the choice only."""
@@ -46,9 +18,16 @@ def test_mctx_selectors_given_to_search_keep_unmasked_priors(x64):
 
     def call(lib, world, invalid):
         select = functools.partial(lib.muzero_action_selection, pb_c_init=2.0)
-        return lib.search(world, jax.random.key(5), root=pairs.root(lib, world), recurrent_fn=pairs.step(lib),
-                          root_action_selection_fn=functools.partial(select, depth=0), interior_action_selection_fn=select,
-                          num_simulations=25, invalid_actions=invalid)
+        return lib.search(
+            world,
+            jax.random.key(5),
+            root=pairs.root(lib, world),
+            recurrent_fn=pairs.step(lib),
+            root_action_selection_fn=functools.partial(select, depth=0),
+            interior_action_selection_fn=select,
+            num_simulations=25,
+            invalid_actions=invalid,
+        )
 
     pairs.assert_same_trees(*pairs.both(call, world, invalid))
 
@@ -62,8 +41,11 @@ def python_loop(start, stop, body, state):
 @pytest.mark.slow
 def test_another_loop_runs_the_same_simulations():
     world, invalid = pairs.make(3, num_actions=3, dtype=np.float32)
-    run = lambda loop: front.muzero_policy(world, jax.random.key(0), pairs.root(front, world), pairs.noisy_step(front), 4,
-                                           invalid, loop_fn=loop).search_tree
+    run = lambda loop: (
+        front.muzero_policy(
+            world, jax.random.key(0), pairs.root(front, world), pairs.noisy_step(front), 4, invalid, loop_fn=loop
+        ).search_tree
+    )
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), *map(run, (python_loop, jax.lax.fori_loop)))
 
 
@@ -77,13 +59,18 @@ def test_the_model_is_called_in_the_body_of_the_loop_itself():
         seen.append(action + 0)
         return pairs.step(front)(params, key, action, embedding)
 
-    front.muzero_policy(world, jax.random.key(0), pairs.root(front, world), recurrent_fn, 3, max_depth=2, loop_fn=python_loop)
+    front.muzero_policy(
+        world, jax.random.key(0), pairs.root(front, world), recurrent_fn, 3, max_depth=2, loop_fn=python_loop
+    )
     assert len(seen) == 3 and all(int(x.max()) < 3 for x in seen)
 
 
+@pytest.mark.slow
 def test_no_simulations_leave_the_root():
     world, _ = pairs.make(2, num_actions=4, dtype=np.float32)
-    out = jax.jit(lambda: front.muzero_policy(world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 0))()
+    out = jax.jit(
+        lambda: front.muzero_policy(world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 0)
+    )()
     np.testing.assert_allclose(out.action_weights, 0.25)
     np.testing.assert_array_equal(out.search_tree.node_visits, [[1], [1]])
 
@@ -91,7 +78,10 @@ def test_no_simulations_leave_the_root():
 @pytest.mark.slow
 def test_a_traced_depth_limit_is_allowed():
     world, _ = pairs.make(2, num_actions=3, dtype=np.float32)
-    run = lambda depth: front.muzero_policy(world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 8,
-                                            max_depth=depth).search_tree
+    run = lambda depth: (
+        front.muzero_policy(
+            world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 8, max_depth=depth
+        ).search_tree
+    )
     traced, static = jax.jit(run)(jnp.int32(2)), run(2)
     np.testing.assert_array_equal(traced.children_visits, static.children_visits)

@@ -1,4 +1,5 @@
 """Stochastic MuZero against mctx's."""
+
 import functools
 
 import jax
@@ -13,36 +14,52 @@ A, C = 4, 3
 
 
 def stochastic_fns(lib):
-    """Tables again: an action leads to an afterstate, one of C outcomes from there to the next state. Both use the key."""
+    """Tables again: an action leads to an afterstate, an outcome from there to the next state. Both use the key."""
 
     def decision_fn(world, key, action, state):
         game = jnp.arange(len(state))
         after = world.successor[game, state, jnp.clip(action, 0, A - 1)]
         noise = jax.random.normal(key, state.shape, world.value.dtype)
-        return lib.DecisionRecurrentFnOutput(chance_logits=world.logits[game, after, :C] + noise[:, None] * jnp.arange(C),
-                                             afterstate_value=world.value[game, after]), {"after": after}
+        return lib.DecisionRecurrentFnOutput(
+            chance_logits=world.logits[game, after, :C] + noise[:, None] * jnp.arange(C),
+            afterstate_value=world.value[game, after],
+        ), {"after": after}
 
     def chance_fn(world, key, outcome, afterstate):
         state, outcome = afterstate["after"], jnp.clip(outcome, 0, C - 1)
         game = jnp.arange(len(state))
         following = world.successor[game, state, outcome]
         noise = jax.random.normal(key, state.shape, world.value.dtype)
-        return lib.ChanceRecurrentFnOutput(action_logits=world.logits[game, following], value=world.value[game, following] + noise,
-                                           reward=world.reward[game, state, outcome],
-                                           discount=world.discount[game, state, outcome]), following
+        return lib.ChanceRecurrentFnOutput(
+            action_logits=world.logits[game, following],
+            value=world.value[game, following] + noise,
+            reward=world.reward[game, state, outcome],
+            discount=world.discount[game, state, outcome],
+        ), following
 
     return decision_fn, chance_fn
 
 
-@pytest.mark.parametrize(("options", "kind"), [
-    ({}, front.SearchTree),
-    pytest.param({"max_depth": 3, "temperature": 0.5}, front.SearchTree, marks=pytest.mark.slow),
-    pytest.param({"qtransform": lambda lib: lib.qtransform_completed_by_mix_value}, front.SearchTree, marks=pytest.mark.slow),
-    pytest.param({"qtransform": lambda lib: functools.partial(lib.qtransform_by_min_max, min_value=-3, max_value=3)},
-                 front.SearchTree, marks=pytest.mark.slow),
-    pytest.param({"qtransform": lambda lib: lambda tree, node: tree.qvalues(node) / tree.num_actions, "max_depth": 5}, front.Tree,
-                 marks=pytest.mark.slow),
-])
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({}, front.SearchTree),
+        pytest.param({"max_depth": 3, "temperature": 0.5}, front.SearchTree, marks=pytest.mark.slow),
+        pytest.param(
+            {"qtransform": lambda lib: lib.qtransform_completed_by_mix_value}, front.SearchTree, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"qtransform": lambda lib: functools.partial(lib.qtransform_by_min_max, min_value=-3, max_value=3)},
+            front.SearchTree,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"qtransform": lambda lib: lambda tree, node: tree.qvalues(node) / tree.num_actions, "max_depth": 5},
+            front.Tree,
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
 @pytest.mark.parametrize("masked", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_trees_are_mctx_trees(x64, options, kind, masked):
     world, invalid = pairs.make(16, num_actions=A)
@@ -50,8 +67,15 @@ def test_trees_are_mctx_trees(x64, options, kind, masked):
 
     def call(lib, world, invalid):
         chosen = {name: value(lib) if callable(value) else value for name, value in options.items()}
-        out = lib.stochastic_muzero_policy(world, jax.random.key(0), pairs.root(lib, world), *stochastic_fns(lib), 40,
-                                           invalid_actions=invalid if masked else None, **chosen)
+        out = lib.stochastic_muzero_policy(
+            world,
+            jax.random.key(0),
+            pairs.root(lib, world),
+            *stochastic_fns(lib),
+            40,
+            invalid_actions=invalid if masked else None,
+            **chosen,
+        )
         kinds.append(type(out.search_tree))
         return out
 
