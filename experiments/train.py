@@ -111,7 +111,7 @@ def train(config: Config, folder: pathlib.Path, state: dict, step: int, function
                         state["buffer"],
                         jax.random.fold_in(key, step),
                         jnp.float32(rate),
-                        newest=jnp.int32(newest),
+                        newest=jnp.int32(min(newest, replay.capacity(state["buffer"]))),
                     )
                     values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()}
                     values |= {"learning_rate": rate}

@@ -6,14 +6,14 @@
     out         = jax.jit(policy)(params, keys, states)      # out.action, out.action_weights, out.value, out.tree
 
 Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) and training (`jaxzero.train`) are modules
-to be imported by name: this one needs jax and chex only.
+to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
-from jaxzero.mcts.gumbel import completed, gumbel_interior, gumbel_root
+from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
-from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_tuned, with_root_prior
-from jaxzero.mcts.search import backup, descend, expand, plant, rescore, search, simulate
+from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
+from jaxzero.mcts.search import backup, choose_at_root, descend, expand, plant, rescore, search, simulate
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
@@ -41,6 +41,7 @@ __all__ = [
     "expand",
     "backup",
     "rescore",
+    "choose_at_root",
     "Path",
     # the tree, and what can be read off it
     "Tree",
@@ -56,7 +57,7 @@ __all__ = [
     "puct",
     "muzero_puct",
     "ucb1",
-    "ucb1_tuned",
+    "ucb1_uctk",
     "gumbel_root",
     "gumbel_interior",
     "with_root_prior",
@@ -66,7 +67,6 @@ __all__ = [
     "by_min_max",
     "by_parent_and_siblings",
     "completed_by_mix_value",
-    "completed",
     # the root
     "with_dirichlet",
     "by_temperature",

@@ -1,4 +1,5 @@
 """Games as records of pure functions, and the adapter that makes one from a pgx environment."""
+
 import difflib
 import functools
 from collections.abc import Callable
@@ -107,16 +108,25 @@ def from_pgx(env_id: str) -> Game:
 
     def legal(state: State) -> Bool[Array, "A"]:
         if state.legal_action_mask is None:
-            raise ValueError(f"legal(state) of {env_id} was given a packed state, which holds no mask: "
-                             "ask for it before pack(state), or after the next step.")
+            raise ValueError(
+                f"legal(state) of {env_id} was given a packed state, which holds no mask: "
+                "ask for it before pack(state), or after the next step."
+            )
         return state.legal_action_mask & ~terminal(state)  # pgx marks every action of a finished game legal
 
     def terminal(state: State) -> Bool[Array, ""]:
         return state.terminated | state.truncated
 
     return Game(
-        id=env_id, num_actions=num_actions, num_players=env.num_players, observation_shape=observation_shape,
-        init=init, step=step, observe=observe, legal=legal, terminal=terminal,
+        id=env_id,
+        num_actions=num_actions,
+        num_players=env.num_players,
+        observation_shape=observation_shape,
+        init=init,
+        step=step,
+        observe=observe,
+        legal=legal,
+        terminal=terminal,
         to_play=lambda state: state.current_player.astype(jnp.int32),
         rewards=lambda state: state.rewards.astype(jnp.float32),
         pack=lambda state: state.replace(legal_action_mask=None),
@@ -128,8 +138,9 @@ def _make(env_id: str) -> Any:
     try:
         import pgx
     except ImportError as error:
-        raise ImportError(f"from_pgx({env_id!r}) needs pgx, which is not installed: "
-                          "pip install 'jaxzero[games]'") from error
+        raise ImportError(
+            f"from_pgx({env_id!r}) needs pgx, which is not installed: pip install 'jaxzero[games]'"
+        ) from error
     known = pgx.available_envs()
     if env_id not in known:
         nearest = difflib.get_close_matches(str(env_id), known, n=1, cutoff=0.4)
@@ -140,6 +151,7 @@ def _make(env_id: str) -> Any:
 
 def _shapes(env: Any) -> tuple[int, tuple[int, ...]]:
     """A and the shape of an observation, without running (and so compiling) anything."""
+
     def probe(key):
         state = env.init(key)
         return state.legal_action_mask, env.observe(state)
@@ -154,8 +166,9 @@ def _normalise(state: Any) -> Any:
     pgx's initial states hold Python numbers in places: weak types there would make a second compilation of
     every function that is given an initial state first and a stepped one later.
     """
-    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, jnp.asarray(x).dtype),
-                        state.replace(observation=None))
+    return jax.tree.map(
+        lambda x: jax.lax.convert_element_type(x, jnp.asarray(x).dtype), state.replace(observation=None)
+    )
 
 
 def _turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:
@@ -186,4 +199,4 @@ def _symmetries(env_id: str, num_actions: int) -> tuple[Symmetry, ...]:
     # actions are the squares row by row, then pass or swap, which stay
     squares = np.arange(size * size).reshape(size, size)
     turns = [functools.partial(_turn, quarters=quarters, mirror=mirror) for quarters, mirror in _TURNS[env_id]]
-    return tuple(Symmetry(turn, (*turn(squares).ravel().tolist(), *identity.actions[size * size:])) for turn in turns)
+    return tuple(Symmetry(turn, (*turn(squares).ravel().tolist(), *identity.actions[size * size :])) for turn in turns)

@@ -1,4 +1,5 @@
 """Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned."""
+
 from collections.abc import Callable
 
 import chex
@@ -39,6 +40,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     >>> child.legal.sum(axis=1).tolist()
     [8, 8, 8, 8, 8]
     """
+
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del keys
         observation = jax.vmap(game.observe)(state)
@@ -74,13 +76,15 @@ def rollout(game: Game, rollouts: int = 1, max_steps: int | None = None) -> Mode
     True
     """
     if rollouts < 1 or (max_steps is not None and max_steps < 1):
-        raise ValueError(f"rollout(rollouts={rollouts}, max_steps={max_steps}): both count from 1; "
-                         "max_steps=None plays to the end.")
+        raise ValueError(
+            f"rollout(rollouts={rollouts}, max_steps={max_steps}): both count from 1; max_steps=None plays to the end."
+        )
 
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del params
         batch = len(keys)
-        keys = jax.vmap(lambda key: jax.random.split(key, rollouts))(keys).reshape(batch * rollouts)
+        keys = jax.vmap(lambda key: jax.random.split(key, rollouts))(keys)
+        keys = keys.reshape(batch * rollouts, *keys.shape[2:])  # raw keys have an axis of their own
         returns = _playout(game, keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)
         value = returns.reshape(batch, rollouts, game.num_players).mean(axis=1)
         if game.num_players <= 2:
@@ -109,6 +113,7 @@ def learned(
         observe: `state -> observation`, batched, applied to the root's states; by default they are observations.
         legal: `state -> mask`, batched, applied to the root's states; None: every action is legal.
     """
+
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         del keys
         embedding = represent(params, observe(state))
@@ -126,13 +131,18 @@ def learned(
 
 def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, ""]) -> Model:
     """The part that knows the rules: everything of a Step but the logits and the value."""
+
     def describe(params: Params, keys: Keys, state: State, reward: Array) -> tuple[Step, State]:
         terminal = jax.vmap(game.terminal)(state)
         logits, value = evaluate(params, keys, state)
         over = terminal if value.ndim == 1 else terminal[:, None]
         return Step(
-            prior_logits=logits, value=jnp.where(over, 0, value), reward=reward,
-            discount=jnp.where(terminal, 0.0, discount), legal=jax.vmap(game.legal)(state), terminal=terminal,
+            prior_logits=logits,
+            value=jnp.where(over, 0, value),
+            reward=reward,
+            discount=jnp.where(terminal, 0.0, discount),
+            legal=jax.vmap(game.legal)(state),
+            terminal=terminal,
             to_play=jax.vmap(game.to_play)(state),
         ), jax.vmap(game.pack)(state)
 
@@ -153,6 +163,7 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
 
 def _playout(game: Game, keys: Keys, state: State, max_steps: int | None) -> Float[Array, "B P"]:
     """What uniformly random play pays every player from here on."""
+
     def unfinished(carry: tuple) -> Bool[Array, ""]:
         count, state, _ = carry
         going = ~jax.vmap(game.terminal)(state).all()
@@ -198,6 +209,11 @@ def _entry(per_player: Float[Array, "B P"], player: Int[Array, "B"]) -> Float[Ar
 
 def _check(game: Game, field: str, array: Array, letters: str, expected: tuple[int, ...]) -> None:
     shape = jnp.shape(array)
-    chex.assert_shape(array, expected, custom_message=(
-        f"perfect({game.id!r}, network): the network returned {field} of shape {list(shape)}, "
-        f"expected {letters} = {list(expected)}."))
+    chex.assert_shape(
+        array,
+        expected,
+        custom_message=(
+            f"perfect({game.id!r}, network): the network returned {field} of shape {list(shape)}, "
+            f"expected {letters} = {list(expected)}."
+        ),
+    )

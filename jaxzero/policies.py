@@ -5,6 +5,7 @@ Keys are one per game, `[B]`; a single key is split. Given a tree of its own kin
 state and thinks on from that tree's root, adding its number of simulations as far as there is room.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -51,6 +52,7 @@ def alphazero(
     dirichlet_fraction: Any = 0.25,
     act: Act | None = None,
     max_depth: int | None = None,
+    capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
 ) -> Policy:
@@ -67,6 +69,7 @@ def alphazero(
         dirichlet_fraction: ε; the number 0 leaves the noise out.
         act: how the action is taken; default `by_temperature(1.0)`.
         max_depth: how many edges below the root a walk may go.
+        capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
         simulate: what one simulation is.
 
@@ -84,15 +87,23 @@ def alphazero(
     >>> out.action.tolist()
     [2, 2, 2, 2]
     """
-    _check(num_simulations, max_depth)
+    num_simulations, max_depth, capacity = _counts(
+        num_simulations=num_simulations, max_depth=max_depth, capacity=capacity
+    )
+    room = num_simulations + 1 if capacity is None else capacity
     _in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
-    _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"))
+    _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
     noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
+    if noisy and abs(float(jnp.sum(rule.prepare(jnp.zeros((1, 2))))) - 1) > 1e-3:
+        raise ValueError(
+            f"dirichlet_fraction={dirichlet_fraction} with a rule that stores no probabilities: there is nothing "
+            "that the noise could be mixed with. Use dirichlet_fraction=0, or a rule like puct()."
+        )
     root_rule = with_root_prior(rule) if noisy else rule
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
+        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if noisy:
             tree = with_dirichlet(tree, keys[:, 1], dirichlet_alpha, dirichlet_fraction)
         tree = search(
@@ -165,6 +176,7 @@ def gumbel(
     gumbel_scale: Any = 1.0,
     qvalues: q.QValues | None = None,
     max_depth: int | None = None,
+    capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
 ) -> Policy:
@@ -178,33 +190,33 @@ def gumbel(
         num_simulations: simulations per call, for which the halving is planned.
         max_considered: m; default 16, or `num_simulations` if that is less.
         gumbel_scale: 1 to explore; 0 to play for strength; may be traced.
-        qvalues: completed and scaled Q-values; default `gumbel.completed()`.
+        qvalues: completed and scaled Q-values; default `completed_by_mix_value()`.
         max_depth: how many edges below the root a walk may go.
+        capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
         simulate: what one simulation is.
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
     """
-    _check(num_simulations, max_depth)
+    num_simulations, max_depth, capacity, max_considered = _counts(
+        num_simulations=num_simulations, max_depth=max_depth, capacity=capacity, max_considered=max_considered
+    )
+    room = num_simulations + 1 if capacity is None else capacity
     considered = min(16, num_simulations) if max_considered is None else max_considered
-    if not 1 <= considered <= num_simulations:
+    if considered > num_simulations:
         raise ValueError(
             f"gumbel(max_considered={considered}) with num_simulations={num_simulations}: each action "
-            "considered needs a simulation of its own. Use "
-            + (
-                f"num_simulations >= {considered}, or max_considered <= {num_simulations}."
-                if considered > 0
-                else "max_considered >= 1."
-            )
+            f"considered needs a simulation of its own. Use num_simulations >= {considered}, or max_considered <= "
+            f"{num_simulations}."
         )
-    transform = halving.completed() if qvalues is None else qvalues
+    transform = q.completed_by_mix_value() if qvalues is None else qvalues
     rule = halving.gumbel_interior(transform)
     root_rule = halving.gumbel_root(num_simulations, considered, transform)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         resumed = tree is not None and tree.root.prior is not None
-        tree, keys = _begin(params, keys, state, tree, model, rule, num_simulations, layout)
+        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
         tree = search(
@@ -226,21 +238,30 @@ def gumbel(
 
 
 def _begin(
-    params: Params,
-    keys: Keys,
-    state: State,
-    tree: Tree | None,
-    model: Model,
-    rule: Rule,
-    num_simulations: int,
-    layout: Layout,
+    params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
 ) -> tuple[Tree, Keys]:
     """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
-    batch = jax.tree.leaves(state if tree is None else tree.size)[0].shape[0]
-    keys = one_per_game(keys, batch)
-    keys = jax.vmap(lambda key: jax.random.split(key, 4))(keys)
     if tree is None:
-        tree = plant(*model.root(params, keys[:, 3], state), rule, num_simulations + 1, layout)
+        shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
+        if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
+            raise ValueError(
+                f"state has leaves of shapes {shapes}; a policy takes one entry per game, [B, ...], in each. "
+                "jax.vmap(game.init)(keys) makes such states; or pass tree= to think on from a tree."
+            )
+        batch = shapes[0][0]
+    else:
+        batch = tree.size.shape[0]
+    keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
+    if tree is None:
+        step, embedding = model.root(params, keys[:, 3], state)
+        below, _ = jax.eval_shape(model.step, params, keys[:, 0], jnp.zeros(batch, jnp.int32), embedding)
+        if (step.to_play is None) != (below.to_play is None):
+            told = {True: "None", False: "given"}
+            raise ValueError(
+                f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
+                "model.step. Give it in both, or in neither (then the discounts carry the sign)."
+            )
+        tree = plant(step, embedding, rule, capacity, layout)
     return tree, keys
 
 
@@ -250,6 +271,8 @@ def one_per_game(keys: Keys, batch: int) -> Keys:
     Raises:
         ValueError: if there are neither B keys nor one.
     """
+    if not hasattr(keys, "dtype"):
+        raise ValueError(f"keys={keys!r}: give PRNG keys, jax.random.split(jax.random.key(seed), {batch}).")
     typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
     shape = keys.shape if typed else keys.shape[:-1]
     if shape == ():
@@ -273,13 +296,21 @@ def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> Policy
     )
 
 
-def _check(num_simulations: int, max_depth: int | None) -> None:
-    if not isinstance(num_simulations, int) or num_simulations < 1:
-        raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
-    if max_depth is not None and max_depth < 1:
-        raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
+def _counts(**numbers: Any) -> list[int | None]:
+    """The numbers as ints of 1 and more; None stays None.
+
+    Raises:
+        ValueError: naming the number that is not.
+    """
+    for name, value in numbers.items():
+        if value is not None and not hasattr(value, "__index__"):
+            raise ValueError(f"{name}={value!r} is no integer. Use {name} >= 1.")
+        if value is not None and operator.index(value) < 1:
+            raise ValueError(f"{name}={value}: at least one is needed. Use {name} >= 1.")
+    return [None if value is None else operator.index(value) for value in numbers.values()]
 
 
-def _in_range(name: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, int | float) and not low <= value <= high:
-        raise ValueError(f"{name}={value} is out of range. Use a value between {low} and {high}.")
+def _in_range(name: str, value: Any, low: float, high: float, open_: bool = False) -> None:
+    if isinstance(value, int | float) and not (low < value < high if open_ else low <= value <= high):
+        between = f"above {low} and below {high}" if open_ else f"between {low} and {high}"
+        raise ValueError(f"{name}={value} is out of range. Use a value {between}.")

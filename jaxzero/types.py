@@ -100,8 +100,9 @@ class Rule(NamedTuple):
     Attributes:
         prepare: `logits -> prior`, once per node. The logits are shifted so that their maximum is 0; they are
             −inf where illegal, and so must the prior be.
-        score: `EdgeView -> scores [..., W]`; the search follows the highest, the lowest action index on a tie,
-            never an illegal edge. It may read its own node's row and `tree.root`, nothing else.
+        score: `EdgeView -> scores [..., W]`; the search follows the highest, the lowest action index on a tie (among
+            unvisited edges of a `by_prior` rule: the higher prior), never an illegal edge. It may read its own
+            node's row and per-game data, `x[view.game]`; the root's rule also `view.root`.
         by_prior: True promises that of the unvisited edges the one with the highest prior (at the root: the
             prior in force there, `tree.root.prior` if set) scores highest, and that the scores read the other
             unvisited edges in no other way than through `unvisited_mass`. The search then rates only the

@@ -14,46 +14,31 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.rules import prior_in_force
-from jaxzero.mcts.tree import Tree
+from jaxzero.mcts.tree import Tree, per_game
+from jaxzero.mcts.view import edge_view
 from jaxzero.types import EdgeView, Keys, Rule
 
-__all__ = [
-    "completed",
-    "gumbel_interior",
-    "gumbel_root",
-    "halving_schedule",
-    "improved_policy",
-    "last_action",
-    "with_gumbel",
-]
+__all__ = ["gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action", "with_gumbel"]
 
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
-
-
-def completed(
-    value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True, use_mixed_value: bool = True
-) -> q.QValues:
-    """`qvalues.completed_by_mix_value` for rules that store logits, as those of this module do."""
-    return q.completed_by_mix_value(
-        value_scale, maxvisit_init, rescale_values, use_mixed_value, probabilities=lambda view: jnp.exp(view.prior)
-    )  # up to a factor, which cancels
 
 
 def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
     """argmax π′ − N/(1 + ΣN) with π′ = softmax(logits + σ(q)): visits come to follow π′ (ibid., section 5).
 
     Args:
-        qvalues: completed Q-values, already scaled by σ, the same for all unvisited edges; default `completed()`.
+        qvalues: completed Q-values, already scaled by σ, the same for all unvisited edges; default
+            `completed_by_mix_value()`.
     """
-    qvalues = completed() if qvalues is None else qvalues
+    qvalues = q.completed_by_mix_value() if qvalues is None else qvalues
 
     def score(view: EdgeView) -> Array:
-        seen, sigma = view.visits > 0, qvalues(view)
-        logits = jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + sigma)
+        seen, scaled = view.visits > 0, qvalues(view)
+        logits = jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + scaled)
         highest = jnp.max(logits, -1, keepdims=True)
         weights = jnp.exp(logits - highest)
         # All unvisited edges have the same σ(q), so their part of the softmax's sum is their mass times one factor.
-        unseen = jnp.max(jnp.where(seen, -jnp.inf, sigma), -1, keepdims=True)
+        unseen = jnp.max(jnp.where(seen, -jnp.inf, scaled), -1, keepdims=True)
         rest = jnp.where(view.unvisited_mass > 0, view.unvisited_mass * jnp.exp(unseen - highest)[..., 0], 0)
         total = jnp.sum(jnp.where(seen, weights, 0), -1) + rest
         visits = view.visits.astype(view.prior.dtype)
@@ -65,15 +50,14 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
 def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | None = None) -> Rule:
     """Sequential halving with Gumbel (ibid., algorithm 2), for a root where Gumbel + logits are in force.
 
-    The schedule goes by the simulations since the node became the root, so that visits it brought along do not
-    disturb it.
+    The schedule goes by the simulations since the node became the root.
 
     Args:
         num_simulations: the budget the halving is planned for.
         max_considered: how many actions to begin with, m.
-        qvalues: completed Q-values, already scaled by σ; default `completed()`.
+        qvalues: completed Q-values, already scaled by σ; default `completed_by_mix_value()`.
     """
-    qvalues = completed() if qvalues is None else qvalues
+    qvalues = q.completed_by_mix_value() if qvalues is None else qvalues
     table = np.array([halving_schedule(m, num_simulations) for m in range(max_considered + 1)], np.int32)
 
     def score(view: EdgeView) -> Array:
@@ -136,6 +120,8 @@ def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]
 
 
 def with_gumbel(tree: Tree, keys: Keys, scale: float) -> Tree:
-    """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale`, plus the logits."""
+    """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale` (or one per game), plus the logits."""
     draws = jax.vmap(lambda key: jax.random.gumbel(key, (tree.num_edges,), tree.stats.dtype))(keys)
-    return tree.replace(root=tree.root.replace(prior=scale * draws + tree.prior[:, 0].astype(draws.dtype)))
+    scale = per_game(jnp.asarray(scale, draws.dtype), draws)
+    logits = edge_view(tree, jnp.zeros_like(tree.size)).prior
+    return tree.replace(root=tree.root.replace(prior=scale * draws + logits))

@@ -1,6 +1,5 @@
 """What a user's model returns: shapes checked while tracing, numbers made finite while running."""
 
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -30,6 +29,11 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
     players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
     if tree is not None:
         players = (tree.num_players,) if tree.num_players > 1 else ()
+    if players == (1,):
+        raise ValueError(
+            f"Step.value has shape ({batch}, 1); it must be ({batch},), or ({batch}, P) for P >= 2 players. "
+            f"Return B = {batch} entries."
+        )
     wanted = dict(
         prior_logits=(batch, width),
         value=(batch, *players),
@@ -39,6 +43,8 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
         terminal=(batch,),
         to_play=(batch,),
     )
+    if players == (1,):
+        raise ValueError(f"Step.value has shape {jnp.shape(step.value)}; for one value per game return value[:, 0].")
     for name, shape in wanted.items():
         field = getattr(step, name)
         if field is not None and jnp.shape(field) != shape:
@@ -48,6 +54,10 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
                 f"Return B = {batch} entries, A = {width} actions"
                 + (f", P = {players[0]} players." if players else ".")
             )
+    for name in ("legal", "terminal"):
+        mask = getattr(step, name)
+        if mask is not None and mask.dtype != bool:
+            raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
     dtype = jnp.promote_types(step.value.dtype, jnp.float32)  # visits are counted in it
@@ -60,10 +70,10 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
     logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
     bad = bad_logits[:, 0]
 
-    def finite(x: Array, where: Array) -> Array:
+    def finite(x: Array, where: Array | bool) -> Array:
         nonlocal bad
         good = jnp.isfinite(x)
-        bad = bad | ~jnp.all(good.reshape(batch, -1), -1)
+        bad = bad | jnp.any((~good & where).reshape(batch, -1), -1)
         return jnp.where(good & where, x, 0).astype(dtype)
 
     going = ~terminal.reshape((-1,) + (1,) * len(players))
@@ -77,9 +87,22 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
     ), bad
 
 
-def check_embedding(state: State, stored: State, batch: int) -> None:
-    """Raises a ValueError if an embedding is not one entry per game of what the tree stores."""
+def check_embedding(state: State, batch: int, stored: State = None) -> None:
+    """Raises a ValueError if an embedding is not one entry per game, of what the tree stores.
+
+    Args:
+        state: what the user's model returned.
+        batch: the number of games.
+        stored: the tree's states; None: it is the root's embedding, the first one.
+    """
     got = jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), state)
+    if stored is None:
+        if any(jnp.shape(x)[:1] != (batch,) for x in jax.tree.leaves(state)):
+            raise ValueError(
+                f"model.root returned an embedding of shapes and types {got}; every array in it must begin with the "
+                f"axis of games, ({batch}, ...). Return one entry per game."
+            )
+        return
     kept = jax.tree.map(lambda x: ((batch, *jnp.shape(x)[2:]), jnp.result_type(x)), stored)
     if jax.tree.structure(state) != jax.tree.structure(stored) or got != kept:
         raise ValueError(

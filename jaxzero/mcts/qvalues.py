@@ -1,6 +1,8 @@
 """Q-value transforms, `EdgeView -> [..., W]`: what an edge is worth on the scale that its rule adds a prior term to.
 
-Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones of prior 0.
+Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones. One of your own must keep
+two things, for it is shown the visited edges and one unvisited edge only: the same value for every unvisited edge,
+and reductions over edges that do not depend on how many unvisited ones there are. If it cannot, use `puct(qvalues=...)._replace(by_prior=False)`.
 """
 
 from collections.abc import Callable
@@ -28,11 +30,6 @@ def raw(first_play: float = 0.0) -> QValues:
 
     Args:
         first_play: what an unvisited edge counts as.
-
-    >>> import jax.numpy as jnp
-    >>> row = EdgeView(*6 * [jnp.zeros(2)], *3 * [jnp.zeros(())])
-    >>> raw(first_play=-1.0)(row._replace(visits=jnp.array([2, 0]), value=jnp.array([0.5, 0.0]))).tolist()
-    [0.5, -1.0]
     """
     return lambda view: jnp.where(view.visits > 0, view.value, first_play)
 
@@ -76,7 +73,7 @@ def completed_by_mix_value(
     rescale_values: bool = True,
     use_mixed_value: bool = True,
     epsilon: float = 1e-8,
-    probabilities: Callable[[EdgeView], Array] = lambda view: view.prior,
+    probabilities: Callable[[EdgeView], Array] | None = None,
 ) -> QValues:
     """(maxvisit_init + max N) · value_scale · q, unvisited edges completed by the mixed value.
 
@@ -90,8 +87,10 @@ def completed_by_mix_value(
         rescale_values: first map the completed values of the node to [0, 1].
         use_mixed_value: complete by the mixed value, not by the network's raw value.
         epsilon: the least denominator of the rescaling.
-        probabilities: how to read prior probabilities off a view, for rules that store something else.
+        probabilities: the prior probabilities of a view, up to a factor; default: what the rules here store, be it
+            probabilities or logits.
     """
+    probabilities = prior_weights if probabilities is None else probabilities
 
     def transform(view: EdgeView) -> Array:
         value = mixed_value(view, probabilities(view)) if use_mixed_value else view.raw_value
@@ -102,6 +101,14 @@ def completed_by_mix_value(
         return (maxvisit_init + jnp.max(view.visits, -1, keepdims=True)) * value_scale * completed
 
     return transform
+
+
+def prior_weights(view: EdgeView) -> Float[Array, "... W"]:
+    """Prior probabilities up to a factor, of rules that store them, or logits whose maximum is 0.
+
+    A row without a positive entry holds logits, or probabilities that all underflowed: equal weights, then.
+    """
+    return jnp.where(jnp.any(view.prior > 0, -1, keepdims=True), view.prior, jnp.exp(view.prior))
 
 
 def mixed_value(view: EdgeView, probabilities: Float[Array, "... W"]) -> Float[Array, "..."]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import Summary, legal_actions
+from jaxzero.mcts.view import Summary, edge_view, legal_actions
 from jaxzero.types import Keys
 
 __all__ = ["Act", "best_value", "by_temperature", "dirichlet", "most_visited", "with_dirichlet"]
@@ -27,7 +27,7 @@ def with_dirichlet(tree: Tree, keys: Keys, alpha: float, fraction: float) -> Tre
         alpha: α; a number, or one per game `[B]`.
         fraction: ε, likewise.
     """
-    clean, legal = tree.prior[:, 0].astype(tree.stats.dtype), legal_actions(tree)
+    clean, legal = edge_view(tree, jnp.zeros_like(tree.size)).prior, legal_actions(tree)
     alpha, fraction = (jnp.broadcast_to(jnp.asarray(x, clean.dtype), keys.shape[:1]) for x in (alpha, fraction))
     noise = jax.vmap(dirichlet)(keys, alpha, legal)
     mixed = (1 - fraction[:, None]) * clean + fraction[:, None] * noise
@@ -39,7 +39,7 @@ def dirichlet(key: Array, alpha: Float[Array, ""], legal: Array) -> Float[Array,
 
     Gamma draws in logarithms: for the α of Go most of them are too small for a float.
     """
-    draws = jax.random.loggamma(key, alpha, legal.shape, dtype=alpha.dtype)
+    draws = jax.random.loggamma(key, jnp.maximum(alpha, 1e-6), legal.shape, dtype=alpha.dtype)
     return jnp.where(legal, jax.nn.softmax(jnp.where(legal, draws, -jnp.inf)), 0)
 
 

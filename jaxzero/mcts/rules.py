@@ -10,7 +10,7 @@ from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.tree import per_game
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_tuned", "with_root_prior"]
+__all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_uctk", "with_root_prior"]
 
 
 def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
@@ -39,7 +39,8 @@ def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
 
     Args:
         c: exploration constant; a number, or one per game `[B]`; it may be traced.
-        qvalues: what an edge is worth; AlphaGo Zero's is the plain mean with 0 for an unvisited edge.
+        qvalues: what an edge is worth (see `qvalues` for what it must keep); AlphaGo Zero's is the plain mean with 0
+            for an unvisited edge.
     """
 
     def exploration(view: EdgeView) -> Array:
@@ -73,7 +74,11 @@ def muzero_puct(
 
 def constant(x: Any, view: EdgeView, like: Array) -> Array:
     """A number, or one per game `[B]`, to be multiplied with `like`."""
-    x = jnp.asarray(x, like.dtype)
+    x, batch = jnp.asarray(x, like.dtype), view.root.simulations.shape[0]
+    if x.shape not in ((), (batch,)):
+        raise ValueError(
+            f"a rule's constant of shape {x.shape} in a search of {batch} games: give a number, or [{batch}]."
+        )
     return x if x.ndim == 0 else per_game(x[view.game], like)
 
 
@@ -98,7 +103,7 @@ def ucb1(c: float = 2.0**0.5) -> Rule:
     return _ucb1(lambda view, ratio: constant(c, view, ratio) * jnp.sqrt(ratio))
 
 
-def ucb1_tuned(uctk: float = 1.0) -> Rule:
+def ucb1_uctk(uctk: float = 1.0) -> Rule:
     """w + UCTK · √(ln N / (5 n)) on win rates, as in the Go programs' literature (Gelly and Wang 2006).
 
     Args:
@@ -119,4 +124,6 @@ def with_root_prior(rule: Rule) -> Rule:
 def prior_in_force(view: EdgeView) -> Float[Array, "B W"]:
     """`tree.root.prior` of the edges shown, for a view of the root; anything in padding."""
     prior = view.root.prior
+    if prior is None:
+        raise ValueError("with_root_prior needs a prior in force at the root: call with_dirichlet(tree, ...) first.")
     return jnp.take_along_axis(prior, jnp.minimum(view.action, prior.shape[-1] - 1), -1)

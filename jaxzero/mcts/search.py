@@ -46,7 +46,7 @@ __all__ = ["backup", "descend", "expand", "fold_simulation", "plant", "rescore",
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
     step, bad = checked(step)
-    check_embedding(state, jax.tree.map(lambda x: x[:, None], state), step.value.shape[0])
+    check_embedding(state, None, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits).astype(step.value.dtype), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
 
@@ -194,13 +194,11 @@ def _grow(
     none = jnp.zeros_like(action)
     first = after = Frontier(none + NONE, none, jnp.zeros_like(taken), jnp.zeros_like(taken))
     if rule.by_prior:
+        expanded = jnp.isneginf(prior) | (jnp.arange(prior.shape[1]) == action[:, None])
         order = prior if in_force is None else jnp.where((leaf == 0)[:, None], in_force, prior)
-        bound = jnp.take_along_axis(order, action[:, None], 1)
-        later = (order < bound) | ((order == bound) & (jnp.arange(prior.shape[1]) > action[:, None]))
+        order = jnp.where(expanded, -jnp.inf, order)
         both = next_edge(
-            rule,
-            jnp.stack([fresh, prior], 1).astype(dtype),
-            jnp.stack([fresh, jnp.where(later, order, -jnp.inf)], 1).astype(dtype),
+            rule, jnp.stack([fresh, prior], 1).astype(dtype), jnp.stack([fresh.astype(dtype), order.astype(dtype)], 1)
         )
         first, after = (Frontier(*(x[:, i] for x in both)) for i in (0, 1))
     return Growth(
@@ -227,12 +225,13 @@ def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> t
     children = tree.children.at[rows, growth.parent, growth.child].set(
         node.astype(tree.children.dtype), mode="promise_in_bounds"
     )
+    prior = put_column(tree.prior, node, growth.prior)
     return tree.replace(
         stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])),
         facts=put_column(tree.facts, node, facts),
         frontier=put(put_column(tree.frontier, node, frontier), growth.parent, pack(growth.parent_frontier, dtype)),
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
-        prior=put_column(tree.prior, node, growth.prior),
+        prior=prior.at[rows, growth.parent, growth.facts.action].set(-jnp.inf, mode="promise_in_bounds"),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         children=children,
         size=jnp.full_like(tree.size, jnp.minimum(jnp.max(tree.size) + 1, tree.capacity)),
@@ -293,8 +292,9 @@ def _backup_tile(
             edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
         stats = pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype)
         tree = tree.replace(stats=put(tree.stats, where, stats, games))
-        choice = choose(tree, nodes, rule, real & (depth > 0) | root_too, games)
-        return k - 1, remember(tree, where, choice, games), ret
+        asked = real & ((depth > 0) | root_too)
+        choice = choose(tree, nodes, rule, asked, games)
+        return k - 1, remember(tree, jnp.where(asked, nodes, tree.capacity), choice, games), ret
 
     last = (jnp.max(path.length) + group - 1) // group - 1
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]

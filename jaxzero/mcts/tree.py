@@ -25,7 +25,7 @@ class Status(enum.IntFlag):
     """What went wrong in a game, as bits of `tree.status`; each has a defined, harmless outcome."""
 
     FULL = 1  # a walk found no room for its node: it ended above and backed up the raw value there again
-    NON_FINITE = 2  # the model returned NaN or infinity: uniform logits, value, reward and discount 0 instead
+    NON_FINITE = 2  # the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead
     NO_LEGAL_ACTION = 4  # the root has no legal action though it is not terminal: action 0, uniform weights
 
 
@@ -122,7 +122,8 @@ class Tree:
         facts: per node, a packed `Facts`.
         state: per node, the model's embedding.
         children: node indices in the order of expansion; meaningless from `num_children` on.
-        prior: what the rule prepared from the logits, by action; −inf where illegal.
+        prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
+            or expanded (the prior of an expanded edge is with the node below it).
         size: node slots in use; a simulation takes one in all games alike, needed or not.
         status: bits of `Status`.
         overflows: walks that found the tree full.
@@ -218,7 +219,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         )
     batch, width = prior.shape
     dtype = step.value.dtype
-    zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)
+    zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)  # no two arrays may share memory: + 0 below
     value = step.value.reshape(batch, -1)
 
     def first(row: Array) -> Array:
@@ -237,9 +238,9 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         children=jnp.zeros((batch, capacity + 1, width), layout.index),
         prior=first(prior.astype(layout.prior or prior.dtype)),
         size=index + 1,
-        overflows=index,
+        overflows=index + 0,
         status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32),
-        root=RootData(simulations=index),
+        root=RootData(simulations=index + 0),
     )
 
 

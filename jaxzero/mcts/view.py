@@ -79,7 +79,9 @@ def edge_view(
         spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
         return spread.reshape(*nodes.shape, tree.num_edges)
 
+    taken = unpack_facts(take_edges(tree.facts, edges.child, games)).edge_prior.reshape(count, width)
     prior = take(tree.prior, nodes, games).astype(tree.stats.dtype)
+    prior = prior.reshape(count, -1).at[index].set(taken, mode="drop", unique_indices=True).reshape(prior.shape)
     actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
     view = _view(tree, nodes, games, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
@@ -199,7 +201,7 @@ def summary(tree: Tree) -> Summary:
 
 def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
     """The root's legal actions; all of them where there is none, so that what follows stays defined."""
-    legal = ~jnp.isneginf(tree.prior[:, 0])
+    legal = ~jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior)
     return legal | ~jnp.any(legal, -1, keepdims=True)
 
 

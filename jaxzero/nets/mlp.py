@@ -1,4 +1,5 @@
 """A multi-layer perceptron with a policy and a value head: for small games and for observations that are no board."""
+
 import math
 from collections.abc import Callable
 
@@ -31,7 +32,7 @@ class Perceptron(nnx.Module):
 
 
 def mlp(
-    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey,
+    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey
 ) -> tuple[Callable[[Params, Float[Array, "B ..."]], tuple[Array, Array]], Params]:
     """A multi-layer perceptron on the flattened observation.
 

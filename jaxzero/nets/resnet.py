@@ -1,4 +1,5 @@
 """The residual tower of AlphaZero, for observations that are a board."""
+
 from collections.abc import Callable
 
 import chex
@@ -55,7 +56,7 @@ class Tower(nnx.Module):
 
 
 def resnet(
-    game: Game, channels: int = 64, blocks: int = 6, *, key: chex.PRNGKey, dtype: jnp.dtype | None = None,
+    game: Game, channels: int = 64, blocks: int = 6, *, key: chex.PRNGKey, dtype: jnp.dtype | None = None
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
     """The residual tower of AlphaZero (Silver et al. 2018; 256 channels and 19 blocks there), without batch norm.
 
@@ -86,8 +87,10 @@ def resnet(
     if channels < 1 or blocks < 1:
         raise ValueError(f"resnet(channels={channels}, blocks={blocks}): both count from 1.")
     if len(game.observation_shape) != 3:
-        raise ValueError(f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
-                         f"{list(game.observation_shape)}: write nets.mlp(game, key=key).")
+        raise ValueError(
+            f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
+            f"{list(game.observation_shape)}: write nets.mlp(game, key=key)."
+        )
     graph, state = nnx.split(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
     return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
 

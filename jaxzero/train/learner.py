@@ -88,7 +88,8 @@ def learner(
 
     `begin(params) -> Learner`;
     `update(learner, buffer, key, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches` (static)
-    steps of AdamW on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it freely.
+    steps of AdamW on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it
+    freely.
 
     AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
     the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
