@@ -2,7 +2,8 @@
 
 Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones. One of your own must keep
 two things, for it is shown the visited edges and one unvisited edge only: the same value for every unvisited edge,
-and reductions over edges that do not depend on how many unvisited ones there are. If it cannot, use `puct(qvalues=...)._replace(by_prior=False)`.
+and reductions over edges that do not depend on how many unvisited ones there are. If it cannot, use
+`puct(qvalues=...)._replace(by_prior=False)`.
 """
 
 from collections.abc import Callable

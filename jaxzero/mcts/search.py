@@ -46,7 +46,7 @@ __all__ = ["backup", "descend", "expand", "fold_simulation", "plant", "rescore",
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
     step, bad = checked(step)
-    check_embedding(state, None, step.value.shape[0])
+    check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits).astype(step.value.dtype), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
 
@@ -155,7 +155,7 @@ def expand(
     def evaluate() -> Growth:
         step, below = model.step(params, keys, jnp.maximum(frontier.next_action, 0), state)
         step, bad = checked(step, tree)
-        check_embedding(below, tree.state, leaf.shape[0])
+        check_embedding(below, leaf.shape[0], tree.state)
         growth = _grow(rule, leaf, frontier, facts, prior, tree.root.prior, step)
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
