@@ -95,7 +95,9 @@ def alphazero(
     _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
     noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
-    if noisy and abs(float(jnp.sum(rule.prepare(jnp.zeros((1, 2))))) - 1) > 1e-3:
+    with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
+        stored = float(jnp.sum(rule.prepare(jnp.zeros((1, 2)))))
+    if noisy and abs(stored - 1) > 1e-3:
         raise ValueError(
             f"dirichlet_fraction={dirichlet_fraction} with a rule that stores no probabilities: there is nothing "
             "that the noise could be mixed with. Use dirichlet_fraction=0, or a rule like puct()."

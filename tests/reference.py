@@ -250,7 +250,7 @@ def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0, q: Transfor
     return rule
 
 
-def ucb1_tuned(uctk: float = 1.0) -> Rule:
+def ucb1_uctk(uctk: float = 1.0) -> Rule:
     """Win rate + UCTK sqrt(ln n_parent / (5 n_child)); actions not taken yet first, by logit."""
     return _ucb1(lambda parent, child: uctk * math.sqrt(math.log(parent) / (5 * child)))
 

@@ -40,12 +40,13 @@ PRIOR = {
     "muzero_mix": Pair(jz.muzero_puct(2.0, 30.0, jz.completed_by_mix_value(0.05, 5.0)),
                        ref.muzero_puct(2.0, 30.0, ref.completed_by_mix_value(0.05, 5.0))),
     "ucb1": Pair(jz.ucb1(), ref.ucb1()),
-    "ucb1_tuned": Pair(jz.ucb1_tuned(0.8), ref.ucb1_tuned(0.8)),
+    "ucb1_uctk": Pair(jz.ucb1_uctk(0.8), ref.ucb1_uctk(0.8)),
 }
 TRANSFORMS = {
-    "gumbel": Pair(jz.completed(), ref.completed_by_mix_value()),
-    "gumbel_as_published": Pair(jz.completed(1.0, 50.0, False), ref.completed_by_mix_value(1.0, 50.0, False)),
-    "gumbel_raw_value": Pair(jz.completed(0.3, 5.0, use_mixed_value=False),
+    "gumbel": Pair(jz.completed_by_mix_value(), ref.completed_by_mix_value()),
+    "gumbel_as_published": Pair(jz.completed_by_mix_value(1.0, 50.0, False),
+                                ref.completed_by_mix_value(1.0, 50.0, False)),
+    "gumbel_raw_value": Pair(jz.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
                              ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False)),
 }
 INTERIOR = {name: Pair(jz.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()}

@@ -196,7 +196,7 @@ def test_ucb1_takes_untried_actions_first_and_then_follows_the_formula():
     assert order == [[0], [1], [2]]
     root = ref.search(world, 0, ref.ucb1(), num_simulations=3)
     assert ref.ucb1(c_p=2.0)(root, 3)[1] == pytest.approx(0.1 + 2 * math.sqrt(math.log(4) / 1))
-    assert ref.ucb1_tuned(uctk=2.0)(root, 3)[0] == pytest.approx(0.9 + 2 * math.sqrt(math.log(4) / 5))
+    assert ref.ucb1_uctk(uctk=2.0)(root, 3)[0] == pytest.approx(0.9 + 2 * math.sqrt(math.log(4) / 5))
 
 
 def test_puct_begins_with_the_highest_prior():

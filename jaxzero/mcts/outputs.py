@@ -43,8 +43,6 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
         terminal=(batch,),
         to_play=(batch,),
     )
-    if players == (1,):
-        raise ValueError(f"Step.value has shape {jnp.shape(step.value)}; for one value per game return value[:, 0].")
     for name, shape in wanted.items():
         field = getattr(step, name)
         if field is not None and jnp.shape(field) != shape:

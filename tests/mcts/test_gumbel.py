@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxzero as jz
-from jaxzero.mcts import gumbel
+from jaxzero.mcts import gumbel, qvalues
 from jaxzero.mcts.tree import RootData
 from tests import worlds
 from tests.worlds import edges
@@ -63,7 +63,7 @@ def test_the_last_action_is_the_best_of_the_most_visited():
 
 def test_the_improved_policy_is_the_formula():
     view = row(**VIEW)
-    q = gumbel.completed(value_scale=0.2, maxvisit_init=3.0)
+    q = qvalues.completed_by_mix_value(value_scale=0.2, maxvisit_init=3.0)
     logits = np.array(VIEW["prior"][:3]) + np.asarray(q(view))[0, :3]
     expected = np.exp(logits) / np.exp(logits).sum()
     np.testing.assert_allclose(gumbel.improved_policy(view, q)[0], [*expected, 0], rtol=1e-5)
@@ -76,7 +76,7 @@ def test_the_interior_rule_is_the_formula():
     mass = np.exp(prior[2:]).sum()
     view = edges(prior=prior, visits=visits, value=[0.1, 0.6, 0, 0, 0], raw_value=0.1, node_visits=4,
                  unvisited_mass=mass)
-    improved = jax.nn.softmax(view.prior + gumbel.completed()(view))
+    improved = jax.nn.softmax(view.prior + qvalues.completed_by_mix_value()(view))
     expected = improved - visits / 4
     np.testing.assert_allclose(gumbel.gumbel_interior().score(view), expected, atol=1e-6)
     shown = edges(action=[1, 0, 2, 5], prior=[-1.0, 0.0, -0.5, -np.inf], visits=[1, 2, 0, 0], value=[0.6, 0.1, 0, 0],
@@ -105,17 +105,3 @@ def test_the_first_actions_tried_are_those_of_the_highest_gumbel_and_logit():
     out = policy(world, jax.random.key(0), jnp.zeros(16, int))
     best = np.sort(np.argsort(-np.asarray(out.tree.root.prior), 1)[:, :4], 1)
     np.testing.assert_array_equal(np.argwhere(np.asarray(out.info.summary.visits) == 1)[:, 1].reshape(16, 4), best)
-
-
-def test_thinking_on_beyond_the_plan_goes_to_the_last_ones_left_in_turn():
-    world = worlds.make(range(16), "open", num_actions=6, num_states=40)
-    rule = jz.gumbel_interior()
-    tree = jz.plant(*worlds.model.root(world, None, jnp.zeros(16, int)), rule, 49)
-    tree = gumbel.with_gumbel(tree, jax.random.split(jax.random.key(0), 16), 1.0)
-    keys, halving = jax.random.split(jax.random.key(0), 16), jz.gumbel_root(24, 4)
-    run = jax.jit(lambda tree: jz.search(world, keys, tree, worlds.model, rule, 24, root_rule=halving))
-    first = run(tree)
-    second = run(first)
-    more = np.asarray(jz.summary(second).visits - jz.summary(first).visits)
-    finalists = np.argsort(-np.asarray(jz.summary(first).visits), 1, kind="stable")[:, :2]
-    np.testing.assert_array_equal(np.take_along_axis(more, finalists, 1), 12)

@@ -32,13 +32,13 @@ def test_muzero_puct_is_the_formula():
 
 @pytest.mark.parametrize("rule, bonus", [
     (rules.ucb1(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / n)),
-    (rules.ucb1_tuned(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / (5 * n))),
-], ids=["ucb1", "ucb1_tuned"])
+    (rules.ucb1_uctk(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / (5 * n))),
+], ids=["ucb1", "ucb1_uctk"])
 def test_ucb1_is_the_formula_on_win_rates(rule, bonus):
     np.testing.assert_allclose(rule.score(SEEN)[:2], [0.7 + bonus(3), 0.4 + bonus(1)], rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", [rules.ucb1(), rules.ucb1_tuned()], ids=["ucb1", "ucb1_tuned"])
+@pytest.mark.parametrize("rule", [rules.ucb1(), rules.ucb1_uctk()], ids=["ucb1", "ucb1_uctk"])
 def test_ucb1_tries_everything_first_and_by_logit(rule):
     logits = [-1e-4, 0.0, -3e-4, -2e-4, -5.0, -1e9]  # close ones, too, and one that a user meant to be a mask
     view = edges(prior=logits + [-0.1], visits=[0] * 6 + [1], value=[0] * 6 + [1000.0], node_visits=2)
@@ -53,7 +53,7 @@ def test_probabilities_are_a_softmax_over_what_is_legal():
     assert np.isneginf(prior[0, 2]) and np.isneginf(prior[1]).all()
 
 
-@pytest.mark.parametrize("build", [rules.puct, rules.ucb1, rules.ucb1_tuned, rules.muzero_puct])
+@pytest.mark.parametrize("build", [rules.puct, rules.ucb1, rules.ucb1_uctk, rules.muzero_puct])
 def test_constants_may_be_traced_and_one_per_game(build):
     two = jax.tree.map(lambda x: jnp.stack([x, x]), SEEN)._replace(game=jnp.arange(2))
     both = jax.jit(lambda c: build(c).score(two))(jnp.array([0.5, 2.0]))

@@ -1,0 +1,279 @@
+"""Bad input is answered before tracing: what was given, what is allowed, what to write; bad data with a status bit."""
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from tests import worlds
+
+GAMES, ACTIONS = 6, 4
+MODEL = worlds.model
+BUILDERS = {"alphazero": jz.alphazero, "muzero": jz.muzero, "uct": jz.uct, "gumbel": jz.gumbel}
+
+
+def refused(function, *parts):
+    """Asserts a ValueError that says all of `parts`."""
+    with pytest.raises(ValueError) as error:
+        function()
+    message = str(error.value)
+    assert all(part in message for part in parts), message
+    return message
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+@pytest.mark.parametrize("given", [0, -3, 2.5, "8"])
+def test_fewer_than_one_simulation(build, given):
+    refused(lambda: build(MODEL, given), f"num_simulations={given!r}", "num_simulations >= 1")
+
+
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+def test_a_depth_below_one(build):
+    refused(lambda: build(MODEL, 4, max_depth=0), "max_depth=0", "max_depth >= 1")
+
+
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+def test_no_room_for_a_root(build):
+    refused(lambda: build(MODEL, 4, capacity=0), "capacity=0", "capacity >= 1")
+
+
+def test_the_search_itself_refuses_the_same():
+    world = worlds.make(range(2))
+    refused(lambda: worlds.grow(world, jz.puct(), 0, capacity=3), "num_simulations=0", "num_simulations >= 1")
+    refused(lambda: worlds.grow(world, jz.puct(), 1, max_depth=0), "max_depth=0", "max_depth >= 1")
+
+
+def test_considering_more_actions_than_simulations():
+    refused(lambda: jz.gumbel(MODEL, 8, max_considered=9), "max_considered=9", "num_simulations=8",
+            "num_simulations >= 9", "max_considered <= 8")
+
+
+def test_considering_no_action():
+    refused(lambda: jz.gumbel(MODEL, 8, max_considered=0), "max_considered=0", "max_considered >= 1")
+
+
+@pytest.mark.parametrize("name, given, allowed", [
+    ("dirichlet_fraction", 1.5, "between 0 and 1"), ("dirichlet_fraction", -0.1, "between 0 and 1"),
+    ("dirichlet_alpha", -1, "above 0"), ("dirichlet_alpha", 0, "above 0")])
+def test_noise_out_of_range(name, given, allowed):
+    refused(lambda: jz.alphazero(MODEL, 8, **{name: given}), f"{name}={given}", allowed)
+
+
+def test_noise_for_a_rule_without_probabilities():
+    refused(lambda: jz.alphazero(MODEL, 8, rule=jz.ucb1()), "dirichlet_fraction=0.25", "dirichlet_fraction=0", "puct()")
+
+
+# --- what a model returns --------------------------------------------------------------------------------------------
+
+WRONG = {
+    "prior_logits": (jnp.zeros((GAMES, ACTIONS + 1)), (GAMES, ACTIONS)),
+    "value": (jnp.zeros((GAMES, 1)), (GAMES,)),
+    "reward": (jnp.zeros((GAMES, 2)), (GAMES,)),
+    "discount": (jnp.zeros(()), (GAMES,)),
+    "legal": (jnp.ones((GAMES, ACTIONS + 2), bool), (GAMES, ACTIONS)),
+    "terminal": (jnp.zeros(GAMES + 1, bool), (GAMES,)),
+    "to_play": (jnp.zeros((GAMES, 1), int), (GAMES,)),
+}
+
+
+def spoil(model, which, **fields):
+    """The model with fields of one of its functions replaced; a function is applied to what is there."""
+    function = getattr(model, which)
+
+    def spoiled(*args):
+        step, state = function(*args)
+        new = {name: x(getattr(step, name)) if callable(x) else x for name, x in fields.items()}
+        return step._replace(**new), state
+
+    return model._replace(**{which: spoiled})
+
+
+def policy_of(model, build=jz.alphazero, simulations=8):
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    return lambda: jax.jit(build(model, simulations))(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32))
+
+
+@pytest.mark.parametrize("which", ["root", "step"])
+@pytest.mark.parametrize("field", WRONG)
+def test_a_shape_that_disagrees_is_named(field, which):
+    given, allowed = WRONG[field]
+    if which == "root" and field == "prior_logits":
+        pytest.skip("the root's logits say how many actions there are")
+    allowed = f"({GAMES},)" if allowed == (GAMES,) else str(allowed)
+    refused(policy_of(spoil(MODEL, which, **{field: given})), f"Step.{field}", str(given.shape), allowed,
+            f"Return B = {GAMES}")
+
+
+@pytest.mark.parametrize("field", ["legal", "terminal"])
+def test_a_mask_of_numbers(field):
+    model = spoil(MODEL, "step", **{field: lambda x: x.astype(jnp.float32)})
+    refused(policy_of(model), f"Step.{field}", "float32", "bool", "mask > 0")
+
+
+def test_a_player_to_move_at_the_root_only():
+    refused(policy_of(spoil(MODEL, "step", to_play=None)), "to_play", "model.root", "model.step", "neither")
+
+
+def test_logits_without_a_batch():
+    model = spoil(MODEL, "root", prior_logits=lambda x: x[0])
+    refused(policy_of(model), "Step.prior_logits", f"({ACTIONS},)", "[B, A]")
+
+
+def test_a_root_of_other_batch_than_its_value():
+    refused(policy_of(spoil(MODEL, "root", prior_logits=lambda x: x[:-1])), f"({GAMES},)", f"({GAMES - 1},)")
+
+
+def test_values_per_player_need_the_player_to_move():
+    world = worlds.make(range(GAMES), num_players=3)._replace(to_play=None)
+    refused(lambda: jz.uct(MODEL, 4)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32)), "to_play", "None")
+
+
+def test_a_value_for_other_players_than_the_roots():
+    world = worlds.make(range(GAMES), num_players=3)
+    model = spoil(MODEL, "step", value=lambda x: x[:, :2])
+    refused(lambda: jz.uct(model, 4)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32)), "Step.value",
+            f"({GAMES}, 2)", f"({GAMES}, 3)", "P = 3")
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda x: (x, x), "int32"), (lambda x: x[:, None], f"({GAMES}, 1)"), (lambda x: x.astype(jnp.float32), "float32"),
+    (lambda x: x[:-1], f"({GAMES - 1},)")], ids=["structure", "shape", "dtype", "batch"])
+def test_an_embedding_that_disagrees_with_the_roots(change, says):
+    def step(*args):
+        out, state = MODEL.step(*args)
+        return out, change(state)
+
+    refused(policy_of(MODEL._replace(step=step)), "model.step", says, f"({GAMES},)", "same structure")
+
+
+@pytest.mark.parametrize("change, says", [(lambda x: x[:-1], f"({GAMES - 1},)"), (lambda x: x[0], "()")],
+                         ids=["batch", "scalar"])
+def test_a_roots_embedding_that_is_not_one_entry_per_game(change, says):
+    def root(*args):
+        out, state = MODEL.root(*args)
+        return out, change(state)
+
+    refused(policy_of(MODEL._replace(root=root)), "model.root", says, "one entry per game")
+
+
+@pytest.mark.parametrize("shape", [(GAMES + 1,), (2, 3), (GAMES, 1)])
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
+def test_keys_that_are_neither_one_nor_one_per_game(make, shape):
+    keys, world = jax.random.split(make(0), shape), worlds.make(range(GAMES))
+    refused(lambda: jz.uct(MODEL, 4)(world, keys, jnp.zeros(GAMES, jnp.int32)), str(shape), f"{GAMES} games",
+            f"jax.random.split(key, {GAMES})", "single key")
+
+
+def test_a_seed_in_place_of_keys():
+    refused(lambda: jz.uct(MODEL, 4)(worlds.make(range(GAMES)), 0, jnp.zeros(GAMES, jnp.int32)), "keys=0",
+            "jax.random.key", str(GAMES))
+
+
+@pytest.mark.parametrize("state", [None, 3.0, (np.zeros(3), np.zeros(4))], ids=["none", "scalar", "ragged"])
+def test_a_state_that_is_not_one_entry_per_game(state):
+    refused(lambda: jz.uct(MODEL, 4)(worlds.make(range(3)), jax.random.key(0), state), "state", "[B, ...]", "tree=")
+
+
+# --- bad data: a status bit, and the other games as if nothing had been ----------------------------------------------
+
+
+def same_games(one, other, games):
+    """The answers and trees for some games, bit by bit."""
+    def check(x, y):
+        np.testing.assert_array_equal(np.asarray(x)[games], np.asarray(y)[games])
+
+    jax.tree.map(check, one, other)
+
+
+BAD = {"nan": np.nan, "inf": np.inf, "minus inf": -np.inf}
+
+
+@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
+@pytest.mark.parametrize("which", ["root", "step"])
+def test_numbers_that_are_not_finite_stay_in_their_game(name, which):
+    """One program, and as data: which field of which games is spoiled, by what."""
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    sick = np.arange(GAMES) % 3 == 1
+
+    def run(world, logits, value, reward, discount):
+        def there(bad, like):
+            return jnp.where((bad != 0) & jnp.asarray(sick).reshape((-1,) + (1,) * (like.ndim - 1)), bad, like)
+
+        model = spoil(MODEL, which, prior_logits=lambda x: x.at[:, 1].set(there(logits, x)[:, 1]),
+                      value=lambda x: there(value, x), reward=lambda x: there(reward, x),
+                      discount=lambda x: there(discount, x))
+        return BUILDERS[name](model, 8)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32))
+
+    run = jax.jit(run)
+    clean = run(world, 0.0, 0.0, 0.0, 0.0)
+    assert not clean.info.status.any()
+    for field in range(4):
+        for label, bad in BAD.items():
+            out = run(world, *(bad if i == field else 0.0 for i in range(4)))
+            harmless = field == 0 and label == "minus inf"  # a logit of −inf: as unlikely as can be
+            ignored = which == "root" and field > 1
+            wanted = 0 if harmless else jz.Status.NON_FINITE
+            if not ignored:
+                assert (out.info.status[sick] == wanted).all(), (field, label)
+            for x in (out.action_weights, out.value, out.info.summary.qvalues, out.tree.value):
+                assert jnp.isfinite(x).all(), (field, label)
+            np.testing.assert_allclose(out.action_weights.sum(1), 1, rtol=1e-5)
+            same_games(out, clean, ~sick)
+
+
+def test_logits_that_are_not_finite_are_taken_as_uniform():
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    world.logits[1, 0, 2], world.legal[1, 0, 3] = np.nan, False
+    tree = jz.plant(*MODEL.root(world, None, jnp.zeros(GAMES, int)), jz.puct(), 2)
+    np.testing.assert_allclose(tree.prior[1, 0], [1 / 3, 1 / 3, 1 / 3, -np.inf])
+    assert tree.status.tolist() == [0, jz.Status.NON_FINITE, 0, 0, 0, 0]
+
+
+def test_rubbish_at_illegal_actions_is_none_of_our_business():
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    legal = np.ones((GAMES, ACTIONS), bool)
+    legal[:, 2] = False
+    world.logits[:, 0, 2] = np.nan
+    spoiled = world._replace(root_legal=legal, successor=np.maximum(world.successor, 1))
+    clean = worlds.grow(spoiled._replace(logits=np.nan_to_num(spoiled.logits)), jz.puct(), 6)
+    jax.tree.map(np.testing.assert_array_equal, worlds.grow(spoiled, jz.puct(), 6), clean)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_root_without_a_legal_action(name):
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    legal = np.ones((GAMES, ACTIONS), bool)
+    run = jax.jit(lambda legal: BUILDERS[name](MODEL, 8)(
+        world._replace(root_legal=legal), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)))
+    clean = run(legal)
+    legal[2] = False
+    out = run(legal)
+    assert out.action[2] == 0 and out.info.status.tolist() == [0, 0, jz.Status.NO_LEGAL_ACTION, 0, 0, 0]
+    np.testing.assert_allclose(out.action_weights[2], 1 / ACTIONS)
+    np.testing.assert_allclose(out.value[2], world.value[2, 0], rtol=1e-6)
+    same_games(out, clean, np.arange(GAMES) != 2)
+
+
+@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
+def test_a_terminal_root_is_not_an_error(name):
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    world.terminal[4, 0] = True
+    out = jax.jit(BUILDERS[name](MODEL, 8))(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32))
+    assert out.info.status[4] == 0 and out.value[4] == 0 and out.info.summary.visits[4].sum() == 0
+    np.testing.assert_allclose(out.action_weights[4], 1 / ACTIONS)
+
+
+def test_every_message_says_what_to_write():
+    """Each begins with what was given, and ends with a sentence of advice."""
+    messages = [
+        refused(lambda: jz.gumbel(MODEL, 0)), refused(lambda: jz.gumbel(MODEL, 2, max_considered=5)),
+        refused(policy_of(spoil(MODEL, "step", value=jnp.zeros((GAMES, 1))))),
+        refused(lambda: jz.alphazero(MODEL, 4, dirichlet_fraction=2.0)),
+    ]
+    for message in messages:
+        assert re.search(r"(Use|Return|give) ", message) and re.search(r"\d", message), message
