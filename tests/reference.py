@@ -3,6 +3,7 @@
 Plain Python floats, one object per node, recursion; nothing is remembered that can be computed again. The model is a
 table (`worlds.pick(world, game)`), a rule is a function from a node to one score per action.
 """
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,8 +43,17 @@ NEVER = -math.inf
 # --- the search ------------------------------------------------------------------------------------------------------
 
 
-def search(world: World, state: int, rule: Rule, root_rule: Rule | None = None, num_simulations: int = 1, *,
-           max_depth: int | None = None, capacity: int | None = None, root_prior: list[float] | None = None) -> Node:
+def search(
+    world: World,
+    state: int,
+    rule: Rule,
+    root_rule: Rule | None = None,
+    num_simulations: int = 1,
+    *,
+    max_depth: int | None = None,
+    capacity: int | None = None,
+    root_prior: list[float] | None = None,
+) -> Node:
     """Grows a tree from `state`; answers its root.
 
     A walk follows the best-scored legal action (ties: the lowest) until it
@@ -122,8 +132,9 @@ def _node(world: World, state: int) -> Node:
     value = _number(world.value[state])
     raw_value = value - value if terminal else value  # the outcome was the reward on the way here
     to_play = 0 if world.to_play is None else int(world.to_play[state])
-    return Node(state, world.logits[state].tolist(), world.legal[state].tolist(), terminal, to_play, raw_value,
-                value=raw_value)
+    return Node(
+        state, world.logits[state].tolist(), world.legal[state].tolist(), terminal, to_play, raw_value, value=raw_value
+    )
 
 
 def _child(world: World, parent: Node, action: int) -> Node:
@@ -150,8 +161,10 @@ def visits(node: Node) -> list[int]:
 
 def qvalues(node: Node) -> list[float]:
     """Q(s, a) for the player to move at s; 0 for actions not taken yet."""
-    return [_mine(node, c.reward + c.discount * c.value) if (c := node.children.get(a)) else 0.0
-            for a in range(len(node.legal))]
+    return [
+        _mine(node, c.reward + c.discount * c.value) if (c := node.children.get(a)) else 0.0
+        for a in range(len(node.legal))
+    ]
 
 
 def probabilities(logits: list[float], legal: list[bool]) -> list[float]:
@@ -187,12 +200,14 @@ def virtual_zero() -> Transform:
 
 def min_max(min_value: float, max_value: float) -> Transform:
     """(Q - min) / (max - min); actions not taken yet: 0."""
-    return lambda node: [((q if n else min_value) - min_value) / (max_value - min_value)
-                         for q, n in zip(qvalues(node), visits(node))]
+    return lambda node: [
+        ((q if n else min_value) - min_value) / (max_value - min_value) for q, n in zip(qvalues(node), visits(node))
+    ]
 
 
 def by_parent_and_siblings(epsilon: float = 1e-8) -> Transform:
     """Q scaled to [0, 1] by the extremes of V(s) and all Q(s, b); actions not taken yet: 0."""
+
     def transform(node: Node) -> list[float]:
         known = [q for q, n in zip(qvalues(node), visits(node)) if n] + [_mine(node, node.value)]
         low, high = min(known), max(known)
@@ -212,12 +227,18 @@ def mixed_value(node: Node) -> float:
     return (_mine(node, node.raw_value) + sum(ns) * weighted) / (1 + sum(ns))
 
 
-def completed_by_mix_value(value_scale: float = 0.1, maxvisit_init: float = 50.0, rescale_values: bool = True,
-                           use_mixed_value: bool = True, epsilon: float = 1e-8) -> Transform:
+def completed_by_mix_value(
+    value_scale: float = 0.1,
+    maxvisit_init: float = 50.0,
+    rescale_values: bool = True,
+    use_mixed_value: bool = True,
+    epsilon: float = 1e-8,
+) -> Transform:
     """sigma(Q): v_mix where an action was not taken, scaled to [0, 1], times (c_visit + max N) * c_scale.
 
     As in mctx, the extremes include illegal actions, which count as not taken.
     """
+
     def transform(node: Node) -> list[float]:
         missing = mixed_value(node) if use_mixed_value else _mine(node, node.raw_value)
         completed = [q if n else missing for q, n in zip(qvalues(node), visits(node))]
@@ -234,6 +255,7 @@ def completed_by_mix_value(value_scale: float = 0.1, maxvisit_init: float = 50.0
 
 def puct(c: float = 1.25, q: Transform = raw()) -> Rule:
     """AlphaGo Zero: Q + c P sqrt(sum N) / (1 + N)."""
+
     def rule(node: Node, simulation: int) -> Scores:
         root = math.sqrt(max(sum(visits(node)), 1))  # 1: before the first visit the highest prior goes first
         return [q_ + c * p * root / (1 + n) for q_, p, n in zip(q(node), priors(node), visits(node))]
@@ -243,6 +265,7 @@ def puct(c: float = 1.25, q: Transform = raw()) -> Rule:
 
 def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0, q: Transform = by_parent_and_siblings()) -> Rule:
     """MuZero, as in mctx: the factor grows with the node's visits, the node's own evaluation counted."""
+
     def rule(node: Node, simulation: int) -> Scores:
         c = pb_c_init + math.log((node.visits + pb_c_base + 1) / pb_c_base)
         return [q_ + c * p * math.sqrt(node.visits) / (1 + n) for q_, p, n in zip(q(node), priors(node), visits(node))]
@@ -263,14 +286,17 @@ def ucb1(c_p: float = math.sqrt(2)) -> Rule:
 def _ucb1(bonus: Callable[[int, int], float]) -> Rule:
     # N(s) is the node's visits, its own evaluation counted: at least 2 where some child has a visit.
     def rule(node: Node, simulation: int) -> Scores:
-        return [(q + 1) / 2 + bonus(node.visits, n) if n else 1e6 + x
-                for q, n, x in zip(qvalues(node), visits(node), node.logits)]
+        return [
+            (q + 1) / 2 + bonus(node.visits, n) if n else 1e6 + x
+            for q, n, x in zip(qvalues(node), visits(node), node.logits)
+        ]
 
     return rule
 
 
 def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
     """pi' - N / (1 + sum N): visits in proportion to the improved policy (Danihelka et al. 2022, equation 14)."""
+
     def rule(node: Node, simulation: int) -> Scores:
         ns = visits(node)
         return [p - n / (1 + sum(ns)) for p, n in zip(improved_policy(node, q), ns)]
@@ -278,13 +304,15 @@ def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
     return rule
 
 
-def gumbel_root(gumbel: list[float], num_simulations: int, max_considered: int = 16,
-                q: Transform = completed_by_mix_value()) -> Rule:
+def gumbel_root(
+    gumbel: list[float], num_simulations: int, max_considered: int = 16, q: Transform = completed_by_mix_value()
+) -> Rule:
     """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q).
 
     Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the
     visits asked for, the next higher count that some action has is meant; where there is none, the highest.
     """
+
     def rule(node: Node, simulation: int) -> Scores:
         schedule = halving_schedule(min(max_considered, sum(node.legal)), num_simulations)
         return _considered_scores(node, gumbel, q, schedule[min(simulation, num_simulations - 1)])
@@ -310,8 +338,10 @@ def _considered_scores(node: Node, gumbel: list[float], q: Transform, considered
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
     counts = [visits(node)[a] for a in _open_actions(node)]
     wanted = min((n for n in counts if n >= considered_visits), default=max(counts))
-    return [max(-1e9, g + x - top + q_) if n == wanted else NEVER
-            for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))]
+    return [
+        max(-1e9, g + x - top + q_) if n == wanted else NEVER
+        for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))
+    ]
 
 
 # --- what a search answers -------------------------------------------------------------------------------------------

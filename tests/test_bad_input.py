@@ -1,4 +1,5 @@
 """Bad input is answered before tracing: what was given, what is allowed, what to write; bad data with a status bit."""
+
 import re
 
 import jax
@@ -49,17 +50,28 @@ def test_the_search_itself_refuses_the_same():
 
 
 def test_considering_more_actions_than_simulations():
-    refused(lambda: jz.gumbel(MODEL, 8, max_considered=9), "max_considered=9", "num_simulations=8",
-            "num_simulations >= 9", "max_considered <= 8")
+    refused(
+        lambda: jz.gumbel(MODEL, 8, max_considered=9),
+        "max_considered=9",
+        "num_simulations=8",
+        "num_simulations >= 9",
+        "max_considered <= 8",
+    )
 
 
 def test_considering_no_action():
     refused(lambda: jz.gumbel(MODEL, 8, max_considered=0), "max_considered=0", "max_considered >= 1")
 
 
-@pytest.mark.parametrize("name, given, allowed", [
-    ("dirichlet_fraction", 1.5, "between 0 and 1"), ("dirichlet_fraction", -0.1, "between 0 and 1"),
-    ("dirichlet_alpha", -1, "above 0"), ("dirichlet_alpha", 0, "above 0")])
+@pytest.mark.parametrize(
+    "name, given, allowed",
+    [
+        ("dirichlet_fraction", 1.5, "between 0 and 1"),
+        ("dirichlet_fraction", -0.1, "between 0 and 1"),
+        ("dirichlet_alpha", -1, "above 0"),
+        ("dirichlet_alpha", 0, "above 0"),
+    ],
+)
 def test_noise_out_of_range(name, given, allowed):
     refused(lambda: jz.alphazero(MODEL, 8, **{name: given}), f"{name}={given}", allowed)
 
@@ -105,8 +117,13 @@ def test_a_shape_that_disagrees_is_named(field, which):
     if which == "root" and field == "prior_logits":
         pytest.skip("the root's logits say how many actions there are")
     allowed = f"({GAMES},)" if allowed == (GAMES,) else str(allowed)
-    refused(policy_of(spoil(MODEL, which, **{field: given})), f"Step.{field}", str(given.shape), allowed,
-            f"Return B = {GAMES}")
+    refused(
+        policy_of(spoil(MODEL, which, **{field: given})),
+        f"Step.{field}",
+        str(given.shape),
+        allowed,
+        f"Return B = {GAMES}",
+    )
 
 
 @pytest.mark.parametrize("field", ["legal", "terminal"])
@@ -136,13 +153,25 @@ def test_values_per_player_need_the_player_to_move():
 def test_a_value_for_other_players_than_the_roots():
     world = worlds.make(range(GAMES), num_players=3)
     model = spoil(MODEL, "step", value=lambda x: x[:, :2])
-    refused(lambda: jz.uct(model, 4)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32)), "Step.value",
-            f"({GAMES}, 2)", f"({GAMES}, 3)", "P = 3")
+    refused(
+        lambda: jz.uct(model, 4)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32)),
+        "Step.value",
+        f"({GAMES}, 2)",
+        f"({GAMES}, 3)",
+        "P = 3",
+    )
 
 
-@pytest.mark.parametrize("change, says", [
-    (lambda x: (x, x), "int32"), (lambda x: x[:, None], f"({GAMES}, 1)"), (lambda x: x.astype(jnp.float32), "float32"),
-    (lambda x: x[:-1], f"({GAMES - 1},)")], ids=["structure", "shape", "dtype", "batch"])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda x: (x, x), "int32"),
+        (lambda x: x[:, None], f"({GAMES}, 1)"),
+        (lambda x: x.astype(jnp.float32), "float32"),
+        (lambda x: x[:-1], f"({GAMES - 1},)"),
+    ],
+    ids=["structure", "shape", "dtype", "batch"],
+)
 def test_an_embedding_that_disagrees_with_the_roots(change, says):
     def step(*args):
         out, state = MODEL.step(*args)
@@ -151,8 +180,9 @@ def test_an_embedding_that_disagrees_with_the_roots(change, says):
     refused(policy_of(MODEL._replace(step=step)), "model.step", says, f"({GAMES},)", "same structure")
 
 
-@pytest.mark.parametrize("change, says", [(lambda x: x[:-1], f"({GAMES - 1},)"), (lambda x: x[0], "()")],
-                         ids=["batch", "scalar"])
+@pytest.mark.parametrize(
+    "change, says", [(lambda x: x[:-1], f"({GAMES - 1},)"), (lambda x: x[0], "()")], ids=["batch", "scalar"]
+)
 def test_a_roots_embedding_that_is_not_one_entry_per_game(change, says):
     def root(*args):
         out, state = MODEL.root(*args)
@@ -165,13 +195,22 @@ def test_a_roots_embedding_that_is_not_one_entry_per_game(change, says):
 @pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
 def test_keys_that_are_neither_one_nor_one_per_game(make, shape):
     keys, world = jax.random.split(make(0), shape), worlds.make(range(GAMES))
-    refused(lambda: jz.uct(MODEL, 4)(world, keys, jnp.zeros(GAMES, jnp.int32)), str(shape), f"{GAMES} games",
-            f"jax.random.split(key, {GAMES})", "single key")
+    refused(
+        lambda: jz.uct(MODEL, 4)(world, keys, jnp.zeros(GAMES, jnp.int32)),
+        str(shape),
+        f"{GAMES} games",
+        f"jax.random.split(key, {GAMES})",
+        "single key",
+    )
 
 
 def test_a_seed_in_place_of_keys():
-    refused(lambda: jz.uct(MODEL, 4)(worlds.make(range(GAMES)), 0, jnp.zeros(GAMES, jnp.int32)), "keys=0",
-            "jax.random.key", str(GAMES))
+    refused(
+        lambda: jz.uct(MODEL, 4)(worlds.make(range(GAMES)), 0, jnp.zeros(GAMES, jnp.int32)),
+        "keys=0",
+        "jax.random.key",
+        str(GAMES),
+    )
 
 
 @pytest.mark.parametrize("state", [None, 3.0, (np.zeros(3), np.zeros(4))], ids=["none", "scalar", "ragged"])
@@ -184,6 +223,7 @@ def test_a_state_that_is_not_one_entry_per_game(state):
 
 def same_games(one, other, games):
     """The answers and trees for some games, bit by bit."""
+
     def check(x, y):
         np.testing.assert_array_equal(np.asarray(x)[games], np.asarray(y)[games])
 
@@ -204,9 +244,14 @@ def test_numbers_that_are_not_finite_stay_in_their_game(name, which):
         def there(bad, like):
             return jnp.where((bad != 0) & jnp.asarray(sick).reshape((-1,) + (1,) * (like.ndim - 1)), bad, like)
 
-        model = spoil(MODEL, which, prior_logits=lambda x: x.at[:, 1].set(there(logits, x)[:, 1]),
-                      value=lambda x: there(value, x), reward=lambda x: there(reward, x),
-                      discount=lambda x: there(discount, x))
+        model = spoil(
+            MODEL,
+            which,
+            prior_logits=lambda x: x.at[:, 1].set(there(logits, x)[:, 1]),
+            value=lambda x: there(value, x),
+            reward=lambda x: there(reward, x),
+            discount=lambda x: there(discount, x),
+        )
         return BUILDERS[name](model, 8)(world, jax.random.key(0), jnp.zeros(GAMES, jnp.int32))
 
     run = jax.jit(run)
@@ -248,8 +293,11 @@ def test_rubbish_at_illegal_actions_is_none_of_our_business():
 def test_a_root_without_a_legal_action(name):
     world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
     legal = np.ones((GAMES, ACTIONS), bool)
-    run = jax.jit(lambda legal: BUILDERS[name](MODEL, 8)(
-        world._replace(root_legal=legal), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)))
+    run = jax.jit(
+        lambda legal: BUILDERS[name](MODEL, 8)(
+            world._replace(root_legal=legal), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
+        )
+    )
     clean = run(legal)
     legal[2] = False
     out = run(legal)
@@ -271,7 +319,8 @@ def test_a_terminal_root_is_not_an_error(name):
 def test_every_message_says_what_to_write():
     """Each begins with what was given, and ends with a sentence of advice."""
     messages = [
-        refused(lambda: jz.gumbel(MODEL, 0)), refused(lambda: jz.gumbel(MODEL, 2, max_considered=5)),
+        refused(lambda: jz.gumbel(MODEL, 0)),
+        refused(lambda: jz.gumbel(MODEL, 2, max_considered=5)),
         refused(policy_of(spoil(MODEL, "step", value=jnp.zeros((GAMES, 1))))),
         refused(lambda: jz.alphazero(MODEL, 4, dirichlet_fraction=2.0)),
     ]

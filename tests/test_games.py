@@ -37,10 +37,15 @@ def lines_of_play(env_id: str, batch: int = 12, seed: int = 0) -> dict[str, np.n
         after, also = every(game.step)(state, action, keys), every(game.step)(every(game.pack)(state), action, keys)
         same = [jnp.array_equal(a, b) for a, b in zip(jax.tree.leaves(after), jax.tree.leaves(also))]
         return after, {
-            "legal": legal, "action": action, "to_play": every(game.to_play)(state),
-            "observation": every(game.observe)(state), "terminal": every(game.terminal)(state),
-            "rewards_after": every(game.rewards)(after), "terminal_after": every(game.terminal)(after),
-            "observation_after": every(game.observe)(after), "packed_same": jnp.stack(same).all(),
+            "legal": legal,
+            "action": action,
+            "to_play": every(game.to_play)(state),
+            "observation": every(game.observe)(state),
+            "terminal": every(game.terminal)(state),
+            "rewards_after": every(game.rewards)(after),
+            "terminal_after": every(game.terminal)(after),
+            "observation_after": every(game.observe)(after),
+            "packed_same": jnp.stack(same).all(),
         }
 
     @jax.jit
@@ -64,11 +69,15 @@ def test_contract(env_id):
             [(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(state)],
             [(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(later)],
         )
-        answers = {f: jax.eval_shape(getattr(game, f), later)
-                   for f in ("observe", "legal", "to_play", "terminal", "rewards")}
+        answers = {
+            f: jax.eval_shape(getattr(game, f), later) for f in ("observe", "legal", "to_play", "terminal", "rewards")
+        }
         assert {f: (x.shape, x.dtype.name) for f, x in answers.items()} == {
-            "observe": (game.observation_shape, "float32"), "legal": ((game.num_actions,), "bool"),
-            "to_play": ((), "int32"), "terminal": ((), "bool"), "rewards": ((game.num_players,), "float32"),
+            "observe": (game.observation_shape, "float32"),
+            "legal": ((game.num_actions,), "bool"),
+            "to_play": ((), "int32"),
+            "terminal": ((), "bool"),
+            "rewards": ((game.num_players,), "float32"),
         }
 
     before, after = lines["terminal"], lines["terminal_after"]
@@ -117,9 +126,14 @@ def random_games(env_id: str, batch: int) -> dict[str, np.ndarray]:
         legal = jax.vmap(game.legal)(state)
         action = jnp.argmax(jnp.where(legal, jax.random.gumbel(key, legal.shape), -jnp.inf), axis=1)
         after = jax.vmap(game.step)(state, action, jax.random.split(key, batch))
-        return after, {"legal": legal, "action": action, "to_play": jax.vmap(game.to_play)(state),
-                       "terminal": jax.vmap(game.terminal)(state), "rewards_after": jax.vmap(game.rewards)(after),
-                       "observation_after": jax.vmap(game.observe)(after)}
+        return after, {
+            "legal": legal,
+            "action": action,
+            "to_play": jax.vmap(game.to_play)(state),
+            "terminal": jax.vmap(game.terminal)(state),
+            "rewards_after": jax.vmap(game.rewards)(after),
+            "observation_after": jax.vmap(game.observe)(after),
+        }
 
     @jax.jit
     def play():

@@ -33,32 +33,48 @@ def say_first_plane(params, observation):
 
 def three_players(length=4):
     """Players 0, 1, 2 in turn; an action 0 ... 3 pays that much to the mover, and the same again to player 2."""
+
     def step(state, action, key):
         over = state["count"] >= length
         paid = action * (jax.nn.one_hot(state["count"] % 3, 3) + jnp.array([0.0, 0.0, 1.0]))
         return {"count": state["count"] + ~over, "paid": jnp.where(over, 0.0, paid)}
 
     return games.Game(
-        id="three", num_actions=4, num_players=3, observation_shape=(1,),
-        init=lambda key: {"count": jnp.int32(0), "paid": jnp.zeros(3)}, step=step,
+        id="three",
+        num_actions=4,
+        num_players=3,
+        observation_shape=(1,),
+        init=lambda key: {"count": jnp.int32(0), "paid": jnp.zeros(3)},
+        step=step,
         observe=lambda state: state["count"][None].astype(jnp.float32),
         legal=lambda state: (jnp.arange(4) < 3) & (state["count"] < length),  # action 3 is never legal
-        to_play=lambda state: state["count"] % 3, terminal=lambda state: state["count"] >= length,
-        rewards=lambda state: state["paid"], pack=lambda state: state, symmetries=(),
+        to_play=lambda state: state["count"] % 3,
+        terminal=lambda state: state["count"] >= length,
+        rewards=lambda state: state["paid"],
+        pack=lambda state: state,
+        symmetries=(),
     )
 
 
 def one_player_with_dice():
     """One player, five steps; each pays a die from the key, whatever the action."""
     return games.Game(
-        id="dice", num_actions=2, num_players=1, observation_shape=(1,),
+        id="dice",
+        num_actions=2,
+        num_players=1,
+        observation_shape=(1,),
         init=lambda key: {"count": jnp.int32(0), "paid": jnp.zeros(1)},
         step=lambda state, action, key: {
             "count": state["count"] + 1,
-            "paid": jnp.where(state["count"] < 5, jax.random.randint(key, (1,), 1, 7), 0).astype(jnp.float32)},
-        observe=lambda state: jnp.zeros(1), legal=lambda state: jnp.ones(2, bool) & (state["count"] < 5),
-        to_play=lambda state: jnp.int32(0), terminal=lambda state: state["count"] >= 5,
-        rewards=lambda state: state["paid"], pack=lambda state: state, symmetries=(),
+            "paid": jnp.where(state["count"] < 5, jax.random.randint(key, (1,), 1, 7), 0).astype(jnp.float32),
+        },
+        observe=lambda state: jnp.zeros(1),
+        legal=lambda state: jnp.ones(2, bool) & (state["count"] < 5),
+        to_play=lambda state: jnp.int32(0),
+        terminal=lambda state: state["count"] >= 5,
+        rewards=lambda state: state["paid"],
+        pack=lambda state: state,
+        symmetries=(),
     )
 
 
@@ -108,11 +124,14 @@ def test_perfect_with_three_players_keeps_a_value_and_a_reward_each():
     np.testing.assert_array_equal(step.discount, 0)
 
 
-@pytest.mark.parametrize("logits, value, message", [
-    ((5, 8), (5,), r"tic_tac_toe.*logits of shape \[5, 8\], expected \[B, A\] = \[5, 9\]"),
-    ((5, 9), (5, 1), r"value of shape \[5, 1\], expected \[B\] = \[5\]"),
-    ((5, 9), (5, 2), r"value of shape \[5, 2\], expected \[B\] = \[5\]"),
-])
+@pytest.mark.parametrize(
+    "logits, value, message",
+    [
+        ((5, 8), (5,), r"tic_tac_toe.*logits of shape \[5, 8\], expected \[B, A\] = \[5, 9\]"),
+        ((5, 9), (5, 1), r"value of shape \[5, 1\], expected \[B\] = \[5\]"),
+        ((5, 9), (5, 2), r"value of shape \[5, 2\], expected \[B\] = \[5\]"),
+    ],
+)
 def test_perfect_names_the_field_whose_shape_is_wrong(tic_tac_toe, logits, value, message):
     keys = jax.random.split(jax.random.key(0), 5)
     model = models.perfect(tic_tac_toe, lambda params, obs: (jnp.zeros(logits), jnp.zeros(value)))
@@ -212,7 +231,8 @@ def test_learned_follows_its_three_functions():
         represent=lambda params, observation: params * observation,
         predict=lambda params, embedding: (embedding[:, :2], embedding.sum(axis=1)),
         dynamics=lambda params, embedding, action: (embedding + action[:, None], embedding[:, 0], -jnp.ones(2)),
-        observe=lambda state: state["board"], legal=lambda state: state["legal"],
+        observe=lambda state: state["board"],
+        legal=lambda state: state["legal"],
     )
     state = {"board": jnp.arange(6.0).reshape(2, 3), "legal": jnp.array([[True, False], [True, True]])}
     keys = jax.random.split(jax.random.key(0), 2)

@@ -33,8 +33,11 @@ def observations(game, batch=6, seed=0):
     return jax.random.bernoulli(jax.random.key(seed), 0.4, (batch, *game.observation_shape)).astype(jnp.float32)
 
 
-@pytest.mark.parametrize("game", [board_game(), board_game((3, 3, 2), 9), board_game((5, 4, 3), 21, num_players=3)],
-                         ids=["connect four", "tic-tac-toe", "three players"])
+@pytest.mark.parametrize(
+    "game",
+    [board_game(), board_game((3, 3, 2), 9), board_game((5, 4, 3), 21, num_players=3)],
+    ids=["connect four", "tic-tac-toe", "three players"],
+)
 def test_shapes_and_types(build, game):
     net, params = build(game)
     logits, value = jax.jit(net)(params, observations(game))
@@ -94,15 +97,21 @@ def test_every_parameter_learns(build):
     later = step(params)
     for _ in range(60):
         later = step(later)
-    still = [jax.tree_util.keystr(path) for path, moved in jax.tree_util.tree_leaves_with_path(
-        jax.tree.map(lambda a, b: jnp.abs(a - b).max(), params, later)) if moved == 0]
+    still = [
+        jax.tree_util.keystr(path)
+        for path, moved in jax.tree_util.tree_leaves_with_path(
+            jax.tree.map(lambda a, b: jnp.abs(a - b).max(), params, later)
+        )
+        if moved == 0
+    ]
     assert not still, f"never moved: {still}"
     assert loss(later) < 0.9 * start
 
 
 def test_resnet_grows_by_the_block():
     size = lambda blocks: sum(
-        math.prod(x.shape) for x in jax.tree.leaves(nets.resnet(board_game(), 8, blocks, key=jax.random.key(0))[1]))
+        math.prod(x.shape) for x in jax.tree.leaves(nets.resnet(board_game(), 8, blocks, key=jax.random.key(0))[1])
+    )
     assert size(3) - size(2) == 2 * (3 * 3 * 8 * 8 + 8)
 
 

@@ -4,6 +4,7 @@ Everything that varies from case to case is data, the rule included, so a settin
 no choice hangs on float noise; where two scores come closer than that noise all the same, the case proves nothing and
 is left out (`margin`), and few are.
 """
+
 import functools
 from collections.abc import Callable
 from typing import NamedTuple
@@ -35,19 +36,25 @@ PRIOR = {
     "puct_first_play": Pair(jz.puct(0.7, jz.raw(-0.4)), ref.puct(0.7, ref.raw(-0.4))),
     "puct_virtual_zero": Pair(jz.puct(2.0, jz.with_virtual_zero()), ref.puct(2.0, ref.virtual_zero())),
     "muzero_siblings": Pair(jz.muzero_puct(), ref.muzero_puct()),
-    "muzero_min_max": Pair(jz.muzero_puct(1.0, 100.0, jz.by_min_max(-2.0, 1.5)),
-                           ref.muzero_puct(1.0, 100.0, ref.min_max(-2.0, 1.5))),
-    "muzero_mix": Pair(jz.muzero_puct(2.0, 30.0, jz.completed_by_mix_value(0.05, 5.0)),
-                       ref.muzero_puct(2.0, 30.0, ref.completed_by_mix_value(0.05, 5.0))),
+    "muzero_min_max": Pair(
+        jz.muzero_puct(1.0, 100.0, jz.by_min_max(-2.0, 1.5)), ref.muzero_puct(1.0, 100.0, ref.min_max(-2.0, 1.5))
+    ),
+    "muzero_mix": Pair(
+        jz.muzero_puct(2.0, 30.0, jz.completed_by_mix_value(0.05, 5.0)),
+        ref.muzero_puct(2.0, 30.0, ref.completed_by_mix_value(0.05, 5.0)),
+    ),
     "ucb1": Pair(jz.ucb1(), ref.ucb1()),
     "ucb1_uctk": Pair(jz.ucb1_uctk(0.8), ref.ucb1_uctk(0.8)),
 }
 TRANSFORMS = {
     "gumbel": Pair(jz.completed_by_mix_value(), ref.completed_by_mix_value()),
-    "gumbel_as_published": Pair(jz.completed_by_mix_value(1.0, 50.0, False),
-                                ref.completed_by_mix_value(1.0, 50.0, False)),
-    "gumbel_raw_value": Pair(jz.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
-                             ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False)),
+    "gumbel_as_published": Pair(
+        jz.completed_by_mix_value(1.0, 50.0, False), ref.completed_by_mix_value(1.0, 50.0, False)
+    ),
+    "gumbel_raw_value": Pair(
+        jz.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
+        ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
+    ),
 }
 INTERIOR = {name: Pair(jz.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()}
 
@@ -97,10 +104,16 @@ def program(setting: Setting) -> Callable:
             planned = setting.planned or total
             root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
         for count in setting.searches:
-            tree = jz.search(world, keys, tree, worlds.model, rule, count, root_rule=root_rule,
-                             max_depth=setting.max_depth)
-        found = dict(tree=tree, visits=tree.visits, value=tree.value, overflows=tree.overflows,
-                     variation=jz.principal_variation(tree, total))
+            tree = jz.search(
+                world, keys, tree, worlds.model, rule, count, root_rule=root_rule, max_depth=setting.max_depth
+            )
+        found = dict(
+            tree=tree,
+            visits=tree.visits,
+            value=tree.value,
+            overflows=tree.overflows,
+            variation=jz.principal_variation(tree, total),
+        )
         if setting.root == "gumbel":
             view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
             found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
@@ -121,8 +134,9 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
     """Runs a batch of 64 cases both ways; answers how many proved something."""
     seeds = range(first_seed, first_seed + BATCH)
     kinds = [list(worlds.KINDS)[seed % len(worlds.KINDS)] for seed in seeds]
-    world = worlds.make(seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players,
-                        dtype=np.float64)
+    world = worlds.make(
+        seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64
+    )
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
     found = program(setting)(world, list(setting.rules).index(name), drawn)
     found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
@@ -144,8 +158,9 @@ def by_reference(setting: Setting, name: str, world: worlds.World, drawn: list[f
         root_rule = ref.gumbel_root(drawn, setting.planned or total, CONSIDERED, TRANSFORMS[name].theirs)
     if setting.root == "noise":
         root_prior = drawn
-    return ref.search(world, 0, rule, root_rule, total, max_depth=setting.max_depth, capacity=setting.capacity,
-                      root_prior=root_prior)
+    return ref.search(
+        world, 0, rule, root_rule, total, max_depth=setting.max_depth, capacity=setting.capacity, root_prior=root_prior
+    )
 
 
 def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: str) -> None:
@@ -155,8 +170,9 @@ def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: s
     visits = {path: int(found["visits"][game, i]) for i, path in where.items()}
     assert visits == {path: node.visits for path, node in nodes.items()}, case
     for i, path in where.items():
-        np.testing.assert_allclose(found["value"][game, i], np.reshape(nodes[path].value, -1), rtol=0, atol=1e-9,
-                                   err_msg=f"{case}, {path}")
+        np.testing.assert_allclose(
+            found["value"][game, i], np.reshape(nodes[path].value, -1), rtol=0, atol=1e-9, err_msg=f"{case}, {path}"
+        )
     assert found["overflows"][game] == root.overflows, case
     variation = found["variation"][game]
     assert variation[variation >= 0].tolist() == ref.principal_variation(root), case

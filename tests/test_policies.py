@@ -1,4 +1,5 @@
 """Policies: the parts put together, resumed, under transformations, with one key per game."""
+
 import functools
 
 import jax
@@ -28,13 +29,21 @@ START = np.zeros(GAMES, np.int32)
 
 # A policy, and what the reference makes of a game and of what the policy drew for it: `(world, prior drawn) -> root`.
 POLICIES = {
-    "alphazero": (jz.alphazero(MODEL, SIMULATIONS, act=jz.most_visited),
-                  lambda world, prior: ref.search(world, 0, ref.puct(), None, SIMULATIONS, root_prior=prior)),
-    "muzero": (jz.muzero(MODEL, SIMULATIONS, act=jz.most_visited),
-               lambda world, prior: ref.search(world, 0, ref.muzero_puct(), None, SIMULATIONS, root_prior=prior)),
+    "alphazero": (
+        jz.alphazero(MODEL, SIMULATIONS, act=jz.most_visited),
+        lambda world, prior: ref.search(world, 0, ref.puct(), None, SIMULATIONS, root_prior=prior),
+    ),
+    "muzero": (
+        jz.muzero(MODEL, SIMULATIONS, act=jz.most_visited),
+        lambda world, prior: ref.search(world, 0, ref.muzero_puct(), None, SIMULATIONS, root_prior=prior),
+    ),
     "uct": (jz.uct(MODEL, SIMULATIONS), lambda world, prior: ref.search(world, 0, ref.ucb1(), None, SIMULATIONS)),
-    "gumbel": (jz.gumbel(MODEL, SIMULATIONS, max_considered=3), lambda world, prior: ref.search(
-        world, 0, ref.gumbel_interior(), ref.gumbel_root(draws(world, prior), SIMULATIONS, 3), SIMULATIONS)),
+    "gumbel": (
+        jz.gumbel(MODEL, SIMULATIONS, max_considered=3),
+        lambda world, prior: ref.search(
+            world, 0, ref.gumbel_interior(), ref.gumbel_root(draws(world, prior), SIMULATIONS, 3), SIMULATIONS
+        ),
+    ),
 }
 
 
@@ -129,7 +138,8 @@ def test_searching_noise_and_action_draw_from_streams_of_their_own():
     policy = jz.alphazero(MODEL, 12, dirichlet_alpha=1.0, dirichlet_fraction=0.5)
     out = jax.jit(policy)(world, keys, np.zeros(400, np.int32))
     again = jax.jit(jz.alphazero(MODEL, 12, dirichlet_alpha=1.0, dirichlet_fraction=0.5, act=jz.most_visited))(
-        world, keys, np.zeros(400, np.int32))
+        world, keys, np.zeros(400, np.int32)
+    )
     np.testing.assert_array_equal(out.action_weights, again.action_weights)  # how one acts does not change the search
     expected = np.asarray(out.action_weights).sum(0)
     seen = np.bincount(out.action, minlength=4)
@@ -150,8 +160,14 @@ def test_numbers_may_be_traced_and_one_per_game():
 
     @jax.jit
     def run(c, alpha, fraction, temperature, scale):
-        az = jz.alphazero(MODEL, 12, rule=jz.puct(c), dirichlet_alpha=alpha, dirichlet_fraction=fraction,
-                          act=jz.by_temperature(temperature))
+        az = jz.alphazero(
+            MODEL,
+            12,
+            rule=jz.puct(c),
+            dirichlet_alpha=alpha,
+            dirichlet_fraction=fraction,
+            act=jz.by_temperature(temperature),
+        )
         return az(world, keys, start), jz.gumbel(MODEL, 12, gumbel_scale=scale)(world, keys, start)
 
     by_game = jnp.array([0.1, 0.1, 0.1, 50.0, 50.0, 50.0])

@@ -1,4 +1,5 @@
 """The oracle is checked before it checks: against mctx where mctx has the feature, by hand and by laws elsewhere."""
+
 import functools
 import math
 from unittest import mock
@@ -38,8 +39,15 @@ def run_mctx(policy, **options):
 
     @jax.jit
     def run(world):
-        return policy(world, jax.random.key(0), worlds.mctx_root(world, state), worlds.mctx_recurrent_fn, SIMULATIONS,
-                      invalid_actions=~world.root_legal, **options)
+        return policy(
+            world,
+            jax.random.key(0),
+            worlds.mctx_root(world, state),
+            worlds.mctx_recurrent_fn,
+            SIMULATIONS,
+            invalid_actions=~world.root_legal,
+            **options,
+        )
 
     with mock.patch.object(jax.random, "uniform", lambda key, shape: jnp.zeros(shape)):
         return jax.device_get(run(world))
@@ -47,8 +55,11 @@ def run_mctx(policy, **options):
 
 def mctx_by_path(tree, game, values, node=0):
     """`values[game]` of all nodes of an mctx tree, by the actions that lead to them."""
-    below = {(int(a), *path): x for a in np.flatnonzero(tree.children_index[game, node] >= 0)
-             for path, x in mctx_by_path(tree, game, values, tree.children_index[game, node, a]).items()}
+    below = {
+        (int(a), *path): x
+        for a in np.flatnonzero(tree.children_index[game, node] >= 0)
+        for path, x in mctx_by_path(tree, game, values, tree.children_index[game, node, a]).items()
+    }
     return {(): values[game, node], **below}
 
 
@@ -66,31 +77,51 @@ def assert_same_trees(tree, search):
     assert compared >= 0.9 * GAMES
 
 
-@pytest.mark.parametrize("theirs, ours", [
-    (mctx.qtransform_by_parent_and_siblings, ref.by_parent_and_siblings()),
-    (functools.partial(mctx.qtransform_by_min_max, min_value=-2.0, max_value=3.0), ref.min_max(-2.0, 3.0)),
-    (mctx.qtransform_completed_by_mix_value, ref.completed_by_mix_value()),
-], ids=["by_parent_and_siblings", "min_max", "completed_by_mix_value"])
+@pytest.mark.parametrize(
+    "theirs, ours",
+    [
+        (mctx.qtransform_by_parent_and_siblings, ref.by_parent_and_siblings()),
+        (functools.partial(mctx.qtransform_by_min_max, min_value=-2.0, max_value=3.0), ref.min_max(-2.0, 3.0)),
+        (mctx.qtransform_completed_by_mix_value, ref.completed_by_mix_value()),
+    ],
+    ids=["by_parent_and_siblings", "min_max", "completed_by_mix_value"],
+)
 def test_puct_is_mctx_puct(x64, theirs, ours):
     output = run_mctx(mctx.muzero_policy, qtransform=theirs, dirichlet_fraction=0.0, pb_c_base=100.0)
     rule = ref.muzero_puct(pb_c_base=100.0, q=ours)
-    assert_same_trees(output.search_tree, lambda game: ref.search(
-        worlds.pick(mctx_worlds(), game), game % 16, rule, num_simulations=SIMULATIONS))
+    assert_same_trees(
+        output.search_tree,
+        lambda game: ref.search(worlds.pick(mctx_worlds(), game), game % 16, rule, num_simulations=SIMULATIONS),
+    )
 
 
-@pytest.mark.parametrize("max_considered, options", [
-    (16, {}), (3, {}), (1, {}), (4, {"rescale_values": False, "maxvisit_init": 3.0}),
-    (4, {"use_mixed_value": False, "value_scale": 0.3}),
-])
+@pytest.mark.parametrize(
+    "max_considered, options",
+    [
+        (16, {}),
+        (3, {}),
+        (1, {}),
+        (4, {"rescale_values": False, "maxvisit_init": 3.0}),
+        (4, {"use_mixed_value": False, "value_scale": 0.3}),
+    ],
+)
 def test_gumbel_is_mctx_gumbel(x64, max_considered, options):
-    output = run_mctx(mctx.gumbel_muzero_policy, max_num_considered_actions=max_considered,
-                      qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, **options))
+    output = run_mctx(
+        mctx.gumbel_muzero_policy,
+        max_num_considered_actions=max_considered,
+        qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, **options),
+    )
     gumbel = output.search_tree.extra_data.root_gumbel.tolist()
     q = ref.completed_by_mix_value(**options)
 
     def search(game):
-        root = ref.search(worlds.pick(mctx_worlds(), game), game % 16, ref.gumbel_interior(q),
-                          ref.gumbel_root(gumbel[game], SIMULATIONS, max_considered, q), SIMULATIONS)
+        root = ref.search(
+            worlds.pick(mctx_worlds(), game),
+            game % 16,
+            ref.gumbel_interior(q),
+            ref.gumbel_root(gumbel[game], SIMULATIONS, max_considered, q),
+            SIMULATIONS,
+        )
         assert ref.gumbel_action(root, gumbel[game], q) == output.action[game]
         assert ref.improved_policy(root, q) == pytest.approx(output.action_weights[game], abs=1e-9)
         return root
@@ -105,18 +136,26 @@ def table(value, successor, reward=None, discount=None, legal=None, terminal=Non
     """A table of one game, from lists."""
     shape = np.shape(successor)
     return worlds.World(
-        logits=np.zeros(shape) if logits is None else np.array(logits), value=np.array(value, float),
+        logits=np.zeros(shape) if logits is None else np.array(logits),
+        value=np.array(value, float),
         legal=np.ones(shape, bool) if legal is None else np.array(legal, bool),
         terminal=np.zeros(shape[0], bool) if terminal is None else np.array(terminal, bool),
-        successor=np.array(successor), reward=np.zeros(shape) if reward is None else np.array(reward, float),
+        successor=np.array(successor),
+        reward=np.zeros(shape) if reward is None else np.array(reward, float),
         discount=np.ones(shape) if discount is None else np.array(discount, float),
-        to_play=np.zeros(shape[0], int) if to_play is None else np.array(to_play))
+        to_play=np.zeros(shape[0], int) if to_play is None else np.array(to_play),
+    )
 
 
 def test_a_win_in_one_is_found_and_its_outcome_is_the_reward_alone():
     # Action 1 wins; the table claims 0.9 for the finished game, and for the opponent: both must be ignored.
-    world = table(value=[0.1, 0.9, -0.2], successor=[[2, 1], [0, 0], [2, 2]], reward=[[0, 1], [0, 0], [0, 0]],
-                  terminal=[False, True, False], to_play=[0, 1, 1])
+    world = table(
+        value=[0.1, 0.9, -0.2],
+        successor=[[2, 1], [0, 0], [2, 2]],
+        reward=[[0, 1], [0, 0], [0, 0]],
+        terminal=[False, True, False],
+        to_play=[0, 1, 1],
+    )
     root = ref.search(world, 0, ref.puct(), num_simulations=4)
     # √max(ΣN, 1)·1.25/2: first 0 (a tie), Q = 0.2; then 0.625 against 0.5125; from then on Q = 1.
     assert ref.visits_by_path(root) == {(): 5, (0,): 1, (1,): 3}
@@ -126,23 +165,33 @@ def test_a_win_in_one_is_found_and_its_outcome_is_the_reward_alone():
 
 
 def test_sign_comes_from_the_players_and_discount_zero_cuts():
-    world = table(value=[0.0, 0.5, 0.25, 0.7], successor=[[1, 2, 3], [1] * 3, [2] * 3, [3] * 3],
-                  reward=[[0.1, 0.1, 0.1]] + [[0] * 3] * 3, discount=[[0.9, 0.9, 0.0]] + [[1] * 3] * 3,
-                  to_play=[0, 1, 0, 1])
+    world = table(
+        value=[0.0, 0.5, 0.25, 0.7],
+        successor=[[1, 2, 3], [1] * 3, [2] * 3, [3] * 3],
+        reward=[[0.1, 0.1, 0.1]] + [[0] * 3] * 3,
+        discount=[[0.9, 0.9, 0.0]] + [[1] * 3] * 3,
+        to_play=[0, 1, 0, 1],
+    )
     root = ref.search(world, 0, ref.ucb1(), num_simulations=3)
     assert ref.qvalues(root) == [pytest.approx(0.1 - 0.45), pytest.approx(0.1 + 0.225), 0.1]
 
 
 def test_each_player_maximises_the_own_component():
     # Player 2 moves at the root, player 0 after it; action a of the root leads to state 1 + a.
-    world = table(value=[[0, 0, 0], [0.9, 0, 0.1], [0, 0, 0.5]], successor=[[1, 2], [1, 2], [1, 2]],
-                  reward=np.zeros((3, 2, 3)), to_play=[2, 0, 0], terminal=[False, True, True])
+    world = table(
+        value=[[0, 0, 0], [0.9, 0, 0.1], [0, 0, 0.5]],
+        successor=[[1, 2], [1, 2], [1, 2]],
+        reward=np.zeros((3, 2, 3)),
+        to_play=[2, 0, 0],
+        terminal=[False, True, True],
+    )
     world.reward[0, 0], world.reward[0, 1] = [0.9, 0, 0.1], [0, 0, 0.5]
     root = ref.search(world, 0, ref.puct(c=0.5), num_simulations=9)
     assert ref.qvalues(root) == [0.1, 0.5]
     assert ref.visits(root)[1] > ref.visits(root)[0]
-    np.testing.assert_allclose(root.value, (ref.visits(root)[0] * world.reward[0, 0]
-                                            + ref.visits(root)[1] * world.reward[0, 1]) / 10)
+    np.testing.assert_allclose(
+        root.value, (ref.visits(root)[0] * world.reward[0, 0] + ref.visits(root)[1] * world.reward[0, 1]) / 10
+    )
 
 
 @pytest.mark.parametrize("closed", [{"terminal": [True]}, {"legal": [[False] * 2]}], ids=["terminal", "stuck"])
@@ -205,8 +254,9 @@ def test_puct_begins_with_the_highest_prior():
 
 
 def test_virtual_zero_and_first_play():
-    root = ref.search(table(value=[0.0, 0.8], successor=[[1, 1]] * 2), 0, ref.puct(q=ref.virtual_zero()),
-                      num_simulations=1)
+    root = ref.search(
+        table(value=[0.0, 0.8], successor=[[1, 1]] * 2), 0, ref.puct(q=ref.virtual_zero()), num_simulations=1
+    )
     assert ref.virtual_zero()(root) == [0.4, 0.0]
     assert ref.raw(first_play=-0.3)(root) == [0.8, -0.3]
 
@@ -235,8 +285,9 @@ def test_visits_add_up(kind, rule):
 def test_signed_discounts_and_players_are_the_same_search():
     world = worlds.make(range(8), "open")
     for game in range(8):
-        one, other = (ref.search(worlds.pick(w, game), 0, ref.puct(), num_simulations=40)
-                      for w in (world, worlds.signed(world)))
+        one, other = (
+            ref.search(worlds.pick(w, game), 0, ref.puct(), num_simulations=40) for w in (world, worlds.signed(world))
+        )
         assert ref.values_by_path(one) == ref.values_by_path(other)
 
 
@@ -245,8 +296,9 @@ def test_two_players_as_two_components_are_the_same_search(kind):
     world = worlds.make(range(8), kind)
     sign = np.where(world.to_play == 0, 1, -1)
     both = np.array([1, -1])
-    components = world._replace(value=(world.value * sign)[..., None] * both,
-                                reward=(world.reward * sign[..., None])[..., None] * both)
+    components = world._replace(
+        value=(world.value * sign)[..., None] * both, reward=(world.reward * sign[..., None])[..., None] * both
+    )
     for game in range(8):
         one, other = (ref.search(worlds.pick(w, game), 0, ref.puct(), num_simulations=40) for w in (world, components))
         assert ref.visits_by_path(one) == ref.visits_by_path(other)

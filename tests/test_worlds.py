@@ -1,4 +1,5 @@
 """The worlds hold what their kinds promise, and the model reads the table."""
+
 import jax.numpy as jnp
 import numpy as np
 import pytest

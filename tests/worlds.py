@@ -4,6 +4,7 @@ A world is a table. State s offers the actions `legal[s]`; action a leads to `su
 discounts what comes after by `discount[s, a]`. The evaluation of a state is part of the table. States may be met again
 on the way down, so trees over a small table are as deep as the search wants.
 """
+
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -45,8 +46,10 @@ def make(
     `kind`: one of `KINDS` for all games, or one for each. With up to two players values are `[B, M]`, else `[B, M, P]`.
     """
     kinds = [kind] * len(seeds) if isinstance(kind, str) else kind
-    games = [_draw(np.random.default_rng(seed), k, num_states, num_actions, num_players)
-             for seed, k in zip(seeds, kinds, strict=True)]
+    games = [
+        _draw(np.random.default_rng(seed), k, num_states, num_actions, num_players)
+        for seed, k in zip(seeds, kinds, strict=True)
+    ]
     return _cast(World(*(None if column[0] is None else np.stack(column) for column in zip(*games))), dtype)
 
 
@@ -62,8 +65,12 @@ def signed(world: World) -> World:
     """
     after = np.take_along_axis(world.to_play[:, :, None], world.successor, axis=1)
     sign = np.where(after == world.to_play[:, :, None], 1, -1).astype(world.discount.dtype)
-    return world._replace(legal=np.ones_like(world.legal), terminal=np.zeros_like(world.terminal),
-                          discount=world.discount * sign, to_play=None)
+    return world._replace(
+        legal=np.ones_like(world.legal),
+        terminal=np.zeros_like(world.terminal),
+        discount=world.discount * sign,
+        to_play=None,
+    )
 
 
 # --- the kinds: each takes the draft of a world (fields without the axis B) and changes what it is about -------------
@@ -92,15 +99,21 @@ def _draw(rng: np.random.Generator, kind: str, m: int, a: int, p: int) -> World:
 
 def _ties(rng, w):
     """Equal priors, few values: scores tie everywhere."""
-    return w._replace(logits=np.zeros_like(w.logits), value=rng.integers(-1, 2, w.value.shape),
-                      reward=rng.integers(-1, 2, w.reward.shape), discount=np.ones_like(w.discount))
+    return w._replace(
+        logits=np.zeros_like(w.logits),
+        value=rng.integers(-1, 2, w.value.shape),
+        reward=rng.integers(-1, 2, w.reward.shape),
+        discount=np.ones_like(w.discount),
+    )
 
 
 def _levels(rng, w):
     """Rewards and discounts of 0, 1 and 0.99; priors of a few sizes."""
-    return w._replace(logits=np.log(rng.integers(1, 4, w.logits.shape)),
-                      reward=rng.choice([-1.0, -0.99, 0.0, 0.99, 1.0], w.reward.shape),
-                      discount=rng.choice([0.0, 1.0, 0.99], w.discount.shape))
+    return w._replace(
+        logits=np.log(rng.integers(1, 4, w.logits.shape)),
+        reward=rng.choice([-1.0, -0.99, 0.0, 0.99, 1.0], w.reward.shape),
+        discount=rng.choice([0.0, 1.0, 0.99], w.discount.shape),
+    )
 
 
 def _one_hot(rng, w):
@@ -133,8 +146,13 @@ def _alternate(rng, w):
     successor = after[:, None] + num_players * rng.integers((m - after) // num_players, size=(a, m)).T
     terminal = (rng.random(m) < 0.25) & (np.arange(m) > 0)
     into = terminal[successor].reshape((m, a) + (1,) * (w.reward.ndim - 2))
-    return w._replace(to_play=to_play, successor=successor, terminal=terminal, discount=np.ones_like(w.discount),
-                      reward=np.where(into, rng.integers(-1, 2, w.reward.shape), 0))
+    return w._replace(
+        to_play=to_play,
+        successor=successor,
+        terminal=terminal,
+        discount=np.ones_like(w.discount),
+        reward=np.where(into, rng.integers(-1, 2, w.reward.shape), 0),
+    )
 
 
 def _solo(rng, w):
@@ -156,19 +174,31 @@ def _open(rng, w):
 
 KINDS: dict[str, Callable[[np.random.Generator, World], World]] = {
     "continuous": lambda rng, w: w,  # players in any order, so the same one also twice in a row
-    "ties": _ties, "levels": _levels, "forced": _forced, "narrow": _narrow, "terminal": _terminal,
-    "alternate": _alternate, "solo": _solo, "stuck": _stuck, "open": _open,
+    "ties": _ties,
+    "levels": _levels,
+    "forced": _forced,
+    "narrow": _narrow,
+    "terminal": _terminal,
+    "alternate": _alternate,
+    "solo": _solo,
+    "stuck": _stuck,
+    "open": _open,
 }
 
 
 def _cast(world: World, dtype: Any) -> World:
     exact = {"logits", "value", "reward", "discount"}
     as_is = {"legal", "terminal"}
-    return World(**{
-        name: x if x is None or name in as_is else
-        x.astype(np.float32).astype(dtype) if name in exact else x.astype(np.int32)
-        for name, x in world._asdict().items()
-    })
+    return World(
+        **{
+            name: x
+            if x is None or name in as_is
+            else x.astype(np.float32).astype(dtype)
+            if name in exact
+            else x.astype(np.int32)
+            for name, x in world._asdict().items()
+        }
+    )
 
 
 # --- the same tables as models: params is the World, the state an index [B] -------------------------------------------
@@ -182,9 +212,12 @@ def _evaluate(world: World, state: jax.Array) -> Step:
     world, game = _on_device(world), jnp.arange(len(state))
     zero = jnp.zeros_like(world.value[game, state])
     return Step(
-        prior_logits=world.logits[game, state], value=world.value[game, state],
-        reward=zero + 7, discount=jnp.full(state.shape, 7, zero.dtype),  # a search must ignore both at a root
-        legal=world.legal[game, state], terminal=world.terminal[game, state],
+        prior_logits=world.logits[game, state],
+        value=world.value[game, state],
+        reward=zero + 7,
+        discount=jnp.full(state.shape, 7, zero.dtype),  # a search must ignore both at a root
+        legal=world.legal[game, state],
+        terminal=world.terminal[game, state],
         to_play=None if world.to_play is None else world.to_play[game, state],
     )
 
@@ -200,8 +233,9 @@ def _step(world: World, keys: Any, action: jax.Array, state: jax.Array) -> tuple
     world, game = _on_device(world), jnp.arange(len(state))
     successor = world.successor[game, state, action]
     step = _evaluate(world, successor)
-    return step._replace(reward=world.reward[game, state, action],
-                         discount=world.discount[game, state, action]), successor
+    return step._replace(
+        reward=world.reward[game, state, action], discount=world.discount[game, state, action]
+    ), successor
 
 
 model = Model(root=_root, step=_step)
@@ -220,8 +254,9 @@ def mctx_recurrent_fn(world: World, key: Any, action: jax.Array, state: jax.Arra
     import mctx
 
     step, successor = _step(world, key, action, state)
-    return mctx.RecurrentFnOutput(reward=step.reward, discount=step.discount, prior_logits=step.prior_logits,
-                                  value=step.value), successor
+    return mctx.RecurrentFnOutput(
+        reward=step.reward, discount=step.discount, prior_logits=step.prior_logits, value=step.value
+    ), successor
 
 
 # --- a world without a table -----------------------------------------------------------------------------------------
@@ -242,10 +277,15 @@ def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
         del params, keys
         actions = jnp.arange(num_actions, dtype=jnp.uint32)
         legal = mix(state[:, None] + 3 * actions + 1) % 4 > 0
-        return Step(prior_logits=2 * unit(state[:, None] * 5 + actions), value=unit(state + 11),
-                    reward=unit(state + 12) * (mix(state) % 3 == 0), discount=jnp.ones(state.shape, dtype),
-                    legal=legal.at[:, 0].set(True), terminal=mix(state + 13) % 11 == 0,
-                    to_play=(mix(state + 14) % 2).astype(jnp.int32)), state
+        return Step(
+            prior_logits=2 * unit(state[:, None] * 5 + actions),
+            value=unit(state + 11),
+            reward=unit(state + 12) * (mix(state) % 3 == 0),
+            discount=jnp.ones(state.shape, dtype),
+            legal=legal.at[:, 0].set(True),
+            terminal=mix(state + 13) % 11 == 0,
+            to_play=(mix(state + 14) % 2).astype(jnp.int32),
+        ), state
 
     def root(params: Any, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
         step, state = say(params, keys, state)
@@ -257,8 +297,16 @@ def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
 # --- shorthands ------------------------------------------------------------------------------------------------------
 
 
-def grow(world: World, rule: Rule, num_simulations: int, *, state: Any = None, capacity: int | None = None,
-         layout: Layout = Layout(), **options: Any) -> Tree:
+def grow(
+    world: World,
+    rule: Rule,
+    num_simulations: int,
+    *,
+    state: Any = None,
+    capacity: int | None = None,
+    layout: Layout = Layout(),
+    **options: Any,
+) -> Tree:
     """Trees over the states `state` of a world (default: 0); options as for `search`."""
     batch = len(world.value)
     state = jnp.zeros(batch, jnp.int32) if state is None else jnp.asarray(state, jnp.int32)
@@ -301,8 +349,12 @@ def edges(**fields: Any) -> EdgeView:
     of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
     of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
     whole = {"game", "action", "visits", "node_visits"}
-    return EdgeView(**{name: x if name == "root" else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
-                       for name, x in (of_node | of_edges | fields).items()})
+    return EdgeView(
+        **{
+            name: x if name == "root" else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
+            for name, x in (of_node | of_edges | fields).items()
+        }
+    )
 
 
 # --- surroundings -----------------------------------------------------------------------------------------------------

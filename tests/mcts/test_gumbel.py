@@ -1,4 +1,5 @@
 """Sequential halving against mctx and its own laws; the improved policy against its formula."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,8 +38,9 @@ def row(**fields):
     return one._replace(root=RootData(simulations=jnp.zeros(1, jnp.int32), prior=in_force[None]))
 
 
-VIEW = dict(prior=[0.0, -1.0, -0.5, -np.inf], visits=[2, 1, 1, 0], value=[0.1, 0.6, 0.2, 0], raw_value=0.1,
-            node_visits=5)
+VIEW = dict(
+    prior=[0.0, -1.0, -0.5, -np.inf], visits=[2, 1, 1, 0], value=[0.1, 0.6, 0.2, 0], raw_value=0.1, node_visits=5
+)
 
 
 @pytest.mark.parametrize("wanted, action", [(2, 0), (1, 2), (0, 2), (7, 0)])
@@ -74,13 +76,21 @@ def test_the_interior_rule_is_the_formula():
     """On all edges, and on the candidates, which show one unvisited edge and the mass of all."""
     prior, visits = np.array([0.0, -1.0, -0.5, -0.7, -2.0]), np.array([2, 1, 0, 0, 0])
     mass = np.exp(prior[2:]).sum()
-    view = edges(prior=prior, visits=visits, value=[0.1, 0.6, 0, 0, 0], raw_value=0.1, node_visits=4,
-                 unvisited_mass=mass)
+    view = edges(
+        prior=prior, visits=visits, value=[0.1, 0.6, 0, 0, 0], raw_value=0.1, node_visits=4, unvisited_mass=mass
+    )
     improved = jax.nn.softmax(view.prior + qvalues.completed_by_mix_value()(view))
     expected = improved - visits / 4
     np.testing.assert_allclose(gumbel.gumbel_interior().score(view), expected, atol=1e-6)
-    shown = edges(action=[1, 0, 2, 5], prior=[-1.0, 0.0, -0.5, -np.inf], visits=[1, 2, 0, 0], value=[0.6, 0.1, 0, 0],
-                  raw_value=0.1, node_visits=4, unvisited_mass=mass)
+    shown = edges(
+        action=[1, 0, 2, 5],
+        prior=[-1.0, 0.0, -0.5, -np.inf],
+        visits=[1, 2, 0, 0],
+        value=[0.6, 0.1, 0, 0],
+        raw_value=0.1,
+        node_visits=4,
+        unvisited_mass=mass,
+    )
     np.testing.assert_allclose(gumbel.gumbel_interior().score(shown)[:3], expected[jnp.array([1, 0, 2])], atol=1e-6)
 
 

@@ -1,4 +1,5 @@
 """Noise on the prior at the root, and how the action is taken."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,8 +53,9 @@ def test_noise_of_each_game_is_its_own_and_its_numbers_may_differ():
 
 
 def test_tiny_alpha_is_a_one_hot_draw_and_no_nan():
-    noise = jax.vmap(root.dirichlet, (0, None, None))(jax.random.split(jax.random.key(0), 2000), jnp.float32(1e-4),
-                                                      jnp.array([True, True, False, True]))
+    noise = jax.vmap(root.dirichlet, (0, None, None))(
+        jax.random.split(jax.random.key(0), 2000), jnp.float32(1e-4), jnp.array([True, True, False, True])
+    )
     assert jnp.isfinite(noise).all() and (noise[:, 2] == 0).all()
     np.testing.assert_allclose(noise.sum(1), 1, rtol=1e-5)
     np.testing.assert_allclose((noise > 0.99).mean(0), [1 / 3, 1 / 3, 0, 1 / 3], atol=0.04)
@@ -68,8 +70,12 @@ def test_noise_where_there_is_hardly_anything_to_choose(legal):
 
 def found(visits, qvalues=None):
     visits = jnp.asarray(visits)
-    return Summary(visits, visits / visits.sum(-1, keepdims=True),
-                   jnp.zeros(visits.shape) if qvalues is None else jnp.asarray(qvalues), jnp.zeros(len(visits)))
+    return Summary(
+        visits,
+        visits / visits.sum(-1, keepdims=True),
+        jnp.zeros(visits.shape) if qvalues is None else jnp.asarray(qvalues),
+        jnp.zeros(len(visits)),
+    )
 
 
 def trees(count, legal=(True, True, True, True)):

@@ -1,4 +1,5 @@
 """Rules against their formulas."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,10 +31,14 @@ def test_muzero_puct_is_the_formula():
     np.testing.assert_allclose(rules.muzero_puct(1.3, 100.0, q.raw()).score(SEEN), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule, bonus", [
-    (rules.ucb1(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / n)),
-    (rules.ucb1_uctk(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / (5 * n))),
-], ids=["ucb1", "ucb1_uctk"])
+@pytest.mark.parametrize(
+    "rule, bonus",
+    [
+        (rules.ucb1(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / n)),
+        (rules.ucb1_uctk(0.7), lambda n: 0.7 * np.sqrt(np.log(5) / (5 * n))),
+    ],
+    ids=["ucb1", "ucb1_uctk"],
+)
 def test_ucb1_is_the_formula_on_win_rates(rule, bonus):
     np.testing.assert_allclose(rule.score(SEEN)[:2], [0.7 + bonus(3), 0.4 + bonus(1)], rtol=1e-6)
 

@@ -1,4 +1,5 @@
 """The search's phases, one by one and together; that trees are right as a whole is for tests/test_oracle.py."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,15 +21,24 @@ def one(world):
 
 def by_path(tree, values):
     below = worlds.children(tree)
-    return [{path: np.asarray(values)[game, node].tolist() for node, path in worlds.paths(below[game]).items()}
-            for game in range(len(below))]
+    return [
+        {path: np.asarray(values)[game, node].tolist() for node, path in worlds.paths(below[game]).items()}
+        for game in range(len(below))
+    ]
 
 
 # --- the phases ------------------------------------------------------------------------------------------------------
 
 # A win in one for the player to move: action 1. The table's values at the end are rubbish, on purpose.
-WIN = one(table(value=[0.1, 0.9, -0.2], successor=[[2, 1], [0, 0], [2, 2]], reward=[[0, 1], [0, 0], [0, 0]],
-                terminal=[False, True, False], to_play=[0, 1, 1]))
+WIN = one(
+    table(
+        value=[0.1, 0.9, -0.2],
+        successor=[[2, 1], [0, 0], [2, 2]],
+        reward=[[0, 1], [0, 0], [0, 0]],
+        terminal=[False, True, False],
+        to_play=[0, 1, 1],
+    )
+)
 
 
 def test_one_simulation_phase_by_phase():
@@ -107,8 +117,12 @@ def test_a_rule_that_is_shown_the_candidates_only_chooses_as_if_it_saw_all(num_a
     @jax.jit
     def run(world, which):
         prepare, score = ([getattr(rule, name) for rule in rules] for name in ("prepare", "score"))
-        rule = jz.Rule(lambda x: jax.lax.switch(which, prepare, x), lambda x: jax.lax.switch(which, score, x),
-                       by_prior=True, mass=jz.gumbel_interior().mass)
+        rule = jz.Rule(
+            lambda x: jax.lax.switch(which, prepare, x),
+            lambda x: jax.lax.switch(which, score, x),
+            by_prior=True,
+            mass=jz.gumbel_interior().mass,
+        )
         trees = []
         for rule in (rule, rule._replace(by_prior=False)):
             keys = jax.random.split(jax.random.key(0), games)
@@ -158,13 +172,13 @@ def test_rescoring_for_a_rule_that_sees_all_edges():
 
 def chancy(num_actions=3):
     """A world whose steps are drawn with the key that the search hands over."""
+
     def say(keys, state):
         zeros = jnp.zeros(len(state))
         value = jax.vmap(lambda key: jax.random.uniform(key, (), minval=-1))(keys)
         return jz.Step(jnp.zeros((len(state), num_actions)), value, zeros, zeros + 1), value
 
-    return jz.Model(lambda params, keys, state: say(keys, state),
-                    lambda params, keys, action, state: say(keys, state))
+    return jz.Model(lambda params, keys, state: say(keys, state), lambda params, keys, action, state: say(keys, state))
 
 
 def test_a_draw_depends_on_the_games_key_and_the_simulation_alone():

@@ -1,4 +1,5 @@
 """What a search compiles to and what it depends on: nothing tree-sized is copied, and only what is in use is read."""
+
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -37,8 +38,10 @@ def computations(text: str) -> dict[str, list[str]]:
 def inside_loops(text: str) -> Iterator[str]:
     """The instructions of all loop bodies and of what they call, fusions included."""
     found = computations(text)
-    called = {name: {word for line in lines for word in re.findall(r"[\w.\-]+", line.partition("=")[2])} & found.keys()
-              for name, lines in found.items()}
+    called = {
+        name: {word for line in lines for word in re.findall(r"[\w.\-]+", line.partition("=")[2])} & found.keys()
+        for name, lines in found.items()
+    }
     todo = [body for lines in found.values() for line in lines for body in re.findall(r"body=%?([\w.\-]+)", line)]
     assert todo, "no loop was found in the program: its text is not what this parser knows"
     seen = set()
@@ -71,9 +74,15 @@ def network(num_actions: int, width: int = 17) -> jz.Model:
 
     def say(params: Any, keys: Any, state: jax.Array) -> tuple[jz.Step, jax.Array]:
         out = jax.nn.relu(state @ first) @ second
-        return jz.Step(prior_logits=out[:, 1:], value=jnp.tanh(out[:, 0]), reward=jnp.zeros(len(state)),
-                       discount=jnp.ones(len(state)), legal=out[:, 1:] > -3, terminal=out[:, 0] > 5,
-                       to_play=(state[:, 0] > 0).astype(jnp.int32)), state
+        return jz.Step(
+            prior_logits=out[:, 1:],
+            value=jnp.tanh(out[:, 0]),
+            reward=jnp.zeros(len(state)),
+            discount=jnp.ones(len(state)),
+            legal=out[:, 1:] > -3,
+            terminal=out[:, 0] > 5,
+            to_play=(state[:, 0] > 0).astype(jnp.int32),
+        ), state
 
     def step(params: Any, keys: Any, action: jax.Array, state: jax.Array) -> tuple[jz.Step, jax.Array]:
         return say(params, keys, jnp.sin(3 * state + action[:, None] + jnp.arange(5)))
@@ -103,8 +112,11 @@ def policies(model: jz.Model) -> dict[str, Callable]:
 def tree_sizes(tree: jz.Tree) -> dict[int, str]:
     """Number of elements of every tree-sized array."""
     rows = (*tree.size.shape, tree.children.shape[1])
-    sizes = {x.size: jax.tree_util.keystr(path) for path, x in jax.tree_util.tree_leaves_with_path(tree)
-             if x.shape[:2] == rows}
+    sizes = {
+        x.size: jax.tree_util.keystr(path)
+        for path, x in jax.tree_util.tree_leaves_with_path(tree)
+        if x.shape[:2] == rows
+    }
     assert len(sizes) >= 4, sizes
     return sizes
 
@@ -112,11 +124,19 @@ def tree_sizes(tree: jz.Tree) -> dict[int, str]:
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("build, batch, rule", [
-    (network, 1, "gumbel"), (network, 64, "puct"), (elementwise, 1, "puct"), (elementwise, 64, "gumbel"),
-    pytest.param(network, 1, "puct", marks=SLOW), pytest.param(network, 64, "gumbel", marks=SLOW),
-    pytest.param(elementwise, 1, "gumbel", marks=SLOW), pytest.param(elementwise, 64, "puct", marks=SLOW),
-])
+@pytest.mark.parametrize(
+    "build, batch, rule",
+    [
+        (network, 1, "gumbel"),
+        (network, 64, "puct"),
+        (elementwise, 1, "puct"),
+        (elementwise, 64, "gumbel"),
+        pytest.param(network, 1, "puct", marks=SLOW),
+        pytest.param(network, 64, "gumbel", marks=SLOW),
+        pytest.param(elementwise, 1, "gumbel", marks=SLOW),
+        pytest.param(elementwise, 64, "puct", marks=SLOW),
+    ],
+)
 def test_nothing_tree_sized_is_selected_or_copied_in_a_loop(build, batch, rule):
     policy = policies(build(7))[rule]
     args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros((batch, 5))
@@ -140,8 +160,9 @@ def test_the_checker_finds_what_it_looks_for(name):
 
         def step(params, key, action, state):
             zeros = jnp.zeros(batch)
-            step = mctx.RecurrentFnOutput(reward=zeros, discount=zeros + 1, prior_logits=jnp.tile(state[:, :1], 7),
-                                          value=state[:, 0])
+            step = mctx.RecurrentFnOutput(
+                reward=zeros, discount=zeros + 1, prior_logits=jnp.tile(state[:, :1], 7), value=state[:, 0]
+            )
             return step, state * 0.9
 
         root = mctx.RootFnOutput(prior_logits=jnp.zeros((batch, 7)), value=jnp.zeros(batch), embedding=x[:, 0, :5])
@@ -246,7 +267,7 @@ def test_a_game_alone_is_the_game_in_a_batch(rule):
         order = np.random.default_rng(0).permutation(GAMES)
         assert_identical(comparable(run(keys[order], of_games(tree, order))), of_games(comparable(out), order))
         for game in (0, 47, 95):
-            alone = comparable(run(keys[game:game + 1], of_games(tree, [game])))
+            alone = comparable(run(keys[game : game + 1], of_games(tree, [game])))
             assert_identical(alone, of_games(comparable(out), [game]))
         tree = out.tree
     assert len(set(out.action.tolist())) > 3 and (out.tree.visits > 1).sum(1).max() > 9
@@ -258,8 +279,9 @@ def test_a_game_alone_is_the_game_in_a_batch(rule):
 def recomputed(tree: jz.Tree) -> np.ndarray:
     """Every node's mean return in float64, from the leaves up: raw values, rewards and discounts are all it takes."""
     facts = jax.device_get(unpack_facts(tree.facts[0, :-1]))
-    visits, raw, reward, discount = (np.float64(x) for x in (tree.visits[0], facts.raw_value[:, 0], facts.reward[:, 0],
-                                                             facts.discount))
+    visits, raw, reward, discount = (
+        np.float64(x) for x in (tree.visits[0], facts.raw_value[:, 0], facts.reward[:, 0], facts.discount)
+    )
     parent = np.asarray(parents(tree))[0]
     total, below = np.zeros_like(raw), np.zeros_like(visits)
     for node in reversed(np.flatnonzero(visits)):  # children come after their parents
@@ -295,8 +317,12 @@ def test_the_compact_layout_is_the_same_search_of_rounded_priors():
     world = worlds.make(range(64), num_states=32, num_actions=12)
     small, large, exact = (
         worlds.grow(world, rule, 50, layout=layout)
-        for rule, layout in [(jz.puct(), jz.COMPACT), (jz.puct()._replace(prepare=rounded), jz.Layout()),
-                             (jz.puct(), jz.Layout())])
+        for rule, layout in [
+            (jz.puct(), jz.COMPACT),
+            (jz.puct()._replace(prepare=rounded), jz.Layout()),
+            (jz.puct(), jz.Layout()),
+        ]
+    )
     assert small.children.dtype == jnp.int16 and small.prior.dtype == jnp.bfloat16
     np.testing.assert_array_equal(small.visits, large.visits)  # priors that bfloat16 can hold: the same
     np.testing.assert_array_equal(small.value, large.value)

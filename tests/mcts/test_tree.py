@@ -1,4 +1,5 @@
 """The tree's rows, and what a tree refuses to be."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,8 +28,19 @@ def test_rows_can_be_taken_apart_and_put_together(players):
     rows = [
         (t.Stats(numbers(), numbers(), numbers(players)), t.unpack_stats),
         (t.Frontier(indices(), indices(), numbers(), numbers()), t.unpack_frontier),
-        (t.Facts(indices(), indices(), numbers(), numbers(), numbers(players), indices(), indices() % 2 > 0,
-                 numbers(players)), t.unpack_facts),
+        (
+            t.Facts(
+                indices(),
+                indices(),
+                numbers(),
+                numbers(),
+                numbers(players),
+                indices(),
+                indices() % 2 > 0,
+                numbers(players),
+            ),
+            t.unpack_facts,
+        ),
     ]
     for row, unpack in rows:
         again = unpack(t.pack(row, jnp.float32))
@@ -45,8 +57,10 @@ def test_a_new_tree_holds_its_root(players):
     assert tree.state[:, 0].tolist() == [0, 0] and not tree.status.any()
 
 
-@pytest.mark.parametrize("layout, capacity, advice", [
-    (jz.COMPACT, 2**15, "Layout(index=jnp.int32)"), (jz.Layout(), 2**24 + 1, "fewer simulations")])
+@pytest.mark.parametrize(
+    "layout, capacity, advice",
+    [(jz.COMPACT, 2**15, "Layout(index=jnp.int32)"), (jz.Layout(), 2**24 + 1, "fewer simulations")],
+)
 def test_a_layout_that_cannot_number_the_nodes_is_refused(layout, capacity, advice):
     with pytest.raises(ValueError) as error:
         jax.eval_shape(lambda: planted(capacity, layout)[0])

@@ -1,4 +1,5 @@
 """What is read off a tree is what the reference knows about the same nodes."""
+
 import functools
 
 import jax
@@ -20,8 +21,9 @@ def searched(players):
     kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
     world = worlds.make(range(GAMES), kinds, num_players=players)
     tree = worlds.grow(world, jz.muzero_puct(), SIMULATIONS)
-    roots = [ref.search(worlds.pick(world, game), 0, ref.muzero_puct(), num_simulations=SIMULATIONS)
-             for game in range(GAMES)]
+    roots = [
+        ref.search(worlds.pick(world, game), 0, ref.muzero_puct(), num_simulations=SIMULATIONS) for game in range(GAMES)
+    ]
     return tree, roots
 
 
