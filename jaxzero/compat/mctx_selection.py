@@ -12,6 +12,7 @@ from jaxzero.compat.mctx_tree import Tree
 from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.gumbel import LOWEST, halving_schedule, improved
 from jaxzero.mcts.rules import muzero_puct
+from jaxzero.mcts.tree import RootData
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [
@@ -40,6 +41,7 @@ def node_view(tree: Tree, node_index: Int[Array, ""]) -> EdgeView:
         node_value=tree.node_values[node_index],
         raw_value=tree.raw_values[node_index],
         unvisited_mass=jnp.zeros((), jnp.float32),  # for rules that do not see every edge; these do
+        root=RootData(simulations=jnp.zeros(1, jnp.int32)),  # of a search of one game
     )
 
 
