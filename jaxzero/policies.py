@@ -15,6 +15,7 @@ from jaxtyping import Array, Int
 
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.outputs import check_embedding
 from jaxzero.mcts.root import Act, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
 from jaxzero.mcts.search import plant, search, simulate
@@ -256,6 +257,7 @@ def _begin(
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is None:
         step, embedding = model.root(params, keys[:, 3], state)
+        check_embedding(embedding, batch)
         below, _ = jax.eval_shape(model.step, params, keys[:, 0], jnp.zeros(batch, jnp.int32), embedding)
         if (step.to_play is None) != (below.to_play is None):
             told = {True: "None", False: "given"}

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.mcts.search import plant, search
-from jaxzero.mcts.tree import Layout, Tree
+from jaxzero.mcts.tree import Layout, RootData, Tree
 from jaxzero.mcts.view import by_action
 from jaxzero.types import EdgeView, Model, Rule, Step
 
@@ -345,7 +345,8 @@ def paths(below: np.ndarray) -> dict[int, tuple[int, ...]]:
 def edges(**fields: Any) -> EdgeView:
     """The view of one node: what `fields` say of it and its edges, else numbers that mean an unvisited node."""
     width = max(np.shape(x)[0] for name, x in fields.items() if name != "root" and np.ndim(x))
-    of_node = {"game": 0, "node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0, "root": None}
+    of_node = {"game": 0, "node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0}
+    of_node["root"] = RootData(simulations=jnp.zeros(1, jnp.int32))
     of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
     of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
     whole = {"game", "action", "visits", "node_visits"}

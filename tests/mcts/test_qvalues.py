@@ -21,7 +21,7 @@ SEEN = edges(
         (q.with_virtual_zero(), [0.3, -0.1, 0.0]),  # 3·0.4/4 and 1·(−0.2)/2
         (q.by_min_max(-1.0, 3.0), [0.35, 0.2, 0.0]),
         (q.by_parent_and_siblings(), [1.0, 0.0, 0.0]),
-        # mean of the visited by prior: (0.5·0.4 − 0.25·0.2)/0.75 = 0.2; mixed with the raw value: (0.3 + 4·0.2)/5 = 0.22
+        # mean of the visited by prior: (0.5·0.4 − 0.25·0.2)/0.75 = 0.2; mixed with the raw: (0.3 + 4·0.2)/5 = 0.22
         (q.completed_by_mix_value(0.1, 50.0, rescale_values=False), [53 * 0.1 * x for x in (0.4, -0.2, 0.22)]),
         (q.completed_by_mix_value(0.1, 50.0), [53 * 0.1 * x for x in (1.0, 0.0, 0.7)]),
         (q.completed_by_mix_value(2.0, 7.0, use_mixed_value=False, rescale_values=False), [8.0, -4.0, 6.0]),

@@ -60,13 +60,19 @@ def test_probabilities_are_a_softmax_over_what_is_legal():
 
 @pytest.mark.parametrize("build", [rules.puct, rules.ucb1, rules.ucb1_uctk, rules.muzero_puct])
 def test_constants_may_be_traced_and_one_per_game(build):
-    two = jax.tree.map(lambda x: jnp.stack([x, x]), SEEN)._replace(game=jnp.arange(2))
+    root = RootData(simulations=jnp.zeros(2, jnp.int32))
+    two = jax.tree.map(lambda x: jnp.stack([x, x]), SEEN)._replace(game=jnp.arange(2), root=root)
     both = jax.jit(lambda c: build(c).score(two))(jnp.array([0.5, 2.0]))
-    many = jax.tree.map(lambda x: jnp.stack([x] * 3, 1), two)._replace(game=two.game)  # three nodes of each
+    many = jax.tree.map(lambda x: jnp.stack([x] * 3, 1), two)._replace(game=two.game, root=root)  # three nodes of each
     of_many = build(jnp.array([0.5, 2.0])).score(many)
     for game, c in enumerate((0.5, 2.0)):
         np.testing.assert_allclose(both[game], build(c).score(SEEN), rtol=1e-6)
         np.testing.assert_allclose(of_many[game, 2], build(c).score(SEEN), rtol=1e-6)
+
+
+def test_a_constant_that_is_neither_one_number_nor_one_per_game_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(3,\).* 1 games: give a number"):
+        rules.puct(jnp.ones(3)).score(SEEN)
 
 
 def test_the_root_prior_takes_the_place_of_the_stored_one():
@@ -83,7 +89,7 @@ def test_the_root_prior_takes_the_place_of_the_stored_one():
 
 
 def test_an_illegal_edge_stays_illegal_whatever_is_in_force():
-    view = edges(prior=[-np.inf, 0.0], root=None)
+    view = edges(prior=[-np.inf, 0.0])
     view = jax.tree.map(lambda x: x[None], view)
     view = view._replace(root=RootData(simulations=jnp.zeros(1, int), prior=jnp.array([[-jnp.inf, 1.0]])))
     scores = rules.with_root_prior(rules.puct()).score(view)

@@ -96,10 +96,12 @@ def test_searching_twice_is_searching_once():
         tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(32, int)), rule, 25)
         for count in counts:
             tree = jz.search(world, keys, tree, worlds.model, rule, count)
-        return tree
+        return tree, tree.visits, tree.value, tree.raw_value
 
-    once, twice = jax.jit(lambda: run(24))(), jax.jit(lambda: run(10, 14))()
+    (tree, *once), (resumed, *twice) = jax.jit(lambda: run(24))(), jax.jit(lambda: run(10, 14))()
     jax.tree.map(np.testing.assert_array_equal, once, twice)
+    for name in ("best_child", "children", "facts", "state", "prior", "size", "status", "overflows", "root"):
+        jax.tree.map(np.testing.assert_array_equal, getattr(tree, name), getattr(resumed, name))
 
 
 @pytest.mark.parametrize("num_actions", [5, pytest.param(40, marks=pytest.mark.slow), 90])
