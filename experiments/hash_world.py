@@ -30,7 +30,7 @@ def uniform(bits: jax.Array) -> jax.Array:
 def logits(bits: jax.Array, num_actions: int) -> jax.Array:
     each = scramble(bits[:, None] + jnp.arange(1, num_actions + 1, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9))
     u = uniform(each) * 0.999998 + 1e-6
-    return 2 * (jnp.log(u) - jnp.log1p(-u))
+    return 2 * jnp.log(u / (1 - u))
 
 
 def follow(action: jax.Array, state: tuple) -> tuple:

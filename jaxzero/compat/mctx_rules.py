@@ -173,6 +173,7 @@ def _on_transform(
         prior = prepare(view.prior - jnp.max(view.prior, -1, keepdims=True))
         prior = jnp.where(games.allowed[view.game], prior, -jnp.inf) if at_root else prior
         scores = make(lambda _: values).score(view._replace(prior=prior))
+        scores = jnp.maximum(scores, jnp.finfo(scores.dtype).min)  # a transform's −inf closes no edge
         return jnp.where(games.allowed[view.game], scores, -jnp.inf) if at_root else scores
 
     return Rule(prepare=lambda logits: logits, score=score)

@@ -6,12 +6,13 @@ the node with the most of them has: in steps, for XLA's shapes are static.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.tree import NONE, Frontier, Tree, pack, per_game, put, take, unpack_frontier
+from jaxzero.mcts.tree import NONE, Rows, Tile, Tree, pack, per_game, put, rows_of, take, unpack_frontier
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import Rule
 
@@ -19,51 +20,64 @@ __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "
 
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges, or W.
 WIDTHS = (8, 32)
+FEW = 8  # rows of scores for which one kernel is better than vectorised ones
 
 
 def choose(
-    tree: Tree,
-    nodes: Int[Array, "G ..."],
-    rule: Rule,
-    consider: Bool[Array, "G ..."],
-    games: Int[Array, "G"] | None = None,
+    tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | None, tile: Tile | None = None
 ) -> tuple[Array, Array | None]:
-    """The rule's choice at `nodes`: the child to go on to (or −1), and the action that is wanted in that case.
+    """The rule's choice at the nodes of `at`: the child to go on to (or −1), and the action wanted in that case.
 
     Args:
         tree: the trees.
-        nodes: where to choose.
+        at: the rows of the nodes that choose.
         rule: what to ask. Of a rule that promises `by_prior` the wanted action is known already: None.
-        consider: where the answer matters; elsewhere it may be anything.
-        games: the games of the nodes; default: all.
+        consider: where the answer matters; elsewhere it may be anything. None: asked once, it need not be quick.
+        tile: the games of the nodes; default: all.
     """
 
-    def at(width: int) -> Callable:
-        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, nodes, rule, width, games)
+    def among(width: int) -> Callable:
+        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width, tile)
 
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
-    if len(widths) == 1:
-        return at(widths[0])()
-    expanded = jnp.max(jnp.where(consider, unpack_frontier(take(tree.frontier, nodes, games)).num_children, 0))
-    return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [at(w) for w in widths])
+    if consider is None or len(widths) == 1:
+        return among(tree.num_edges)()
+    expanded = jnp.max(jnp.where(consider, unpack_frontier(at.frontier).num_children, 0))
+    return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [among(w) for w in widths])
 
 
-def _choose_candidate(tree: Tree, nodes: Array, rule: Rule, width: int, games: Array | None) -> tuple[Array, None]:
-    edges = visited_edges(tree, nodes, width, games)
-    view = candidate_view(tree, nodes, edges, games)
+def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> tuple[Array, None]:
+    view, edges = candidate_view(tree, at, width, tile)
     scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
+    return _child_of_best(scores, view.action, edges.child, tree.num_edges), None
+
+
+def _child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
+    """The child under the lowest action of the highest score; −1 if it has none (`child` is 0), or all are −inf.
+
+    Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.
+    """
+    if scores.size <= FEW * scores.shape[-1]:
+        start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
+
+        def better(x: tuple, y: tuple) -> tuple:
+            first = (x[0] > y[0]) | ((x[0] == y[0]) & (x[1] <= y[1]))
+            return tuple(jnp.where(first, a, b) for a, b in zip(x, y))
+
+        highest, _, below = jax.lax.reduce((scores, action, child), start, better, (scores.ndim - 1,))
+        return jnp.where((below > 0) & ~jnp.isneginf(highest), below, NONE)
     tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
-    first = jnp.min(jnp.where(tied, view.action, tree.num_edges), -1, keepdims=True)
-    return jnp.max(jnp.where(tied & edges.seen & (view.action == first), edges.child, NONE), -1), None
+    first = jnp.min(jnp.where(tied, action, num_actions), -1, keepdims=True)
+    return jnp.max(jnp.where(tied & (child > 0) & (action == first), child, NONE), -1)
 
 
-def _choose_action(tree: Tree, nodes: Array, rule: Rule, width: int, games: Array | None) -> tuple[Array, Array]:
-    edges = visited_edges(tree, nodes, width, games)
-    view = edge_view(tree, nodes, edges, rule, games)
+def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> tuple[Array, Array]:
+    edges = visited_edges(tree, at, width, tile)
+    view = edge_view(tree, at.nodes, rule, width, at, tile)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
-    childless = unpack_frontier(take(tree.frontier, nodes, games)).num_children == 0
     open_games = tree.size < tree.capacity
-    room = per_game(open_games if games is None else open_games[games], nodes) | childless
+    room = per_game(open_games if tile is None else open_games[tile.games], at.nodes)
+    room = room | (unpack_frontier(at.frontier).num_children == 0)
     view = view._replace(prior=jnp.where(room[..., None] | (view.visits > 0), view.prior, -jnp.inf))
     scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
     best, _ = first_highest(scores)
@@ -76,7 +90,7 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     root = jnp.zeros_like(tree.size)
     if fresh and rule.by_prior:
         tree = _find_next(tree, root, rule)
-    return remember(tree, root, choose(tree, root, rule, root == 0))
+    return remember(tree, root, choose(tree, rows_of(tree, root), rule, None if fresh else root == 0))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -88,20 +102,20 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)
         tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
-        return remember(tree, nodes, choose(tree, nodes, rule, nodes >= 0))
+        return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, nodes >= 0))
 
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
 def remember(
-    tree: Tree, nodes: Int[Array, "G ..."], choice: tuple[Array, Array | None], games: Int[Array, "G"] | None = None
+    tree: Tree, nodes: Int[Array, "G ..."], choice: tuple[Array, Array | None], tile: Tile | None = None
 ) -> Tree:
     """Writes down what `choose` said of `nodes`."""
     best, wanted = choice
     if wanted is not None:
-        frontier = unpack_frontier(take(tree.frontier, nodes, games))._replace(next_action=wanted)
-        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype), games))
-    return tree.replace(best_child=put(tree.best_child, nodes, best, games))
+        frontier = unpack_frontier(take(tree.frontier, nodes, tile))._replace(next_action=wanted)
+        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype), tile))
+    return tree.replace(best_child=put(tree.best_child, nodes, best, tile))
 
 
 def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
@@ -111,27 +125,38 @@ def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
     if tree.root.prior is not None:
         order = jnp.where((nodes == 0)[:, None], tree.root.prior, order)
     found = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
-    count = unpack_frontier(take(tree.frontier, nodes)).num_children
-    frontier = found._replace(num_children=count)
+    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**found._asdict())
     return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
 
 
-def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> Frontier:
-    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal; no children yet."""
+class NextEdge(NamedTuple):
+    """The unvisited edge that is wanted first: what `Frontier` says of it."""
+
+    next_action: Int[Array, "..."]
+    next_prior: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
+
+
+def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> NextEdge:
+    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal."""
     action, highest = first_highest(order)
     mass = jnp.zeros_like(highest)
     if rule.mass is not None:
         mass = jnp.sum(jnp.where(jnp.isneginf(order), 0, rule.mass(prior)), -1)
-    next_prior = jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0]
-    return Frontier(action, jnp.zeros_like(action), next_prior, mass)
+    return NextEdge(action, jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0], mass)
 
 
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:
     """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
 
-    Two plain reductions: XLA's CPU backend vectorises these, not the one over pairs that an argmax is.
+    XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
+    reductions are taken; of few, where the number of kernels counts, it is quicker.
     """
-    best = jnp.max(scores, -1)
-    index = jnp.arange(scores.shape[-1], dtype=jnp.int32)
-    first = jnp.min(jnp.where(scores == best[..., None], index, scores.shape[-1] - 1), -1)
+    if scores.size <= FEW * scores.shape[-1]:
+        first = jnp.argmax(scores, -1).astype(jnp.int32)
+        best = jnp.take_along_axis(scores, first[..., None], -1)[..., 0]
+    else:
+        best = jnp.max(scores, -1)
+        index = jnp.arange(scores.shape[-1], dtype=jnp.int32)
+        first = jnp.min(jnp.where(scores == best[..., None], index, scores.shape[-1] - 1), -1)
     return jnp.where(jnp.isneginf(best), NONE, first), best

@@ -16,23 +16,27 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.choice import WIDTHS, choose, choose_at_root, next_edge, remember, rescore
+from jaxzero.mcts.choice import WIDTHS, NextEdge, choose, choose_at_root, next_edge, remember, rescore
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.tree import (
     NONE,
     Facts,
     Frontier,
     Layout,
+    Rows,
     Stats,
     Status,
+    Tile,
     Tree,
     new_tree,
     pack,
     player_to_move,
     put,
     put_column,
+    put_entry,
+    rows_of,
     take,
     unpack_facts,
     unpack_frontier,
@@ -110,24 +114,24 @@ class Growth(NamedTuple):
         node: the new node, the same slot in every game; N if the trees are full.
         parent: the node above; N where the tree does not grow.
         child: where the new node goes in its parent's list of children.
-        frontier: of the new node.
-        parent_frontier: of the node above, as it is from now on.
-        facts: of the new node.
+        action: the edge that it takes from its parent's prior.
+        facts: the row of the new node.
+        frontiers: the row of the new node; and that of the node above, as it is from now on.
         prior: of the new node.
         state: of the new node.
-        bad: where the model returned something that is not finite.
+        status: bits of `Status` that this simulation adds.
     """
 
     value: Float[Array, "B P"]
     node: Int[Array, ""]
     parent: Int[Array, "B"]
     child: Int[Array, "B"]
-    frontier: Frontier
-    parent_frontier: Frontier
-    facts: Facts
+    action: Int[Array, "B"]
+    facts: Float[Array, "B 6+2P"]
+    frontiers: Float[Array, "B 2 4+K"]
     prior: Float[Array, "B W"]
     state: State
-    bad: Bool[Array, "B"]
+    status: Int[Array, "B"]
 
 
 def expand(
@@ -144,103 +148,104 @@ def expand(
         node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
     leaf = path.nodes[jnp.arange(tree.size.shape[0]), path.length - 1]
-    frontier, facts = unpack_frontier(take(tree.frontier, leaf)), unpack_facts(take(tree.facts, leaf))
+    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
     prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (take(tree.best_child, leaf) < 0) & (frontier.next_action >= 0) & ~cut
+    wants = (take(tree.best_child, leaf) < 0) & (unpack_frontier(at.frontier).next_action >= 0) & ~cut
     node = jnp.minimum(jnp.max(tree.size), tree.capacity)
     grows = wants & (node < tree.capacity)
-    again = jnp.where(cut[:, None], unpack_stats(take(tree.stats, leaf)).value, facts.raw_value)
+    again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
-        step, below = model.step(params, keys, jnp.maximum(frontier.next_action, 0), state)
+        step, below = model.step(params, keys, jnp.maximum(unpack_frontier(at.frontier).next_action, 0), state)
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
-        growth = _grow(rule, leaf, frontier, facts, prior, tree.root.prior, step)
+        growth = _grow(rule, node, at, prior, tree.root.prior, step)
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
-            node=node,
             parent=jnp.where(grows, leaf, tree.capacity),
             state=below,
-            bad=bad & grows,
+            status=jnp.where(bad & grows, Status.NON_FINITE.value, 0).astype(jnp.int32),
         )
 
     def nothing() -> Growth:
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
         nowhere = jnp.full_like(leaf, tree.capacity)
-        return zeros._replace(value=again, node=nowhere[0], parent=nowhere)
+        status = jnp.where(wants, Status.FULL.value, 0).astype(jnp.int32)
+        return zeros._replace(value=again, node=nowhere[0], parent=nowhere, status=status)
 
     # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
     # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
     growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
-    return *_write(tree, path, growth, wants), growth.value
+    tree, path = _write(tree, path, growth)
+    return tree.replace(size=jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))), path, growth.value
 
 
 def _grow(
-    rule: Rule, leaf: Array, frontier: Frontier, facts: Facts, prior: Array, in_force: Array | None, step: Step
+    rule: Rule, node: Int[Array, ""], leaf: Rows, prior: Float[Array, "B W"], in_force: Array | None, step: Step
 ) -> Growth:
-    """A new node, of which the model says `step`, below `leaf`, whose rows are given."""
-    action, mover, to_play, dtype = (
-        jnp.maximum(frontier.next_action, 0),
-        facts.to_play,
-        player_to_move(step),
-        step.value.dtype,
-    )
+    """The new node `node`, of which the model says `step`, below `leaf`."""
+    frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
+    action, mover, to_play = jnp.maximum(frontier.next_action, 0), facts.to_play, player_to_move(step)
+    dtype, children = step.value.dtype, frontier.num_children
     value = step.value.reshape(facts.raw_value.shape)
     signed = value.shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
-    taken = jnp.take_along_axis(prior, action[:, None], 1)[:, 0].astype(dtype)
-    none = jnp.zeros_like(action)
-    first = after = Frontier(none + NONE, none, jnp.zeros_like(taken), jnp.zeros_like(taken))
+    taken = frontier.next_prior if rule.by_prior else jnp.take_along_axis(prior, action[:, None], 1)[:, 0]
+    reward = step.reward.reshape(value.shape)
+    facts = Facts(action, taken.astype(dtype), mover, discount, reward, to_play, step.terminal, value)
+    nothing = jnp.full((*action.shape, 2), NONE)
+    found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
     if rule.by_prior:
         expanded = jnp.isneginf(prior) | (jnp.arange(prior.shape[1]) == action[:, None])
-        order = prior if in_force is None else jnp.where((leaf == 0)[:, None], in_force, prior)
+        order = prior if in_force is None else jnp.where((leaf.nodes == 0)[:, None], in_force, prior)
         order = jnp.where(expanded, -jnp.inf, order)
-        both = next_edge(
+        found = next_edge(
             rule, jnp.stack([fresh, prior], 1).astype(dtype), jnp.stack([fresh.astype(dtype), order.astype(dtype)], 1)
         )
-        first, after = (Frontier(*(x[:, i] for x in both)) for i in (0, 1))
+    below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], node, frontier.children)
+    frontiers = Frontier(
+        **found._asdict(),
+        num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
+        children=jnp.stack([jnp.zeros_like(below), below], 1),
+    )
     return Growth(
         value=value,
-        node=none[0],
-        parent=leaf,
-        child=frontier.num_children,
-        frontier=first,
-        parent_frontier=after._replace(num_children=frontier.num_children + 1),
-        facts=Facts(action, mover, taken, discount, step.reward.reshape(value.shape), to_play, step.terminal, value),
+        node=node,
+        parent=action,
+        child=children,
+        action=action,
+        facts=pack(facts, dtype),
+        frontiers=pack(frontiers, dtype),
         prior=fresh,
         state=(),
-        bad=none,
+        status=action,
     )
 
 
-def _write(tree: Tree, path: Path, growth: Growth, wants: Bool[Array, "B"]) -> tuple[Tree, Path]:
+def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
-    rows, node, dtype = jnp.arange(path.length.shape[0]), growth.node, tree.stats.dtype
-    grows = growth.parent < tree.capacity
-    overflow = wants & ~grows
-    status = jnp.where(growth.bad, Status.NON_FINITE.value, 0) | jnp.where(overflow, Status.FULL.value, 0)
-    facts, frontier = pack(growth.facts, dtype), pack(growth.frontier, dtype)
-    children = tree.children.at[rows, growth.parent, growth.child].set(
-        node.astype(tree.children.dtype), mode="promise_in_bounds"
-    )
+    node, grows = growth.node, growth.parent < tree.capacity
+    frontier = put_column(tree.frontier, node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)
+    later, at_hand = tree.later_children, tree.frontier.shape[-1] - 4
+    if later.shape[-1] > 0:
+        where = jnp.where(growth.child < at_hand, tree.capacity, growth.parent)
+        later = put_entry(later, where, jnp.maximum(growth.child - at_hand, 0), node)
+    end = jnp.where(grows, node, tree.capacity)
+    nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
     return tree.replace(
         stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])),
-        facts=put_column(tree.facts, node, facts),
-        frontier=put(put_column(tree.frontier, node, frontier), growth.parent, pack(growth.parent_frontier, dtype)),
+        facts=put_column(tree.facts, node, growth.facts),
+        frontier=put(frontier, growth.parent, growth.frontiers[:, 1]),
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
-        prior=prior.at[rows, growth.parent, growth.facts.action].set(-jnp.inf, mode="promise_in_bounds"),
+        prior=put_entry(prior, growth.parent, growth.action, -jnp.inf),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
-        children=children,
-        size=jnp.full_like(tree.size, jnp.minimum(jnp.max(tree.size) + 1, tree.capacity)),
-        status=tree.status | status,
-        overflows=tree.overflows + overflow,
-    ), Path(
-        path.nodes.at[rows, path.length].set(jnp.where(grows, node, tree.capacity), mode="promise_in_bounds"),
-        path.length + grows,
-    )
+        later_children=later,
+        status=tree.status | growth.status,
+        overflows=tree.overflows + growth.status // Status.FULL.value % 2,
+    ), Path(nodes[:, 0], path.length + grows)
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
@@ -257,31 +262,32 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         root_too: whether the root's choice is this rule's, too; it is left as it was if not.
     """
     batch = path.length.shape[0]
-    group, tile = group_size(batch), tile_size(batch)
-    if tile == batch:
+    group, size = group_size(batch), tile_size(batch)
+    if size == batch:
         return _backup_tile(tree, path, value, None, group, rule, root_too)
 
     def turn(i: Array, tree: Tree) -> Tree:
-        games = i * tile + jnp.arange(tile, dtype=jnp.int32)
-        mine = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, i * tile, tile), (path, value))
-        return _backup_tile(tree, *mine, games, group, rule, root_too)
+        mine = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, i * size, size), (path, value))
+        return _backup_tile(tree, *mine, Tile(i * size, size), group, rule, root_too)
 
-    return jax.lax.fori_loop(0, batch // tile, turn, tree)
+    return jax.lax.fori_loop(0, batch // size, turn, tree)
 
 
 def _backup_tile(
-    tree: Tree, path: Path, value: Array, games: Array | None, group: int, rule: Rule, root_too: bool
+    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, rule: Rule, root_too: bool
 ) -> Tree:
     """`backup` for some games, a group of path nodes at a time, from the leaves up."""
 
     def turn(carry: tuple) -> tuple:
         k, tree, ret = carry
+        # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
+        here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
         depth = k * group + jnp.arange(group)
         real = depth < path.length[:, None]
         nodes = jnp.where(real, jax.lax.dynamic_slice_in_dim(path.nodes, k * group, group, 1), 0)
         where = jnp.where(real, nodes, tree.capacity)
-        old, facts = unpack_stats(take(tree.stats, nodes, games)), unpack_facts(take(tree.facts, nodes, games))
-        returns = []
+        at = rows_of(tree, nodes, here)
+        old, facts, returns = unpack_stats(at.stats), unpack_facts(at.facts), []
         for j in reversed(range(group)):
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
@@ -290,11 +296,11 @@ def _backup_tile(
         edge = facts.reward + facts.discount[..., None] * mean
         if tree.num_players > 1:
             edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
-        stats = pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype)
-        tree = tree.replace(stats=put(tree.stats, where, stats, games))
+        at = at._replace(stats=pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype))
+        tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         asked = real & ((depth > 0) | root_too)
-        choice = choose(tree, nodes, rule, asked, games)
-        return k - 1, remember(tree, jnp.where(asked, nodes, tree.capacity), choice, games), ret
+        choice = choose(tree, at, rule, asked, here)
+        return k - 1, remember(tree, jnp.where(asked, nodes, tree.capacity), choice, here), ret
 
     last = (jnp.max(path.length) + group - 1) // group - 1
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]

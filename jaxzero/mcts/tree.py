@@ -19,6 +19,7 @@ from jaxzero.types import State, Step
 __all__ = ["COMPACT", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
 NONE = -1  # no node, no action, no player
+AT_HAND = 7  # children kept in a node's own row, where they are quickly found; most nodes never have more
 
 
 class Status(enum.IntFlag):
@@ -32,7 +33,7 @@ class Status(enum.IntFlag):
 class Layout(NamedTuple):
     """How the two big arrays are stored."""
 
-    index: Any = jnp.int32
+    index: Any = None  # None: int16 if that can number the nodes, else int32
     prior: Any = None  # None: as the model returns it
 
 
@@ -76,12 +77,14 @@ class Frontier(NamedTuple):
         num_children: how many edges were expanded.
         next_prior: the clean prior of `next_action`, kept for a `by_prior` rule.
         unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
+        children: the first K nodes below, in the order of expansion; meaningless from `num_children` on.
     """
 
     next_action: Array
     num_children: Array
     next_prior: Float[Array, "..."]
     unvisited_mass: Float[Array, "..."]
+    children: Int[Array, "... K"]
 
 
 class Facts(NamedTuple):
@@ -89,8 +92,8 @@ class Facts(NamedTuple):
 
     Attributes:
         action: its slot in the parent; −1 at the root.
-        mover: the player who took it; −1: unknown.
         edge_prior: its clean prior in the parent.
+        mover: the player who took it; −1: unknown.
         discount: signed, see `Step.discount`.
         reward: of the step.
         to_play: the player to move; −1: unknown.
@@ -99,8 +102,8 @@ class Facts(NamedTuple):
     """
 
     action: Array
-    mover: Array
     edge_prior: Float[Array, "..."]
+    mover: Array
     discount: Float[Array, "..."]
     reward: Float[Array, "... P"]
     to_play: Array
@@ -121,7 +124,7 @@ class Tree:
         frontier: per node, a packed `Frontier`.
         facts: per node, a packed `Facts`.
         state: per node, the model's embedding.
-        children: node indices in the order of expansion; meaningless from `num_children` on.
+        later_children: per node, the children after the first K, which are in `frontier`; K is 7, or W up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
             or expanded (the prior of an expanded edge is with the node below it).
         size: node slots in use; a simulation takes one in all games alike, needed or not.
@@ -132,10 +135,10 @@ class Tree:
 
     stats: Float[Array, "B N+1 2+P"]
     best_child: Int[Array, "B N+1"]
-    frontier: Float[Array, "B N+1 4"]
+    frontier: Float[Array, "B N+1 4+K"]
     facts: Float[Array, "B N+1 6+2P"]
     state: State
-    children: Int[Array, "B N+1 W"]
+    later_children: Int[Array, "B N+1 W-K"]
     prior: Float[Array, "B N+1 W"]
     size: Int[Array, "B"]
     status: Int[Array, "B"]
@@ -145,17 +148,23 @@ class Tree:
     @property
     def capacity(self) -> int:
         """N, the node slots of each tree."""
-        return self.children.shape[-2] - 1
+        return self.prior.shape[-2] - 1
 
     @property
     def num_edges(self) -> int:
         """W, the edge slots of each node."""
-        return self.children.shape[-1]
+        return self.prior.shape[-1]
 
     @property
     def num_players(self) -> int:
         """P, the entries of a value; 1: it is for the player to move."""
         return self.stats.shape[-1] - 2
+
+    @property
+    def children(self) -> Int[Array, "B N W"]:
+        """Node indices in the order of expansion; meaningless from `num_children` on."""
+        first = unpack_frontier(self.frontier[..., :-1, :]).children
+        return jnp.concatenate([first, self.later_children[..., :-1, :].astype(jnp.int32)], -1)
 
     @property
     def visits(self) -> Int[Array, "B N"]:
@@ -178,23 +187,24 @@ def unpack_stats(row: Float[Array, "... 2+P"]) -> Stats:
     return Stats(row[..., 0], row[..., 1], row[..., 2:])
 
 
-def unpack_frontier(row: Float[Array, "... 4"]) -> Frontier:
+def unpack_frontier(row: Float[Array, "... 4+K"]) -> Frontier:
     """Takes rows of `Tree.frontier` apart; indices become integers."""
-    return Frontier(row[..., 0].astype(jnp.int32), row[..., 1].astype(jnp.int32), row[..., 2], row[..., 3])
+    next_action, num_children, children = (x.astype(jnp.int32) for x in (row[..., 0], row[..., 1], row[..., 4:]))
+    return Frontier(next_action, num_children, row[..., 2], row[..., 3], children)
 
 
 def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
     """Takes rows of `Tree.facts` apart; indices become integers."""
     p = (row.shape[-1] - 6) // 2
-    action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 1, 4 + p))
+    action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 2, 4 + p))
     return Facts(
-        action, mover, row[..., 2], row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
+        action, row[..., 1], mover, row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
     )
 
 
 def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
     """Puts a row together."""
-    axes = max(x.ndim for x in row) if not isinstance(row, Frontier) else row.next_action.ndim + 1
+    axes = max(x.ndim for x in row)
     return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in row], -1)
 
 
@@ -211,15 +221,17 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     Raises:
         ValueError: if the layout's index type, or a float's integers, cannot number the nodes.
     """
-    most = min(jnp.iinfo(layout.index).max, 2**24)
+    index_type = layout.index or (jnp.int16 if capacity <= jnp.iinfo(jnp.int16).max else jnp.int32)
+    most = min(jnp.iinfo(index_type).max, 2**24)
     if capacity > most:
         raise ValueError(
-            f"a tree of {capacity} nodes with {jnp.dtype(layout.index).name} indices: at most {most} fit. "
+            f"a tree of {capacity} nodes with {jnp.dtype(index_type).name} indices: at most {most} fit. "
             "Use fewer simulations" + (", or Layout(index=jnp.int32)." if most < 2**24 else ".")
         )
     batch, width = prior.shape
     dtype = step.value.dtype
     zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)  # no two arrays may share memory: + 0 below
+    at_hand = width if width <= 12 else AT_HAND
     value = step.value.reshape(batch, -1)
 
     def first(row: Array) -> Array:
@@ -227,15 +239,15 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
     facts = Facts(
-        index + NONE, index + NONE, zero, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value
+        index + NONE, zero, index + NONE, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value
     )
     return Tree(
         stats=first(pack(Stats(zero + 1, zero, value), dtype)),
         best_child=jnp.full((batch, capacity + 1), NONE, jnp.int32),
-        frontier=first(pack(Frontier(index + NONE, index, zero, zero), dtype)),
+        frontier=first(pack(Frontier(index + NONE, index, zero, zero, jnp.zeros((batch, at_hand), jnp.int32)), dtype)),
         facts=first(pack(facts, dtype)),
         state=jax.tree.map(first, state),
-        children=jnp.zeros((batch, capacity + 1, width), layout.index),
+        later_children=jnp.zeros((batch, capacity + 1, width - at_hand), index_type),
         prior=first(prior.astype(layout.prior or prior.dtype)),
         size=index + 1,
         overflows=index + 0,
@@ -252,26 +264,80 @@ def player_to_move(step: Step) -> Int[Array, "B"]:
 
 
 # --------------------------------------------------------------------------------------------- reading and writing rows
+class Rows(NamedTuple):
+    """What the tree says of some nodes themselves, read once.
+
+    Packed: whoever wants a part of a row unpacks it where it is wanted, which costs nothing; to hand the parts on to a
+    branch would be a kernel each.
+
+    Attributes:
+        nodes: which.
+        stats: their rows of `Tree.stats`.
+        facts: their rows of `Tree.facts`.
+        frontier: their rows of `Tree.frontier`, with or without the children.
+    """
+
+    nodes: Int[Array, "G ..."]
+    stats: Float[Array, "G ... 2+P"]
+    facts: Float[Array, "G ... 6+2P"]
+    frontier: Float[Array, "G ... 4+K"]
+
+
+def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: "Tile | None" = None) -> Rows:
+    """The rows of `nodes` of the games of `tile` (default: all), the children left out."""
+    stats, facts = take(tree.stats, nodes, tile), take(tree.facts, nodes, tile)
+    return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, slice(4)))
+
+
 def per_game(x: Array, like: Array) -> Array:
     """`x [B]` with trailing axes, to be broadcast with `like [B, ...]`."""
     return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
 
 
-def take(x: Array, nodes: Int[Array, "G ..."], games: Int[Array, "G"] | None = None, width: int | None = None) -> Array:
-    """Rows of `x [B, N+1, ...]` at `nodes` of `games` (default: all); of each row the first `width` entries, if given.
+class Tile(NamedTuple):
+    """Neighbouring games that are handled together: `size` of them, from `first` on."""
 
-    One merged index: a pair of indices would first be written to memory side by side, a kernel more.
+    first: Int[Array, ""]
+    size: int
+
+    @property
+    def games(self) -> Int[Array, "G"]:
+        return self.first + jnp.arange(self.size, dtype=jnp.int32)
+
+
+def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns: slice | None = None) -> Array:
+    """Rows of `x [B, N+1, ...]` at `nodes` of the games of `tile` (default: all); of each row `columns`, if given.
+
+    One merged index: a pair of indices would first be written to memory side by side, a kernel more. What is not
+    wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
+    read, and handing over costs more than reading.
     """
-    games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if games is None else games
+    if tile is not None:
+        x = jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
+    x = x if columns is None else x[..., columns]
+    index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
+    return x.reshape(-1, *x.shape[2:]).at[index].get(mode="promise_in_bounds")
+
+
+def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:
+    """`x [B, N+1, ...]` with `rows` at `nodes` of the games of `tile` (default: all)."""
+    rows = rows.astype(x.dtype)
+    if nodes.shape == (1,) and tile is None:  # one game: a third of the kernels
+        return put_column(x, nodes[0], rows)
+    games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if tile is None else tile.games
     index = nodes + x.shape[1] * per_game(games, nodes)
-    flat = x.reshape(-1, *x.shape[2:]).at
-    return (flat[index] if width is None else flat[index, :width]).get(mode="promise_in_bounds")
+    return x.reshape(-1, *x.shape[2:]).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
 
 
-def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, games: Int[Array, "G"] | None = None) -> Array:
-    """`x [B, N+1, ...]` with `rows` at `nodes` of `games` (default: all)."""
-    games = per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32) if games is None else games, nodes)
-    return x.at[games, nodes].set(rows.astype(x.dtype), mode="promise_in_bounds")
+def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entries: Array) -> Array:
+    """`x [B, N+1, W]` with `entries [B]`, or one for all, at `columns` of `nodes`."""
+    batch = nodes.shape[0]
+    entries = jnp.broadcast_to(jnp.asarray(entries, x.dtype), batch)
+    if batch == 1:
+        return jax.lax.dynamic_update_slice(
+            x, entries.reshape(1, 1, 1), (jnp.zeros_like(nodes[0]), nodes[0], columns[0])
+        )
+    return x.at[jnp.arange(batch), nodes, columns].set(entries, mode="promise_in_bounds")
 
 
 def put_column(x: Array, node: Int[Array, ""], rows: Array) -> Array:

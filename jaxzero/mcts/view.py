@@ -7,7 +7,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.tree import NONE, Tree, per_game, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.tree import (
+    NONE,
+    Rows,
+    Tile,
+    Tree,
+    per_game,
+    rows_of,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [
@@ -29,48 +40,64 @@ class Edges(NamedTuple):
     Attributes:
         child: the nodes below; 0 in padding.
         action: their action slots; W in padding.
+        prior: their clean priors; anything in padding.
         seen: False in padding.
     """
 
     child: Int[Array, "G ... C"]
     action: Int[Array, "G ... C"]
+    prior: Float[Array, "G ... C"]
     seen: Bool[Array, "G ... C"]
 
 
-def visited_edges(
-    tree: Tree, nodes: Int[Array, "G ..."], width: int | None = None, games: Int[Array, "G"] | None = None
-) -> Edges:
-    """The first `width` expanded edges (default: all W) of `nodes` of `games` (default: all)."""
+def visited_edges(tree: Tree, at: Rows, width: int | None = None, tile: Tile | None = None) -> Edges:
+    """The expanded edges of the nodes of `at`, of the games of `tile` (default: all).
+
+    Args:
+        tree: the trees.
+        at: the nodes' rows.
+        width: how many slots: more than any of the nodes has children, or W (the default).
+        tile: the games of the nodes.
+    """
     width = tree.num_edges if width is None else width
-    seen = jnp.arange(width) < unpack_frontier(take(tree.frontier, nodes, games)).num_children[..., None]
-    child = jnp.where(seen, take(tree.children, nodes, games, width).astype(jnp.int32), 0)
-    return Edges(
-        child, jnp.where(seen, unpack_facts(take_edges(tree.facts, child, games)).action, tree.num_edges), seen
-    )
+    most, at_hand = (width if width == tree.num_edges else width - 1), tree.frontier.shape[-1] - 4
+    child = take(tree.frontier, at.nodes, tile, slice(4, 4 + min(most, at_hand))).astype(jnp.int32)
+    if most > at_hand:
+        later = take(tree.later_children, at.nodes, tile, slice(most - at_hand))
+        child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
+    child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
+    frontier = unpack_frontier(at.frontier)
+    seen = jnp.arange(width) < frontier.num_children[..., None]
+    child = jnp.where(seen, child, 0)
+    action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, slice(2)), -1, 0)
+    return Edges(child, jnp.where(seen, action.astype(jnp.int32), tree.num_edges), prior, seen)
 
 
-def take_edges(x: Array, child: Int[Array, "G ... C"], games: Int[Array, "G"] | None = None) -> Array:
-    """Rows of `x [B, N+1, ...]` at the nodes below edges."""
-    return take(x, child.reshape(child.shape[0], -1), games).reshape(*child.shape, *x.shape[2:])
+def take_edges(x: Array, child: Int[Array, "G ... C"], tile: Tile | None = None, columns: slice | None = None) -> Array:
+    """Rows of `x [B, N+1, F]` at the nodes below edges; of each row `columns`, if given."""
+    return take(x, child.reshape(child.shape[0], -1), tile, columns).reshape(*child.shape, -1)
 
 
 def edge_view(
     tree: Tree,
     nodes: Int[Array, "G ..."],
-    edges: Edges | None = None,
     rule: Rule | None = None,
-    games: Int[Array, "G"] | None = None,
+    width: int | None = None,
+    at: Rows | None = None,
+    tile: Tile | None = None,
 ) -> EdgeView:
     """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
 
     Args:
         tree: the trees.
         nodes: node indices.
-        edges: their visited edges, if at hand; fewer than W are cheaper.
         rule: whose `mass` of the unvisited edges is wanted.
-        games: the games of the nodes; default: all.
+        width: how many children a node has at most; fewer than W are cheaper.
+        at: the nodes' rows, if at hand.
+        tile: the games of the nodes; default: all.
     """
-    edges = visited_edges(tree, nodes, games=games) if edges is None else edges
+    at = rows_of(tree, nodes, tile) if at is None else at
+    edges = visited_edges(tree, at, width, tile)
     count, width = nodes.size, edges.child.shape[-1]
     index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
 
@@ -79,55 +106,50 @@ def edge_view(
         spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
         return spread.reshape(*nodes.shape, tree.num_edges)
 
-    taken = unpack_facts(take_edges(tree.facts, edges.child, games)).edge_prior.reshape(count, width)
-    prior = take(tree.prior, nodes, games).astype(tree.stats.dtype)
+    taken = edges.prior.reshape(count, width)
+    prior = take(tree.prior, nodes, tile).astype(tree.stats.dtype)
     prior = prior.reshape(count, -1).at[index].set(taken, mode="drop", unique_indices=True).reshape(prior.shape)
     actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
-    view = _view(tree, nodes, games, edges, actions, prior, by_slot)
+    view = _view(tree, at, tile, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
         return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
     counts = (view.visits == 0) & ~jnp.isneginf(prior)
     return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
 
 
-def candidate_view(
-    tree: Tree, nodes: Int[Array, "G ..."], edges: Edges, games: Int[Array, "G"] | None = None
-) -> EdgeView:
-    """The visited edges of `nodes` and the next one to be tried.
+def candidate_view(tree: Tree, at: Rows, width: int, tile: Tile | None = None) -> tuple[EdgeView, Edges]:
+    """The visited edges of the nodes of `at` and the next one to be tried; and the former on their own.
 
     The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
     that is full has no next edge.
 
     Args:
         tree: the trees.
-        nodes: node indices.
-        edges: their visited edges, with a slot to spare, or W slots.
-        games: the games of the nodes; default: all.
+        at: the nodes' rows.
+        width: how many slots: more than the nodes have children, or W.
+        tile: the games of the nodes; default: all.
     """
-    frontier = unpack_frontier(take(tree.frontier, nodes, games))
+    edges, frontier = visited_edges(tree, at, width, tile), unpack_frontier(at.frontier)
     full = tree.size >= tree.capacity
-    full = full if games is None else full[games]
-    next_action = jnp.where(per_game(full, nodes), NONE, frontier.next_action)[..., None]
-    wanted = (jnp.arange(edges.child.shape[-1]) == frontier.num_children[..., None]) & (next_action >= 0)
+    full = full if tile is None else full[tile.games]
+    next_action = jnp.where(per_game(full, at.nodes), NONE, frontier.next_action)[..., None]
+    wanted = (jnp.arange(width) == frontier.num_children[..., None]) & (next_action >= 0)
     next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
-    prior = jnp.where(edges.seen, unpack_facts(take_edges(tree.facts, edges.child, games)).edge_prior, next_prior)
+    prior = jnp.where(edges.seen, edges.prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)
-    return _view(tree, nodes, games, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x)))
+    return _view(tree, at, tile, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x))), edges
 
 
 def _view(
-    tree: Tree,
-    nodes: Array,
-    games: Array | None,
-    edges: Edges,
-    action: Array,
-    prior: Array,
-    place: Callable[[Array], Array],
+    tree: Tree, at: Rows, tile: Tile | None, edges: Edges, action: Array, prior: Array, place: Callable[[Array], Array]
 ) -> EdgeView:
-    """The view of `nodes`, what is below the edges put where `place` says; the compiler drops what no rule reads."""
-    stats, facts = unpack_stats(take(tree.stats, nodes, games)), unpack_facts(take(tree.facts, nodes, games))
-    below = unpack_stats(take_edges(tree.stats, edges.child, games))
-    edge = unpack_facts(take_edges(tree.facts, edges.child, games))
+    """The view of the nodes of `at`, what is below the edges put where `place` says.
+
+    The compiler drops what no rule reads.
+    """
+    nodes, stats, facts = at.nodes, unpack_stats(at.stats), unpack_facts(at.facts)
+    below = unpack_stats(take_edges(tree.stats, edges.child, tile))
+    edge = unpack_facts(take_edges(tree.facts, edges.child, tile))
 
     def of_mover(x: Array) -> Array:
         if x.shape[-1] == 1:
@@ -136,7 +158,7 @@ def _view(
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
-        game=jnp.arange(nodes.shape[0]) if games is None else games,
+        game=jnp.arange(nodes.shape[0]) if tile is None else tile.games,
         action=action,
         prior=prior,
         visits=place(below.visits.astype(jnp.int32)),
@@ -147,14 +169,14 @@ def _view(
         node_visits=stats.visits.astype(jnp.int32),
         node_value=of_mover(stats.value),
         raw_value=of_mover(facts.raw_value),
-        unvisited_mass=unpack_frontier(take(tree.frontier, nodes, games)).unvisited_mass,
+        unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
         root=tree.root,
     )
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
     """The child under every action of `nodes`; −1 where none was expanded."""
-    child, action, _ = visited_edges(tree, nodes)
+    child, action, _, _ = visited_edges(tree, rows_of(tree, nodes))
     rows = jnp.arange(nodes.shape[0])[:, None]
     return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop", unique_indices=True)
 
@@ -163,7 +185,7 @@ def parents(tree: Tree) -> Int[Array, "B N"]:
     """The parent of every node; −1 for the root and for unused slots."""
     batch, (capacity, width) = tree.size.shape[0], (tree.capacity, tree.num_edges)
     used = jnp.arange(width) < unpack_frontier(tree.frontier[:, :-1]).num_children[..., None]
-    target = jnp.where(used, tree.children[:, :-1].astype(jnp.int32), capacity).reshape(batch, -1)
+    target = jnp.where(used, tree.children, capacity).reshape(batch, -1)
     source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
     return (
         jnp.full((batch, capacity), NONE, jnp.int32)

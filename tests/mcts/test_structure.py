@@ -111,7 +111,7 @@ def policies(model: jz.Model) -> dict[str, Callable]:
 
 def tree_sizes(tree: jz.Tree) -> dict[int, str]:
     """Number of elements of every tree-sized array."""
-    rows = (*tree.size.shape, tree.children.shape[1])
+    rows = (*tree.size.shape, tree.capacity + 1)
     sizes = {
         x.size: jax.tree_util.keystr(path)
         for path, x in jax.tree_util.tree_leaves_with_path(tree)
@@ -212,11 +212,14 @@ def split(tree: jz.Tree, used: Callable, unused: Callable) -> jz.Tree:
     in_use = np.pad(np.asarray(tree.visits) > 0, ((0, 0), (0, 1)))
     counts = np.pad((worlds.children(tree) >= 0).sum(2), ((0, 0), (0, 1)))
     listed = np.arange(tree.num_edges) < counts[..., None]
+    at_hand = tree.num_edges - tree.later_children.shape[-1]
+    frontier = np.concatenate([np.repeat(in_use[..., None], 4, -1), listed[..., :at_hand]], -1)
 
     def apart(x: jax.Array) -> jax.Array:
         if x.shape[:2] != in_use.shape:
             return x
-        where = listed if x is tree.children else in_use.reshape(in_use.shape + (1,) * (x.ndim - 2))
+        where = in_use.reshape(in_use.shape + (1,) * (x.ndim - 2))
+        where = listed[..., at_hand:] if x is tree.later_children else frontier if x is tree.frontier else where
         return jnp.where(where, used(x), unused(x))
 
     return jax.tree.map(apart, tree)
@@ -322,7 +325,7 @@ def test_the_compact_layout_is_the_same_search_of_rounded_priors():
             (jz.puct(), jz.Layout()),
         ]
     )
-    assert small.children.dtype == jnp.int16 and small.prior.dtype == jnp.bfloat16
+    assert small.later_children.dtype == jnp.int16 and small.prior.dtype == jnp.bfloat16
     np.testing.assert_array_equal(small.visits, large.visits)  # priors that bfloat16 can hold: the same
     np.testing.assert_array_equal(small.value, large.value)
     share = jnp.minimum(jz.summary(small).visits, jz.summary(exact).visits).sum() / jz.summary(exact).visits.sum()

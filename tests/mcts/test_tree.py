@@ -22,17 +22,17 @@ def test_rows_can_be_taken_apart_and_put_together(players):
     def numbers(*shape):
         return jnp.asarray(rng.normal(size=(2, 5, *shape)), jnp.float32)
 
-    def indices():
-        return jnp.asarray(rng.integers(-1, 2**24, (2, 5)))
+    def indices(*shape):
+        return jnp.asarray(rng.integers(-1, 2**24, (2, 5, *shape)))
 
     rows = [
         (t.Stats(numbers(), numbers(), numbers(players)), t.unpack_stats),
-        (t.Frontier(indices(), indices(), numbers(), numbers()), t.unpack_frontier),
+        (t.Frontier(indices(), indices(), numbers(), numbers(), indices(3)), t.unpack_frontier),
         (
             t.Facts(
                 indices(),
-                indices(),
                 numbers(),
+                indices(),
                 numbers(),
                 numbers(players),
                 indices(),
@@ -68,24 +68,37 @@ def test_a_layout_that_cannot_number_the_nodes_is_refused(layout, capacity, advi
     assert str(2**15 - 1 if layout is jz.COMPACT else 2**24) in str(error.value)
 
 
-def test_the_largest_compact_tree_is_accepted():
-    assert jax.eval_shape(lambda: planted(2**15 - 1, jz.COMPACT)[0]).children.dtype == jnp.int16
+@pytest.mark.parametrize(
+    "layout, capacity, index",
+    [(jz.COMPACT, 2**15 - 1, "int16"), (jz.Layout(), 2**15 - 1, "int16"), (jz.Layout(), 2**15, "int32")],
+)
+def test_indices_take_as_little_memory_as_they_can(layout, capacity, index):
+    assert jax.eval_shape(lambda: planted(capacity, layout)[0]).later_children.dtype == index
 
 
 def test_rows_are_taken_from_and_put_to_their_game():
     x = jnp.arange(24.0).reshape(2, 4, 3)
     nodes = jnp.array([[3, 0], [1, 1]])
     np.testing.assert_array_equal(t.take(x, nodes), [[x[0, 3], x[0, 0]], [x[1, 1], x[1, 1]]])
-    np.testing.assert_array_equal(t.take(x, nodes[:, 0], width=2), [x[0, 3, :2], x[1, 1, :2]])
+    np.testing.assert_array_equal(t.take(x, nodes[:, 0], columns=slice(1, 3)), [x[0, 3, 1:], x[1, 1, 1:]])
     changed = t.put(x, jnp.array([2, 0]), -jnp.ones((2, 3)))
     assert (changed[0, 2] == -1).all() and (changed[1, 0] == -1).all() and (changed != x).sum() == 6
     column = t.put_column(x, jnp.int32(1), -jnp.ones((2, 3)))
     assert (column[:, 1] == -1).all() and (column != x).sum() == 6
 
 
-def test_rows_of_some_games():
+def test_rows_of_a_tile_of_games():
     x = jnp.arange(24.0).reshape(4, 3, 2)
-    games, nodes = jnp.array([2, 0]), jnp.array([1, 2])
-    np.testing.assert_array_equal(t.take(x, nodes, games), [x[2, 1], x[0, 2]])
-    changed = t.put(x, nodes, jnp.full((2, 2), -1.0), games)
-    assert (changed[2, 1] == -1).all() and (changed[0, 2] == -1).all() and (changed != x).sum() == 4
+    tile, nodes = t.Tile(jnp.int32(1), 2), jnp.array([1, 2])
+    np.testing.assert_array_equal(t.take(x, nodes, tile), [x[1, 1], x[2, 2]])
+    changed = t.put(x, nodes, jnp.full((2, 2), -1.0), tile)
+    assert (changed[1, 1] == -1).all() and (changed[2, 2] == -1).all() and (changed != x).sum() == 4
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_entries_are_put_to_their_row(batch):
+    x = jnp.arange(24.0)[: batch * 8].reshape(batch, 4, 2)
+    changed = t.put_entry(x, jnp.arange(batch) + 1, jnp.ones(batch, jnp.int32), -1.0)
+    assert all(changed[game, game + 1, 1] == -1 for game in range(batch)) and (changed != x).sum() == batch
+    changed = t.put(x, jnp.full(batch, 3), -jnp.ones((batch, 2)))
+    assert (changed[:, 3] == -1).all() and (changed != x).sum() == 2 * batch

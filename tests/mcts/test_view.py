@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero.mcts import tree as t
 from jaxzero.mcts import view
 from tests import reference as ref
 from tests import worlds
@@ -68,7 +69,7 @@ def test_candidates_are_the_visited_edges_and_the_next_one():
     index = jnp.broadcast_to(jnp.arange(tree.capacity), (GAMES, tree.capacity))
     full = jax.device_get(view.edge_view(tree, index))
     roomy = tree.replace(size=tree.size - 1)  # a tree that is full has no next edge
-    some = jax.device_get(view.candidate_view(roomy, index, view.visited_edges(tree, index)))
+    some = jax.device_get(view.candidate_view(roomy, t.rows_of(roomy, index), width)[0])
     for game, i, node in nodes_of(tree, roots):
         prior, visits = full.prior[game, i], full.visits[game, i]
         untried = [a for a in range(width) if visits[a] == 0 and prior[a] > -np.inf]
@@ -80,7 +81,7 @@ def test_candidates_are_the_visited_edges_and_the_next_one():
             assert some.prior[game, i, slot] == prior[action] and some.visits[game, i, slot] == visits[action]
             assert some.value[game, i, slot] == full.value[game, i, action]
         assert not some.visits[game, i][~shown].any()
-    last = view.candidate_view(tree, index, view.visited_edges(tree, index))
+    last, _ = view.candidate_view(tree, t.rows_of(tree, index), width)
     assert ((last.prior > -np.inf).sum(-1) == (last.visits > 0).sum(-1)).all()
 
 
