@@ -78,15 +78,14 @@ def alphazero(
         ValueError: num_simulations or max_depth below 1, α or ε out of range.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
-    >>> def say(params, keys, action, state):  # a bandit of three arms, paying 0, 0.5 and 1
-    ...     zeros = jnp.zeros(state.shape)
-    ...     return jz.Step(jnp.zeros((*state.shape, 3)), zeros, action / 2, zeros), state
-    >>> bandit = jz.Model(lambda params, keys, state: say(params, keys, zeros_like_int(state), state), say)
-    >>> zeros_like_int = lambda x: jnp.zeros(x.shape, int)
-    >>> policy = jz.alphazero(bandit, num_simulations=32, dirichlet_fraction=0.0, act=jz.most_visited)
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> policy = jz.alphazero(jz.Model(root, step), num_simulations=32, dirichlet_fraction=0.0, act=jz.most_visited)
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(4))
-    >>> out.action.tolist()
-    [2, 2, 2, 2]
+    >>> out.action.tolist(), out.action_weights.shape
+    ([2, 2, 2, 2], (4, 3))
     """
     num_simulations, max_depth, capacity = _counts(
         num_simulations=num_simulations, max_depth=max_depth, capacity=capacity
@@ -130,10 +129,16 @@ def muzero(
     model: Model,
     num_simulations: int,
     *,
-    pb_c_init: float = 1.25,
-    pb_c_base: float = 19652.0,
+    pb_c_init: Any = 1.25,
+    pb_c_base: Any = 19652.0,
     qvalues: q.QValues | None = None,
-    **options: Any,
+    dirichlet_alpha: Any = 0.3,
+    dirichlet_fraction: Any = 0.25,
+    act: Act | None = None,
+    max_depth: int | None = None,
+    capacity: int | None = None,
+    layout: Layout = Layout(),
+    simulate: Callable = simulate,
 ) -> Policy:
     """PUCT search with MuZero's growing constant and Q-values rescaled by parent and siblings.
 
@@ -146,14 +151,51 @@ def muzero(
         pb_c_init: c₁.
         pb_c_base: c₂.
         qvalues: what an edge is worth; default `by_parent_and_siblings()`.
-        **options: as for `alphazero`.
+        dirichlet_alpha: α of the root noise.
+        dirichlet_fraction: ε; the number 0 leaves the noise out.
+        act: how the action is taken; default `by_temperature(1.0)`.
+        max_depth: how many edges below the root a walk may go.
+        capacity: node slots of a new tree; default num_simulations + 1.
+        layout: how the tree stores its edges.
+        simulate: what one simulation is.
+
+    Raises:
+        ValueError: as `alphazero`.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> policy = jz.muzero(jz.Model(root, step), num_simulations=50, act=jz.most_visited)
+    >>> jax.jit(policy)((), jax.random.key(0), jnp.zeros(4)).action.tolist()
+    [2, 2, 2, 2]
     """
     transform = q.by_parent_and_siblings() if qvalues is None else qvalues
-    return alphazero(model, num_simulations, rule=muzero_puct(pb_c_init, pb_c_base, transform), **options)
+    return alphazero(
+        model,
+        num_simulations,
+        rule=muzero_puct(pb_c_init, pb_c_base, transform),
+        dirichlet_alpha=dirichlet_alpha,
+        dirichlet_fraction=dirichlet_fraction,
+        act=act,
+        max_depth=max_depth,
+        capacity=capacity,
+        layout=layout,
+        simulate=simulate,
+    )
 
 
 def uct(
-    model: Model, num_simulations: int, *, rule: Rule | None = None, act: Act = most_visited, **options: Any
+    model: Model,
+    num_simulations: int,
+    *,
+    rule: Rule | None = None,
+    act: Act = most_visited,
+    max_depth: int | None = None,
+    capacity: int | None = None,
+    layout: Layout = Layout(),
+    simulate: Callable = simulate,
 ) -> Policy:
     """UCB1 search without a network, for a model that evaluates by random rollouts: see `models.rollout`.
 
@@ -164,10 +206,33 @@ def uct(
         num_simulations: simulations per call.
         rule: how nodes choose; default `ucb1(√2)`.
         act: how the action is taken; default `most_visited`.
-        **options: `max_depth`, `layout`, `simulate`, as for `alphazero`.
+        max_depth: how many edges below the root a walk may go.
+        capacity: node slots of a new tree; default num_simulations + 1.
+        layout: how the tree stores its edges.
+        simulate: what one simulation is.
+
+    Raises:
+        ValueError: num_simulations or max_depth below 1.
+
+    >>> import jax, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> policy = jz.uct(models.rollout(game), num_simulations=64)
+    >>> keys = jax.random.split(jax.random.key(0), 2)
+    >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
+    >>> out.action.tolist()  # the centre
+    [4, 4]
     """
     return alphazero(
-        model, num_simulations, rule=ucb1() if rule is None else rule, dirichlet_fraction=0.0, act=act, **options
+        model,
+        num_simulations,
+        rule=ucb1() if rule is None else rule,
+        dirichlet_fraction=0.0,
+        act=act,
+        max_depth=max_depth,
+        capacity=capacity,
+        layout=layout,
+        simulate=simulate,
     )
 
 
@@ -201,6 +266,16 @@ def gumbel(
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> policy = jz.gumbel(jz.Model(root, step), num_simulations=8, gumbel_scale=0.0)
+    >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(4))
+    >>> out.action.tolist(), bool((out.action_weights[:, 2] > 0.9).all())
+    ([2, 2, 2, 2], True)
     """
     num_simulations, max_depth, capacity, max_considered = _counts(
         num_simulations=num_simulations, max_depth=max_depth, capacity=capacity, max_considered=max_considered

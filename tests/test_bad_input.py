@@ -59,6 +59,15 @@ def test_considering_more_actions_than_simulations():
     )
 
 
+def test_a_negative_temperature():
+    refused(lambda: jz.by_temperature(-0.5), "temperature=-0.5", "Use 0")
+
+
+@pytest.mark.parametrize("bounds", [(1, 1), (1.0, -1.0)])
+def test_bounds_without_a_range(bounds):
+    refused(lambda: jz.by_min_max(*bounds), str(bounds), "Use by_min_max(-1, 1)")
+
+
 def test_considering_no_action():
     refused(lambda: jz.gumbel(MODEL, 8, max_considered=0), "max_considered=0", "max_considered >= 1")
 

@@ -44,7 +44,16 @@ def by_min_max(min_value: float, max_value: float) -> QValues:
     """(q − min)/(max − min) with given bounds; an unvisited edge counts as the minimum.
 
     In mctx: `qtransform_by_min_max`.
+
+    Args:
+        min_value: the least return there is.
+        max_value: the greatest; both may be traced.
+
+    Raises:
+        ValueError: numbers that leave no range between them.
     """
+    if all(isinstance(x, int | float) for x in (min_value, max_value)) and min_value >= max_value:
+        raise ValueError(f"by_min_max({min_value}, {max_value}): the first must be the lesser. Use by_min_max(-1, 1).")
     return lambda view: (jnp.where(view.visits > 0, view.value, min_value) - min_value) / (max_value - min_value)
 
 

@@ -1,6 +1,7 @@
 """What happens at the root only: noise on the prior before a search, and the choice of an action after it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ __all__ = ["Act", "best_value", "by_temperature", "dirichlet", "most_visited", "
 Act = Callable[[Keys, Tree, Summary], Int[Array, "B"]]
 
 
-def with_dirichlet(tree: Tree, keys: Keys, alpha: float, fraction: float) -> Tree:
+def with_dirichlet(tree: Tree, keys: Keys, alpha: Any, fraction: Any) -> Tree:
     """Sets `tree.root.prior` to (1 − ε)·P + ε·Dir(α) over the legal actions; the stored prior stays clean.
 
     Silver et al. 2017 (AlphaGo Zero): ε = 0.25; Silver et al. 2018 (AlphaZero): α = 0.3 / 0.15 / 0.03 for
@@ -54,14 +55,19 @@ def best_value(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
     return _highest(tree, jnp.where(summary.visits > 0, summary.qvalues, lowest))
 
 
-def by_temperature(temperature: float = 1.0) -> Act:
+def by_temperature(temperature: Any = 1.0) -> Act:
     """Draws an action with probability proportional to N^(1/t); t = 0: the most visited one.
 
     AlphaGo Zero: t = 1 for the first 30 moves of a game, then 0; MuZero: 1, 0.5, 0.25 as training goes on.
 
     Args:
         temperature: t; a number, or one per game `[B]`; it may be traced.
+
+    Raises:
+        ValueError: a negative number.
     """
+    if isinstance(temperature, int | float) and temperature < 0:
+        raise ValueError(f"temperature={temperature} is negative. Use 0 for the most visited action, or more.")
 
     def act(keys: Keys, tree: Tree, summary: Summary) -> Array:
         t = jnp.broadcast_to(jnp.asarray(temperature, summary.value.dtype), summary.value.shape)

@@ -32,7 +32,7 @@ def _puct(exploration: Callable[[EdgeView], Array], qvalues: q.QValues) -> Rule:
     return Rule(prepare=probabilities, score=score, by_prior=True)
 
 
-def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
+def puct(c: Any = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
     """Q + c · P · √ΣN / (1 + N), with √max(ΣN, 1) so that a fresh node goes to its highest prior.
 
     Silver et al. 2017, "Mastering the game of Go without human knowledge" (AlphaGo Zero), methods.
@@ -51,7 +51,7 @@ def puct(c: float = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
 
 
 def muzero_puct(
-    pb_c_init: float = 1.25, pb_c_base: float = 19652.0, qvalues: q.QValues = q.by_parent_and_siblings()
+    pb_c_init: Any = 1.25, pb_c_base: Any = 19652.0, qvalues: q.QValues = q.by_parent_and_siblings()
 ) -> Rule:
     """Q + (c₁ + log((N + c₂ + 1)/c₂)) · P · √N / (1 + n), N the node's visits and n the edge's.
 
@@ -91,7 +91,7 @@ def _ucb1(bonus: Callable[[EdgeView, Array], Array]) -> Rule:
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 
 
-def ucb1(c: float = 2.0**0.5) -> Rule:
+def ucb1(c: Any = 2.0**0.5) -> Rule:
     """w + c · √(ln N / n) on win rates w = (q + 1)/2; unvisited edges first, the highest logit first.
 
     Kocsis and Szepesvári 2006, "Bandit based Monte-Carlo planning" (UCT), with C_p = √2 as the surveys have it.
@@ -103,7 +103,7 @@ def ucb1(c: float = 2.0**0.5) -> Rule:
     return _ucb1(lambda view, ratio: constant(c, view, ratio) * jnp.sqrt(ratio))
 
 
-def ucb1_uctk(uctk: float = 1.0) -> Rule:
+def ucb1_uctk(uctk: Any = 1.0) -> Rule:
     """w + UCTK · √(ln N / (5 n)) on win rates, as in the Go programs' literature (Gelly and Wang 2006).
 
     Args:

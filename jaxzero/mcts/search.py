@@ -227,7 +227,8 @@ def _grow(
 def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
     node, grows = growth.node, growth.parent < tree.capacity
-    frontier = put_column(tree.frontier, node, growth.frontiers[:, 0])
+    # The column last: XLA writes it in place only if nothing follows that looks at the array in another shape.
+    frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)
     later, at_hand = tree.later_children, tree.frontier.shape[-1] - 4
     if later.shape[-1] > 0:
@@ -238,7 +239,7 @@ def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     return tree.replace(
         stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])),
         facts=put_column(tree.facts, node, growth.facts),
-        frontier=put(frontier, growth.parent, growth.frontiers[:, 1]),
+        frontier=frontier,
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
         prior=put_entry(prior, growth.parent, growth.action, -jnp.inf),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
