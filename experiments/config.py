@@ -3,6 +3,7 @@
 import dataclasses
 import glob
 import importlib.util
+import operator
 import os
 from typing import Literal
 
@@ -67,7 +68,7 @@ class Learn:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    minutes: float = 10.0
+    minutes: float = 9.0
     """Wall-clock for self-play and learning, compilation included; the evaluation takes a minute or two more."""
     steps: int = 0
     """Stop after this many iterations (0: no limit)."""
@@ -121,6 +122,28 @@ def preset_by_looks() -> str:
     return "gpu" if plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu") else "cpu"
 
 
+# What lies outside these has no meaning.
+RANGES = {
+    (1, float("inf")): (
+        "network.channels", "network.blocks", "selfplay.games", "selfplay.plies", "selfplay.simulations",
+        "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "evaluate.games",
+        "evaluate.simulations", "evaluate.rollouts", "evaluate.position_simulations",
+    ),
+    (0, float("inf")): (
+        "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
+        "learn.start", "budget.steps", "save_minutes",
+    ),
+    (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
+}  # fmt: skip
+
+
 def parse(description: str | None, preset: str | None = None, arguments: list[str] | None = None) -> Config:
     """The settings from the command line, upon those of a preset (default: the one that looks right)."""
-    return tyro.cli(Config, default=PRESETS[preset or preset_by_looks()], args=arguments, description=description)
+    config = tyro.cli(Config, default=PRESETS[preset or preset_by_looks()], args=arguments, description=description)
+    for (low, high), names in RANGES.items():
+        for name in names:
+            value = operator.attrgetter(name)(config)
+            if not low <= value <= high:
+                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
+                raise SystemExit(f"train.py: --{name} {value:g} is out of range: {allowed}.")
+    return config

@@ -15,6 +15,7 @@ import functools
 import math
 import os
 import pathlib
+import shlex
 import sys
 import time
 
@@ -234,7 +235,7 @@ def again(*flags) -> str:
             kept.append(word)
         elif "=" not in word and words:
             words.pop(0)
-    return " ".join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
+    return shlex.join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from jaxzero.compat.mctx_search_tree import SearchTree
 from jaxzero.compat.mctx_tree import RootFnOutput, Tree
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.choice import WIDTHS, choose_at_root
+from jaxzero.mcts.rows import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.mcts.search import backup, checked, descend, expand, plant
-from jaxzero.mcts.tree import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import Model, Rule, Step
 
 __all__ = ["search"]

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.compat.mctx_tree import SearchSummary, Tree, summarise
 from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.tree import Facts, per_game, unpack_facts
+from jaxzero.mcts.rows import Facts, per_game, unpack_facts
 from jaxzero.mcts.view import edge_view, parents
 from jaxzero.types import EdgeView
 

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.tree import NONE, Rows, Tile, Tree, pack, per_game, put, rows_of, take, unpack_frontier
+from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
+from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import Rule
 
@@ -49,10 +50,10 @@ def choose(
 def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> tuple[Array, None]:
     view, edges = candidate_view(tree, at, width, tile)
     scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
-    return _child_of_best(scores, view.action, edges.child, tree.num_edges), None
+    return child_of_best(scores, view.action, edges.child, tree.num_edges), None
 
 
-def _child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
+def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
     """The child under the lowest action of the highest score; −1 if it has none (`child` is 0), or all are −inf.
 
     Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.rows import per_game
 from jaxzero.mcts.rules import prior_in_force
-from jaxzero.mcts.tree import Tree, per_game
+from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.view import edge_view
 from jaxzero.types import EdgeView, Keys, Rule
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.tree import per_game
+from jaxzero.mcts.rows import per_game
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_uctk", "with_root_prior"]

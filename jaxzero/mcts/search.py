@@ -12,36 +12,17 @@ is stored. The root has its own rule, asked once per simulation after the rest o
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.choice import WIDTHS, NextEdge, choose, choose_at_root, next_edge, remember, rescore
+from jaxzero.mcts.choice import WIDTHS, choose, choose_at_root, remember, rescore
+from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.tree import (
-    NONE,
-    Facts,
-    Frontier,
-    Layout,
-    Rows,
-    Stats,
-    Status,
-    Tile,
-    Tree,
-    new_tree,
-    pack,
-    player_to_move,
-    put,
-    put_column,
-    put_entry,
-    rows_of,
-    take,
-    unpack_facts,
-    unpack_frontier,
-    unpack_stats,
-)
+from jaxzero.mcts.rows import Stats, Tile, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["backup", "descend", "expand", "fold_simulation", "plant", "rescore", "search", "simulate"]
@@ -104,149 +85,6 @@ def descend(tree: Tree, max_depth: int | None = None) -> Path:
     room = (longest + group) // group * group  # for the node that `expand` adds, too
     path = Path(jnp.zeros((batch, room), jnp.int32), start)
     return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
-
-
-class Growth(NamedTuple):
-    """What one simulation adds to the trees.
-
-    Attributes:
-        value: to be backed up from the end of the path.
-        node: the new node, the same slot in every game; N if the trees are full.
-        parent: the node above; N where the tree does not grow.
-        child: where the new node goes in its parent's list of children.
-        action: the edge that it takes from its parent's prior.
-        facts: the row of the new node.
-        frontiers: the row of the new node; and that of the node above, as it is from now on.
-        prior: of the new node.
-        state: of the new node.
-        status: bits of `Status` that this simulation adds.
-    """
-
-    value: Float[Array, "B P"]
-    node: Int[Array, ""]
-    parent: Int[Array, "B"]
-    child: Int[Array, "B"]
-    action: Int[Array, "B"]
-    facts: Float[Array, "B 6+2P"]
-    frontiers: Float[Array, "B 2 4+K"]
-    prior: Float[Array, "B W"]
-    state: State
-    status: Int[Array, "B"]
-
-
-def expand(
-    params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rule: Rule, max_depth: int | None = None
-) -> tuple[Tree, Path, Array]:
-    """Evaluates what lies beyond the end of each walk and adds it to the tree.
-
-    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
-    model is not asked if no walk can. A simulation takes the same slot in every game, needed or not: it is written
-    as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do.
-
-    Returns:
-        The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
-        node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
-    """
-    leaf = path.nodes[jnp.arange(tree.size.shape[0]), path.length - 1]
-    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
-    prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
-    cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (take(tree.best_child, leaf) < 0) & (unpack_frontier(at.frontier).next_action >= 0) & ~cut
-    node = jnp.minimum(jnp.max(tree.size), tree.capacity)
-    grows = wants & (node < tree.capacity)
-    again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
-
-    def evaluate() -> Growth:
-        step, below = model.step(params, keys, jnp.maximum(unpack_frontier(at.frontier).next_action, 0), state)
-        step, bad = checked(step, tree)
-        check_embedding(below, leaf.shape[0], tree.state)
-        growth = _grow(rule, node, at, prior, tree.root.prior, step)
-        return growth._replace(
-            value=jnp.where(grows[:, None], growth.value, again),
-            parent=jnp.where(grows, leaf, tree.capacity),
-            state=below,
-            status=jnp.where(bad & grows, Status.NON_FINITE.value, 0).astype(jnp.int32),
-        )
-
-    def nothing() -> Growth:
-        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
-        nowhere = jnp.full_like(leaf, tree.capacity)
-        status = jnp.where(wants, Status.FULL.value, 0).astype(jnp.int32)
-        return zeros._replace(value=again, node=nowhere[0], parent=nowhere, status=status)
-
-    # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
-    # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
-    growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
-    tree, path = _write(tree, path, growth)
-    return tree.replace(size=jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))), path, growth.value
-
-
-def _grow(
-    rule: Rule, node: Int[Array, ""], leaf: Rows, prior: Float[Array, "B W"], in_force: Array | None, step: Step
-) -> Growth:
-    """The new node `node`, of which the model says `step`, below `leaf`."""
-    frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
-    action, mover, to_play = jnp.maximum(frontier.next_action, 0), facts.to_play, player_to_move(step)
-    dtype, children = step.value.dtype, frontier.num_children
-    value = step.value.reshape(facts.raw_value.shape)
-    signed = value.shape[-1] > 1 or step.to_play is None
-    discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
-    fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
-    taken = frontier.next_prior if rule.by_prior else jnp.take_along_axis(prior, action[:, None], 1)[:, 0]
-    reward = step.reward.reshape(value.shape)
-    facts = Facts(action, taken.astype(dtype), mover, discount, reward, to_play, step.terminal, value)
-    nothing = jnp.full((*action.shape, 2), NONE)
-    found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
-    if rule.by_prior:
-        expanded = jnp.isneginf(prior) | (jnp.arange(prior.shape[1]) == action[:, None])
-        order = prior if in_force is None else jnp.where((leaf.nodes == 0)[:, None], in_force, prior)
-        order = jnp.where(expanded, -jnp.inf, order)
-        found = next_edge(
-            rule, jnp.stack([fresh, prior], 1).astype(dtype), jnp.stack([fresh.astype(dtype), order.astype(dtype)], 1)
-        )
-    below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], node, frontier.children)
-    frontiers = Frontier(
-        **found._asdict(),
-        num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
-        children=jnp.stack([jnp.zeros_like(below), below], 1),
-    )
-    return Growth(
-        value=value,
-        node=node,
-        parent=action,
-        child=children,
-        action=action,
-        facts=pack(facts, dtype),
-        frontiers=pack(frontiers, dtype),
-        prior=fresh,
-        state=(),
-        status=action,
-    )
-
-
-def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
-    """Puts what has grown into the tree, and the new node at the end of the path."""
-    node, grows = growth.node, growth.parent < tree.capacity
-    # The column last: XLA writes it in place only if nothing follows that looks at the array in another shape.
-    frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
-    prior = put_column(tree.prior, node, growth.prior)
-    later, at_hand = tree.later_children, tree.frontier.shape[-1] - 4
-    if later.shape[-1] > 0:
-        where = jnp.where(growth.child < at_hand, tree.capacity, growth.parent)
-        later = put_entry(later, where, jnp.maximum(growth.child - at_hand, 0), node)
-    end = jnp.where(grows, node, tree.capacity)
-    nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
-    return tree.replace(
-        stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])),
-        facts=put_column(tree.facts, node, growth.facts),
-        frontier=frontier,
-        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
-        prior=put_entry(prior, growth.parent, growth.action, -jnp.inf),
-        state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
-        later_children=later,
-        status=tree.status | growth.status,
-        overflows=tree.overflows + growth.status // Status.FULL.value % 2,
-    ), Path(nodes[:, 0], path.length + grows)
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.mcts.rows import Facts, Frontier, Stats, Tile, pack, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import State, Step
 
 __all__ = ["COMPACT", "Layout", "RootData", "Status", "Tree", "new_tree"]
@@ -53,62 +54,6 @@ class RootData:
 
     simulations: Int[Array, "B"]
     prior: Float[Array, "B W"] | None = None
-
-
-class Stats(NamedTuple):
-    """What changes with every visit: a row of `Tree.stats`.
-
-    Attributes:
-        visits: simulations that passed, the node's own evaluation included; 0 in unused slots.
-        edge_value: of the edge into the node: reward + discount × value, for the player who took it.
-        value: mean return from here, for the player to move here, or for every player.
-    """
-
-    visits: Float[Array, "..."]
-    edge_value: Float[Array, "..."]
-    value: Float[Array, "... P"]
-
-
-class Frontier(NamedTuple):
-    """What changes with every new child: a row of `Tree.frontier`.
-
-    Attributes:
-        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded).
-        num_children: how many edges were expanded.
-        next_prior: the clean prior of `next_action`, kept for a `by_prior` rule.
-        unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
-        children: the first K nodes below, in the order of expansion; meaningless from `num_children` on.
-    """
-
-    next_action: Array
-    num_children: Array
-    next_prior: Float[Array, "..."]
-    unvisited_mass: Float[Array, "..."]
-    children: Int[Array, "... K"]
-
-
-class Facts(NamedTuple):
-    """What never changes: a row of `Tree.facts`. The first six, but for `to_play`, concern the edge into the node.
-
-    Attributes:
-        action: its slot in the parent; −1 at the root.
-        edge_prior: its clean prior in the parent.
-        mover: the player who took it; −1: unknown.
-        discount: signed, see `Step.discount`.
-        reward: of the step.
-        to_play: the player to move; −1: unknown.
-        terminal: whether the episode is over here.
-        raw_value: what the model said of the node; 0 at a terminal one.
-    """
-
-    action: Array
-    edge_prior: Float[Array, "..."]
-    mover: Array
-    discount: Float[Array, "..."]
-    reward: Float[Array, "... P"]
-    to_play: Array
-    terminal: Array
-    raw_value: Float[Array, "... P"]
 
 
 @chex.dataclass(frozen=True)
@@ -182,32 +127,6 @@ class Tree:
         return unpack_facts(self.facts[..., :-1, :]).raw_value
 
 
-def unpack_stats(row: Float[Array, "... 2+P"]) -> Stats:
-    """Takes rows of `Tree.stats` apart."""
-    return Stats(row[..., 0], row[..., 1], row[..., 2:])
-
-
-def unpack_frontier(row: Float[Array, "... 4+K"]) -> Frontier:
-    """Takes rows of `Tree.frontier` apart; indices become integers."""
-    next_action, num_children, children = (x.astype(jnp.int32) for x in (row[..., 0], row[..., 1], row[..., 4:]))
-    return Frontier(next_action, num_children, row[..., 2], row[..., 3], children)
-
-
-def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
-    """Takes rows of `Tree.facts` apart; indices become integers."""
-    p = (row.shape[-1] - 6) // 2
-    action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 2, 4 + p))
-    return Facts(
-        action, row[..., 1], mover, row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
-    )
-
-
-def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
-    """Puts a row together."""
-    axes = max(x.ndim for x in row)
-    return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in row], -1)
-
-
 def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree that holds the evaluated root only; its choice is made when a search enters.
 
@@ -263,7 +182,6 @@ def player_to_move(step: Step) -> Int[Array, "B"]:
     return step.to_play.astype(jnp.int32)
 
 
-# --------------------------------------------------------------------------------------------- reading and writing rows
 class Rows(NamedTuple):
     """What the tree says of some nodes themselves, read once.
 
@@ -283,63 +201,7 @@ class Rows(NamedTuple):
     frontier: Float[Array, "G ... 4+K"]
 
 
-def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: "Tile | None" = None) -> Rows:
+def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: Tile | None = None) -> Rows:
     """The rows of `nodes` of the games of `tile` (default: all), the children left out."""
     stats, facts = take(tree.stats, nodes, tile), take(tree.facts, nodes, tile)
     return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, slice(4)))
-
-
-def per_game(x: Array, like: Array) -> Array:
-    """`x [B]` with trailing axes, to be broadcast with `like [B, ...]`."""
-    return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
-
-
-class Tile(NamedTuple):
-    """Neighbouring games that are handled together: `size` of them, from `first` on."""
-
-    first: Int[Array, ""]
-    size: int
-
-    @property
-    def games(self) -> Int[Array, "G"]:
-        return self.first + jnp.arange(self.size, dtype=jnp.int32)
-
-
-def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns: slice | None = None) -> Array:
-    """Rows of `x [B, N+1, ...]` at `nodes` of the games of `tile` (default: all); of each row `columns`, if given.
-
-    One merged index: a pair of indices would first be written to memory side by side, a kernel more. What is not
-    wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
-    read, and handing over costs more than reading.
-    """
-    if tile is not None:
-        x = jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
-    x = x if columns is None else x[..., columns]
-    index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
-    return x.reshape(-1, *x.shape[2:]).at[index].get(mode="promise_in_bounds")
-
-
-def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:
-    """`x [B, N+1, ...]` with `rows` at `nodes` of the games of `tile` (default: all)."""
-    rows = rows.astype(x.dtype)
-    if nodes.shape == (1,) and tile is None:  # one game: a third of the kernels
-        return put_column(x, nodes[0], rows)
-    games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if tile is None else tile.games
-    index = nodes + x.shape[1] * per_game(games, nodes)
-    return x.reshape(-1, *x.shape[2:]).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
-
-
-def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entries: Array) -> Array:
-    """`x [B, N+1, W]` with `entries [B]`, or one for all, at `columns` of `nodes`."""
-    batch = nodes.shape[0]
-    entries = jnp.broadcast_to(jnp.asarray(entries, x.dtype), batch)
-    if batch == 1:
-        return jax.lax.dynamic_update_slice(
-            x, entries.reshape(1, 1, 1), (jnp.zeros_like(nodes[0]), nodes[0], columns[0])
-        )
-    return x.at[jnp.arange(batch), nodes, columns].set(entries, mode="promise_in_bounds")
-
-
-def put_column(x: Array, node: Int[Array, ""], rows: Array) -> Array:
-    """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game."""
-    return jax.lax.dynamic_update_slice_in_dim(x, rows[:, None].astype(x.dtype), node, 1)

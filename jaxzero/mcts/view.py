@@ -7,18 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.tree import (
-    NONE,
-    Rows,
-    Tile,
-    Tree,
-    per_game,
-    rows_of,
-    take,
-    unpack_facts,
-    unpack_frontier,
-    unpack_stats,
-)
+from jaxzero.mcts.rows import Tile, per_game, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [

@@ -62,7 +62,7 @@ def test_help_answers_without_jax():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "experiments")
     assert done.returncode == 0, done.stderr
-    for word in ("--budget.minutes", "--selfplay.simulations", "Simulations per move", "10.0"):
+    for word in ("--budget.minutes", "--selfplay.simulations", "Simulations per move", "9.0"):
         assert word in done.stdout
 
 
@@ -70,6 +70,21 @@ def test_a_mistyped_flag_names_the_nearest():
     done = run("--selfplay.simulatoins", "8")
     assert done.returncode != 0
     assert "--selfplay.simulations" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "flag, given, allowed",
+    [
+        ("--evaluate.rollouts", "0", "1 or more"),
+        ("--selfplay.plies", "0", "1 or more"),
+        ("--learn.learning_rate", "-1", "0 or more"),
+        ("--selfplay.trace", "1.5", "between 0 and 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag, given, allowed):
+    done = run(flag, given, "--folder", str(tmp_path / "run"))
+    assert done.returncode != 0 and f"{flag} {given}" in done.stderr and allowed in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_unknown_game_names_the_nearest(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.mcts.tree import unpack_facts
+from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.view import parents
 from tests import worlds
 

@@ -1,0 +1,42 @@
+"""Few rows of scores are reduced in another way than many: both ways find the same."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero.mcts import choice
+
+
+def rows(seed, count=4, width=6):
+    """Scores full of ties and of -inf, actions in no order, children of which some are missing."""
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([-np.inf, 0.0, 1.0], (count, width))
+    scores[0] = -np.inf
+    actions = np.stack([rng.permutation(width) for _ in range(count)])
+    return scores.astype(np.float32), actions.astype(np.int32), rng.integers(0, 9, (count, width)).astype(np.int32)
+
+
+def many(x):
+    return jnp.tile(x, (2 * choice.FEW, 1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_child_under_the_lowest_action_of_the_highest_score(seed):
+    scores, actions, children = rows(seed)
+    expected = []
+    for row in zip(scores, actions, children):
+        _, _, child = min(zip(-row[0], row[1], row[2]))
+        expected.append(child if child > 0 and row[0].max() > -np.inf else -1)
+    assert choice.child_of_best(scores, actions, children, 6).tolist() == expected
+    found = choice.child_of_best(many(scores), many(actions), many(children), 6)
+    assert found.reshape(-1, 4).tolist() == [expected] * 2 * choice.FEW
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_lowest_index_of_the_highest_score(seed):
+    scores, _, _ = rows(seed)
+    index, best = choice.first_highest(jnp.asarray(scores))
+    assert index.tolist() == [-1 if row.max() == -np.inf else int(row.argmax()) for row in scores]
+    assert best.tolist() == scores.max(-1).tolist()
+    index_of_many, best_of_many = choice.first_highest(many(scores))
+    assert (index_of_many.reshape(-1, 4) == index).all() and (best_of_many.reshape(-1, 4) == best).all()
