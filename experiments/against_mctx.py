@@ -102,7 +102,7 @@ def speed(config: Any) -> tuple[dict, str]:
 
 def _weight(batch: int, simulations: int, actions: int) -> float:
     """What a row costs, roughly: starting and compiling, and mctx's many passes over the tree."""
-    return 10 + 3.5 * simulations * (5e-5 + 2.5e-11 * batch * simulations * actions * math.log(simulations) * 2)
+    return 12 + 4 * simulations * (5e-5 + 3e-9 * batch * simulations * actions * math.log(simulations + 1))
 
 
 def _speed_row(rule: str, batch: int, simulations: int, actions: int, config: Any) -> dict:
