@@ -108,6 +108,8 @@ def alphazero(
         tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if noisy:
             tree = with_dirichlet(tree, keys[:, 1], dirichlet_alpha, dirichlet_fraction)
+        else:  # a search before may have left its noise
+            tree = tree.replace(root=tree.root.replace(prior=None))
         tree = search(
             params,
             keys[:, 0],

@@ -3,8 +3,10 @@
 Shape letters, used in every annotation of the library:
 
     B  games searched in lock-step        N  node slots of a tree
-    A  actions of the game                W  edge slots of a node (W = A unless `action_ids` says otherwise)
+    A  actions of the game                W  edge slots of a node
     P  players                            D  the longest path
+
+and inside the search: G games of a tile, C slots looked through, K children kept in a node's own row.
 """
 
 from collections.abc import Callable
@@ -64,7 +66,7 @@ class EdgeView(NamedTuple):
     one to be tried, and padding that looks like illegal, unvisited edges.
 
     Attributes:
-        game: the game each node belongs to, to look up constants that differ by game.
+        game: the game each node belongs to: `x[view.game]` is a node's own entry of `x [B]`.
         action: the edge's action slot; W in padding.
         prior: what `Rule.prepare` made of the logits; −inf where the edge is illegal.
         visits: simulations that went through the edge.
@@ -79,7 +81,7 @@ class EdgeView(NamedTuple):
         root: the per-game record `tree.root`, for the root's own rule.
     """
 
-    game: Int[Array, "G"]
+    game: Int[Array, "..."]
     action: Int[Array, "... W"]
     prior: Float[Array, "... W"]
     visits: Int[Array, "... W"]
@@ -105,7 +107,8 @@ class Rule(NamedTuple):
             node's row and per-game data, `x[view.game]`; the root's rule also `view.root`.
         by_prior: True promises that of the unvisited edges the one with the highest prior (at the root: the
             prior in force there, `tree.root.prior` if set) scores highest, and that the scores read the other
-            unvisited edges in no other way than through `unvisited_mass`. The search then rates only the
+            unvisited edges in no other way than through `unvisited_mass`. (So a rule that does not read
+            `tree.root.prior` must not find one there.) The search then rates only the
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
     """

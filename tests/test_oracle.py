@@ -71,6 +71,8 @@ class Setting(NamedTuple):
     num_actions: int = 4
     signed: bool = False  # signs in the discounts, nobody knows the players
     planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
+    root_all_edges: bool = False  # show every edge to the root's rule only
+    games: int = BATCH
 
     @property
     def rules(self) -> dict[str, Pair]:
@@ -93,8 +95,8 @@ def program(setting: Setting) -> Callable:
         assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
         prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
         rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges, mass=rules[0].mass)
-        keys = jax.random.split(jax.random.key(0), BATCH)
-        root = worlds.model.root(world, keys, jnp.zeros(BATCH, jnp.int32))
+        keys = jax.random.split(jax.random.key(0), setting.games)
+        root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
         tree = jz.plant(*root, rule, setting.capacity or total + 1)
         if setting.root == "noise":
             prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
@@ -103,6 +105,8 @@ def program(setting: Setting) -> Callable:
             tree = tree.replace(root=tree.root.replace(prior=drawn + tree.prior[:, 0]))
             planned = setting.planned or total
             root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
+        if setting.root_all_edges:
+            root_rule = root_rule._replace(by_prior=False)
         for count in setting.searches:
             tree = jz.search(
                 world, keys, tree, worlds.model, rule, count, root_rule=root_rule, max_depth=setting.max_depth
@@ -124,15 +128,15 @@ def program(setting: Setting) -> Callable:
 
 def draws(setting: Setting, seeds: range) -> np.ndarray:
     """A root prior with noise (zeros among it), or Gumbel draws (ties among them)."""
-    rng, shape = np.random.default_rng(seeds[0]), (BATCH, setting.num_actions)
+    rng, shape = np.random.default_rng(seeds[0]), (setting.games, setting.num_actions)
     if setting.root == "gumbel":
-        return np.where(rng.random((BATCH, 1)) < 0.2, 0.0, rng.gumbel(size=shape))
-    return rng.dirichlet(np.full(setting.num_actions, 0.3), BATCH).round(6)
+        return np.where(rng.random((setting.games, 1)) < 0.2, 0.0, rng.gumbel(size=shape))
+    return rng.dirichlet(np.full(setting.num_actions, 0.3), setting.games).round(6)
 
 
 def compare(setting: Setting, name: str, first_seed: int) -> int:
-    """Runs a batch of 64 cases both ways; answers how many proved something."""
-    seeds = range(first_seed, first_seed + BATCH)
+    """Runs a batch of cases both ways; answers how many proved something."""
+    seeds = range(first_seed, first_seed + setting.games)
     kinds = [list(worlds.KINDS)[seed % len(worlds.KINDS)] for seed in seeds]
     world = worlds.make(
         seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64
@@ -141,7 +145,7 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
     found = program(setting)(world, list(setting.rules).index(name), drawn)
     found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
     compared = 0
-    for game in range(BATCH):
+    for game in range(setting.games):
         root = by_reference(setting, name, worlds.pick(world, game), drawn[game].tolist())
         if ref.margin(root) > CLOSE:
             compared += 1
@@ -198,6 +202,8 @@ FAST = {
     "all_edges": (Setting(all_edges=True, num_players=3), 4),
     "noise_depth": (Setting("noise", max_depth=3), 4),
     "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
+    "noise_root_sees_all": (Setting("noise", root_all_edges=True), 2),
+    "tiles": (Setting(games=96, num_actions=20, searches=(30,)), 2),  # gone up in tiles, views of several widths
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
@@ -212,8 +218,9 @@ def test_whole_trees(name):
 def check(setting: Setting, batches: int, first_seed: int) -> None:
     """Batches of cases, the rules in turn."""
     names = list(setting.rules)
-    compared = sum(compare(setting, names[i % len(names)], first_seed + i * BATCH) for i in range(batches))
-    assert compared >= 0.9 * batches * BATCH, f"{compared} of {batches * BATCH} cases proved something"
+    compared = sum(compare(setting, names[i % len(names)], first_seed + i * setting.games) for i in range(batches))
+    cases = batches * setting.games
+    assert compared >= 0.9 * cases, f"{compared} of {cases} cases proved something"
 
 
 SLOW = {
@@ -247,8 +254,13 @@ SLOW = {
     "gumbel_resumed": Setting("gumbel", searches=(9, 15)),
     "gumbel_beyond_its_plan": Setting("gumbel", searches=(8, 9), planned=8),
     "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
+    "root_sees_all": Setting("noise", root_all_edges=True, searches=(5, 15), capacity=9),
+    "gumbel_root_sees_all": Setting("gumbel", root_all_edges=True),
+    "tiles": Setting(games=96, num_actions=70, searches=(40,)),
+    "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
+    "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
 }
-BATCHES = 6  # 6 · 64 · 30 = 11,520 cases
+BATCHES = 6  # 6 · (64 · 32 + 96 · 3) = 14,016 cases
 
 
 @pytest.mark.slow

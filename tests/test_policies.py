@@ -181,6 +181,25 @@ def test_numbers_may_be_traced_and_one_per_game():
     np.testing.assert_array_equal(same.info.summary.visits[3], visits[3])
 
 
+def test_a_game_in_a_tile_has_its_own_constant():
+    games = 96  # gone up in two tiles
+    world, c = worlds.make(range(games), "continuous"), jnp.linspace(0.1, 5.0, games)
+    visits = np.asarray(jz.summary(worlds.grow(world, jz.puct(c), 20)).visits)
+    for game in (3, 47, 48, 90):
+        alone = worlds.grow(worlds.make([game], "continuous"), jz.puct(c[game]), 20)
+        np.testing.assert_array_equal(jz.summary(alone).visits[0], visits[game])
+
+
+def test_noise_of_a_search_before_is_forgotten():
+    world = world_of()
+    noisy = jz.alphazero(MODEL, 6, capacity=32, dirichlet_fraction=1.0)(world, keys_of(), START).tree
+    tree = jax.jit(jz.alphazero(MODEL, 12, dirichlet_fraction=0.0))(world, keys_of(), tree=noisy).tree
+    clean = noisy.replace(root=noisy.root.replace(prior=None))
+    expected = jax.jit(jz.alphazero(MODEL, 12, dirichlet_fraction=0.0))(world, keys_of(), tree=clean).tree
+    assert tree.root.prior is None
+    np.testing.assert_array_equal(tree.visits, expected.visits)
+
+
 @pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.slow)])
 def test_an_outer_vmap_changes_nothing(name):
     world, policy = world_of(), POLICIES[name][0]

@@ -13,9 +13,10 @@ from jaxzero.compat.mctx_rules import Games, NativeRules, native_rules
 from jaxzero.compat.mctx_search_tree import SearchTree
 from jaxzero.compat.mctx_tree import RootFnOutput, Tree
 from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.choice import WIDTHS, choose_at_root
+from jaxzero.mcts.choice import choose_at_root
+from jaxzero.mcts.outputs import checked
 from jaxzero.mcts.rows import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
-from jaxzero.mcts.search import backup, checked, descend, expand, plant
+from jaxzero.mcts.search import descend, expand, finish, plant
 from jaxzero.types import Model, Rule, Step
 
 __all__ = ["search"]
@@ -148,10 +149,7 @@ def _simulate(
         value = jnp.where(cut[:, None], step.value[:, None], value)
     if rules.raw_prior:
         tree = tree.replace(prior=put(tree.prior, new, _finite(state[1])))
-    root_too = rules.root is rules.rule and tree.num_edges <= WIDTHS[-1]
-    tree = backup(tree, path, value, rules.rule, root_too)
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return tree if root_too else choose_at_root(tree, rules.root)
+    return finish(tree, path, value, rules.rule, rules.root)
 
 
 def _last(path: Any, back: int) -> Array:

@@ -13,44 +13,68 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
-from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
+from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
-from jaxzero.types import Rule
+from jaxzero.types import EdgeView, Rule
 
 __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "remember", "rescore"]
 
-# Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges, or W.
-WIDTHS = (8, 32)
-FEW = 8  # rows of scores for which one kernel is better than vectorised ones
+# Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
+# or W. The first makes do with the children at hand.
+WIDTHS = (AT_HAND + 1, 32)
+FEW = 8  # rows of scores, those of one game's group, for which one kernel is better than vectorised ones
+
+
+class Choice(NamedTuple):
+    """What nodes choose.
+
+    Attributes:
+        child: the node to go on to; −1: none, the next edge is wanted.
+        next_action: that edge's action; −1: none. Left out (None) by a rule that promises `by_prior`: it is known.
+        next_prior: its clean prior, likewise.
+    """
+
+    child: Int[Array, "..."]
+    next_action: Int[Array, "..."] | None = None
+    next_prior: Float[Array, "..."] | None = None
 
 
 def choose(
-    tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | None, tile: Tile | None = None
-) -> tuple[Array, Array | None]:
-    """The rule's choice at the nodes of `at`: the child to go on to (or −1), and the action wanted in that case.
+    tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], tile: Tile | None = None
+) -> Choice:
+    """The rule's choice at the nodes of `at`.
 
     Args:
         tree: the trees.
         at: the rows of the nodes that choose.
-        rule: what to ask. Of a rule that promises `by_prior` the wanted action is known already: None.
-        consider: where the answer matters; elsewhere it may be anything. None: asked once, it need not be quick.
+        rule: what to ask.
+        consider: where the answer matters; elsewhere it may be anything.
         tile: the games of the nodes; default: all.
     """
 
     def among(width: int) -> Callable:
-        return lambda: (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width, tile)
+        return lambda: _choose_among(tree, at, rule, width, tile)
 
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
-    if consider is None or len(widths) == 1:
+    if len(widths) == 1:
         return among(tree.num_edges)()
     expanded = jnp.max(jnp.where(consider, unpack_frontier(at.frontier).num_children, 0))
     return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [among(w) for w in widths])
 
 
-def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> tuple[Array, None]:
+def _choose_among(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
+    return (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width, tile)
+
+
+def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
     view, edges = candidate_view(tree, at, width, tile)
-    scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
-    return child_of_best(scores, view.action, edges.child, tree.num_edges), None
+    return Choice(child_of_best(_open_scores(rule, view), view.action, edges.child, tree.num_edges))
+
+
+def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
+    """The rule's scores, −inf where an edge is closed or a score is not a number."""
+    scores = rule.score(view)
+    return jnp.where(jnp.isneginf(view.prior) | jnp.isnan(scores), -jnp.inf, scores)
 
 
 def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
@@ -72,7 +96,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
     return jnp.max(jnp.where(tied & (child > 0) & (action == first), child, NONE), -1)
 
 
-def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> tuple[Array, Array]:
+def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
     edges = visited_edges(tree, at, width, tile)
     view = edge_view(tree, at.nodes, rule, width, at, tile)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
@@ -80,18 +104,19 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | No
     room = per_game(open_games if tile is None else open_games[tile.games], at.nodes)
     room = room | (unpack_frontier(at.frontier).num_children == 0)
     view = view._replace(prior=jnp.where(room[..., None] | (view.visits > 0), view.prior, -jnp.inf))
-    scores = jnp.where(jnp.isneginf(view.prior), -jnp.inf, rule.score(view))
-    best, _ = first_highest(scores)
+    best, _ = first_highest(_open_scores(rule, view))
     below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)
-    return below, jnp.where(below >= 0, NONE, best)
+    prior = jnp.take_along_axis(view.prior, jnp.maximum(best, 0)[..., None], -1)[..., 0]
+    return Choice(below, jnp.where(below >= 0, NONE, best), jnp.where(below >= 0, 0, prior))
 
 
 def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or is of another rule."""
     root = jnp.zeros_like(tree.size)
-    if fresh and rule.by_prior:
-        tree = _find_next(tree, root, rule)
-    return remember(tree, root, choose(tree, rows_of(tree, root), rule, None if fresh else root == 0))
+    if not fresh:
+        return remember(tree, root, choose(tree, rows_of(tree, root), rule, root == 0))
+    tree = _find_next(tree, root, rule) if rule.by_prior else tree
+    return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges, None))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -108,15 +133,13 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
-def remember(
-    tree: Tree, nodes: Int[Array, "G ..."], choice: tuple[Array, Array | None], tile: Tile | None = None
-) -> Tree:
+def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:
     """Writes down what `choose` said of `nodes`."""
-    best, wanted = choice
-    if wanted is not None:
-        frontier = unpack_frontier(take(tree.frontier, nodes, tile))._replace(next_action=wanted)
+    if choice.next_action is not None:
+        frontier = unpack_frontier(take(tree.frontier, nodes, tile))
+        frontier = frontier._replace(next_action=choice.next_action, next_prior=choice.next_prior)
         tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype), tile))
-    return tree.replace(best_child=put(tree.best_child, nodes, best, tile))
+    return tree.replace(best_child=put(tree.best_child, nodes, choice.child, tile))
 
 
 def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:

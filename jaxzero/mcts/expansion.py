@@ -11,6 +11,7 @@ from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import (
     Facts,
     Frontier,
+    children_at_hand,
     pack,
     put,
     put_column,
@@ -20,7 +21,7 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.mcts.tree import NONE, Rows, Status, Tree, player_to_move, rows_of
+from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["expand"]
@@ -33,7 +34,7 @@ class Growth(NamedTuple):
         value: to be backed up from the end of the path.
         node: the new node, the same slot in every game; N if the trees are full.
         parent: the node above; N where the tree does not grow.
-        child: where the new node goes in its parent's list of children.
+        place: where the new node goes in its parent's list of children.
         action: the edge that it takes from its parent's prior.
         facts: the row of the new node.
         frontiers: the row of the new node; and that of the node above, as it is from now on.
@@ -45,7 +46,7 @@ class Growth(NamedTuple):
     value: Float[Array, "B P"]
     node: Int[Array, ""]
     parent: Int[Array, "B"]
-    child: Int[Array, "B"]
+    place: Int[Array, "B"]
     action: Int[Array, "B"]
     facts: Float[Array, "B 6+2P"]
     frontiers: Float[Array, "B 2 4+K"]
@@ -80,11 +81,10 @@ def expand(
         step, below = model.step(params, keys, jnp.maximum(unpack_frontier(at.frontier).next_action, 0), state)
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
-        growth = _grow(rule, node, at, prior, tree.root.prior, step)
+        growth = _grow(rule, node, at, prior, tree.root.prior, step, below)
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
             parent=jnp.where(grows, leaf, tree.capacity),
-            state=below,
             status=jnp.where(bad & grows, Status.NON_FINITE.value, 0).astype(jnp.int32),
         )
 
@@ -102,19 +102,24 @@ def expand(
 
 
 def _grow(
-    rule: Rule, node: Int[Array, ""], leaf: Rows, prior: Float[Array, "B W"], in_force: Array | None, step: Step
+    rule: Rule,
+    node: Int[Array, ""],
+    leaf: Rows,
+    prior: Float[Array, "B W"],
+    in_force: Array | None,
+    step: Step,
+    state: State,
 ) -> Growth:
-    """The new node `node`, of which the model says `step`, below `leaf`."""
+    """The new node `node`, of which the model says `step` and `state`, below `leaf`: as if every walk grew."""
     frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
     action, mover, to_play = jnp.maximum(frontier.next_action, 0), facts.to_play, player_to_move(step)
     dtype, children = step.value.dtype, frontier.num_children
     value = step.value.reshape(facts.raw_value.shape)
     signed = value.shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
-    fresh = rule.prepare(step.prior_logits).astype(prior.dtype)
-    taken = frontier.next_prior if rule.by_prior else jnp.take_along_axis(prior, action[:, None], 1)[:, 0]
+    fresh = as_stored(rule.prepare(step.prior_logits), prior.dtype)
     reward = step.reward.reshape(value.shape)
-    facts = Facts(action, taken.astype(dtype), mover, discount, reward, to_play, step.terminal, value)
+    facts = Facts(action, frontier.next_prior, mover, discount, reward, to_play, step.terminal, value)
     nothing = jnp.full((*action.shape, 2), NONE)
     found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
     if rule.by_prior:
@@ -133,14 +138,14 @@ def _grow(
     return Growth(
         value=value,
         node=node,
-        parent=action,
-        child=children,
+        parent=leaf.nodes,
+        place=children,
         action=action,
         facts=pack(facts, dtype),
         frontiers=pack(frontiers, dtype),
         prior=fresh,
-        state=(),
-        status=action,
+        state=state,
+        status=jnp.zeros_like(action),
     )
 
 
@@ -150,10 +155,10 @@ def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     # The column last: XLA writes it in place only if nothing follows that looks at the array in another shape.
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)
-    later, at_hand = tree.later_children, tree.frontier.shape[-1] - 4
-    if later.shape[-1] > 0:
-        where = jnp.where(growth.child < at_hand, tree.capacity, growth.parent)
-        later = put_entry(later, where, jnp.maximum(growth.child - at_hand, 0), node)
+    later, at_hand = tree.later_children, children_at_hand(tree.frontier)
+    if later is not None:
+        where = jnp.where(growth.place < at_hand, tree.capacity, growth.parent)
+        later = put_entry(later, where, jnp.clip(growth.place - at_hand, 0, later.shape[-1] - 1), node)
     end = jnp.where(grows, node, tree.capacity)
     nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
     return tree.replace(

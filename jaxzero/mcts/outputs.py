@@ -59,9 +59,10 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
     dtype = jnp.promote_types(step.value.dtype, jnp.float32)  # visits are counted in it
+    given = step.prior_logits.astype(jnp.promote_types(step.prior_logits.dtype, jnp.float32))
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
     legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
-    logits = jnp.where(legal, step.prior_logits, -jnp.inf)
+    logits = jnp.where(legal, given, -jnp.inf)
     highest = jnp.max(logits, -1, keepdims=True)
     bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
     lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf

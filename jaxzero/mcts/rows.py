@@ -9,6 +9,28 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+__all__ = [
+    "EDGE",
+    "HEAD",
+    "Facts",
+    "Frontier",
+    "Stats",
+    "Tile",
+    "children_at_hand",
+    "pack",
+    "per_game",
+    "put",
+    "put_column",
+    "put_entry",
+    "take",
+    "unpack_facts",
+    "unpack_frontier",
+    "unpack_stats",
+]
+
+HEAD = slice(4)  # of a row of `frontier`: all but the children
+EDGE = slice(2)  # of a row of `facts`: `action` and `edge_prior`, what a parent wants to know of its edge
+
 
 class Stats(NamedTuple):
     """What changes with every visit: a row of `Tree.stats`.
@@ -28,9 +50,10 @@ class Frontier(NamedTuple):
     """What changes with every new child: a row of `Tree.frontier`.
 
     Attributes:
-        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded).
+        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded). Of a
+            rule that does not promise `by_prior` it is known only where it is wanted now: −1 where a child is.
         num_children: how many edges were expanded.
-        next_prior: the clean prior of `next_action`, kept for a `by_prior` rule.
+        next_prior: the clean prior of `next_action`.
         unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
         children: the first K nodes below, in the order of expansion; meaningless from `num_children` on.
     """
@@ -84,6 +107,11 @@ def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
     return Facts(
         action, row[..., 1], mover, row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
     )
+
+
+def children_at_hand(frontier: Float[Array, "... 4+K"]) -> int:
+    """K, how many children the rows of `Tree.frontier` have room for."""
+    return frontier.shape[-1] - HEAD.stop
 
 
 def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:

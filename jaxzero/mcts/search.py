@@ -18,21 +18,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.choice import WIDTHS, choose, choose_at_root, remember, rescore
+from jaxzero.mcts.choice import choose, choose_at_root, remember, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import Stats, Tile, pack, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["backup", "descend", "expand", "fold_simulation", "plant", "rescore", "search", "simulate"]
+__all__ = ["backup", "descend", "expand", "finish", "fold_simulation", "plant", "rescore", "search", "simulate"]
+
+FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
     step, bad = checked(step)
     check_embedding(state, step.value.shape[0])
-    tree = new_tree(step, state, rule.prepare(step.prior_logits).astype(step.value.dtype), capacity, layout)
+    tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
 
 
@@ -45,7 +47,8 @@ def tile_size(batch: int) -> int:
     """How many games go up their paths together.
 
     On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
-    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes.
+    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes. Which it is goes by jax's default
+    backend; on another device the results are the same, and slower.
     """
     if jax.default_backend() != "cpu":
         return batch
@@ -145,17 +148,30 @@ def _backup_tile(
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
 
 
+def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
+    """The second half of a simulation: what was found goes up, the root chooses, the simulation is counted."""
+    # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
+    root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
+    tree = backup(tree, path, value, rule, root_too)
+    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
+    return tree if root_too else choose_at_root(tree, root_rule)
+
+
+def paired(rule: Rule, root_rule: Rule | None) -> Rule:
+    """The root's rule as it can be asked beside `rule`: by prior only if what that needs is kept track of."""
+    if root_rule is None or root_rule is rule:
+        return rule
+    kept = rule.by_prior and (root_rule.mass is None or root_rule.mass is rule.mass)
+    return root_rule if kept else root_rule._replace(by_prior=False)
+
+
 def simulate(
     params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, root_rule: Rule, max_depth: int | None = None
 ) -> Tree:
     """One simulation for every game: descend, expand, backup, and the root's own choice."""
     path = descend(tree, max_depth)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
-    # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
-    root_too = root_rule is rule and tree.num_edges <= WIDTHS[-1]
-    tree = backup(tree, path, value, rule, root_too)
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return tree if root_too else choose_at_root(tree, root_rule)
+    return finish(tree, path, value, rule, paired(rule, root_rule))
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:
@@ -181,7 +197,7 @@ def search(
     Args:
         params: handed to the model.
         keys: one PRNG key per game, `[B]`.
-        tree: from `plant`, `search` or `advance`; what it has no room for ends at the nodes above, see `Status.FULL`.
+        tree: from `plant` or `search`; what it has no room for ends at the nodes above, see `Status.FULL`.
         model: what the tree is made of.
         rule: how interior nodes choose; the tree's choices must be of this rule, else call `rescore` first.
         num_simulations: how many to add to every game.
@@ -197,9 +213,7 @@ def search(
         raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
-    root_rule = rule if root_rule is None else root_rule
-    if not rule.by_prior:  # else nobody keeps track of the next edge to be tried
-        root_rule = root_rule if root_rule is rule else root_rule._replace(by_prior=False)
+    root_rule = paired(rule, root_rule)
 
     def body(_: Any, tree: Tree) -> Tree:
         step_keys = simulation_keys(keys, tree.root.simulations)

@@ -14,13 +14,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.rows import Facts, Frontier, Stats, Tile, pack, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.rows import HEAD, Facts, Frontier, Stats, Tile, pack, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.types import State, Step
 
 __all__ = ["COMPACT", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
 NONE = -1  # no node, no action, no player
-AT_HAND = 7  # children kept in a node's own row, where they are quickly found; most nodes never have more
+# Children kept in a node's own row, where they are quickly found; most nodes never have more. Where there can be few
+# more, they are all kept there.
+AT_HAND, ALL_AT_HAND = 7, 12
 
 
 class Status(enum.IntFlag):
@@ -35,10 +37,10 @@ class Layout(NamedTuple):
     """How the two big arrays are stored."""
 
     index: Any = None  # None: int16 if that can number the nodes, else int32
-    prior: Any = None  # None: as the model returns it
+    prior: Any = None  # None: as the value, float32 at least
 
 
-#: 4 bytes per edge instead of 8, for at most 32,767 nodes; priors keep 8 bits of precision.
+#: 4 bytes per edge instead of 6, for at most 32,767 nodes; priors keep 8 bits of precision.
 COMPACT = Layout(index=jnp.int16, prior=jnp.bfloat16)
 
 
@@ -61,7 +63,8 @@ class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
 
     The arrays have one row more than there are nodes: row N is nowhere, and what must not be written goes there.
-    That spares every write a bounds check. Rows hold small integers as floats, exact up to 2^24.
+    That spares every write a bounds check. Rows hold small integers as floats, exact up to 2^24: so many visits are
+    counted, and no more.
 
     Attributes:
         stats: per node, a packed `Stats`.
@@ -69,7 +72,7 @@ class Tree:
         frontier: per node, a packed `Frontier`.
         facts: per node, a packed `Facts`.
         state: per node, the model's embedding.
-        later_children: per node, the children after the first K, which are in `frontier`; K is 7, or W up to 12.
+        later_children: per node, the children after the first K, which are in `frontier`; None if K = W, up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
             or expanded (the prior of an expanded edge is with the node below it).
         size: node slots in use; a simulation takes one in all games alike, needed or not.
@@ -83,7 +86,7 @@ class Tree:
     frontier: Float[Array, "B N+1 4+K"]
     facts: Float[Array, "B N+1 6+2P"]
     state: State
-    later_children: Int[Array, "B N+1 W-K"]
+    later_children: Int[Array, "B N+1 W-K"] | None
     prior: Float[Array, "B N+1 W"]
     size: Int[Array, "B"]
     status: Int[Array, "B"]
@@ -108,8 +111,8 @@ class Tree:
     @property
     def children(self) -> Int[Array, "B N W"]:
         """Node indices in the order of expansion; meaningless from `num_children` on."""
-        first = unpack_frontier(self.frontier[..., :-1, :]).children
-        return jnp.concatenate([first, self.later_children[..., :-1, :].astype(jnp.int32)], -1)
+        first, later = unpack_frontier(self.frontier[..., :-1, :]).children, self.later_children
+        return first if later is None else jnp.concatenate([first, later[..., :-1, :].astype(jnp.int32)], -1)
 
     @property
     def visits(self) -> Int[Array, "B N"]:
@@ -150,7 +153,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     batch, width = prior.shape
     dtype = step.value.dtype
     zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)  # no two arrays may share memory: + 0 below
-    at_hand = width if width <= 12 else AT_HAND
+    at_hand = width if width <= ALL_AT_HAND else AT_HAND
     value = step.value.reshape(batch, -1)
 
     def first(row: Array) -> Array:
@@ -166,13 +169,20 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         frontier=first(pack(Frontier(index + NONE, index, zero, zero, jnp.zeros((batch, at_hand), jnp.int32)), dtype)),
         facts=first(pack(facts, dtype)),
         state=jax.tree.map(first, state),
-        later_children=jnp.zeros((batch, capacity + 1, width - at_hand), index_type),
-        prior=first(prior.astype(layout.prior or prior.dtype)),
+        later_children=jnp.zeros((batch, capacity + 1, width - at_hand), index_type) if width > at_hand else None,
+        prior=first(as_stored(prior, layout.prior or dtype)),
         size=index + 1,
         overflows=index + 0,
         status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32),
         root=RootData(simulations=index + 0),
     )
+
+
+def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, "... W"]:
+    """A prior in the type that it is stored in; −inf, which closes an edge, comes from −inf only."""
+    if jnp.finfo(dtype).min <= jnp.finfo(prior.dtype).min:
+        return prior.astype(dtype)
+    return jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, jnp.finfo(dtype).min)).astype(dtype)
 
 
 def player_to_move(step: Step) -> Int[Array, "B"]:
@@ -204,4 +214,4 @@ class Rows(NamedTuple):
 def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: Tile | None = None) -> Rows:
     """The rows of `nodes` of the games of `tile` (default: all), the children left out."""
     stats, facts = take(tree.stats, nodes, tile), take(tree.facts, nodes, tile)
-    return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, slice(4)))
+    return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, HEAD))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.rows import Tile, per_game, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.rows import EDGE, HEAD, Tile, children_at_hand, per_game, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
 
@@ -50,16 +50,16 @@ def visited_edges(tree: Tree, at: Rows, width: int | None = None, tile: Tile | N
         tile: the games of the nodes.
     """
     width = tree.num_edges if width is None else width
-    most, at_hand = (width if width == tree.num_edges else width - 1), tree.frontier.shape[-1] - 4
-    child = take(tree.frontier, at.nodes, tile, slice(4, 4 + min(most, at_hand))).astype(jnp.int32)
+    most, at_hand = (width if width == tree.num_edges else width - 1), children_at_hand(tree.frontier)
+    child = take(tree.frontier, at.nodes, tile, slice(HEAD.stop, HEAD.stop + min(most, at_hand))).astype(jnp.int32)
     if most > at_hand:
         later = take(tree.later_children, at.nodes, tile, slice(most - at_hand))
         child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
     child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
     frontier = unpack_frontier(at.frontier)
-    seen = jnp.arange(width) < frontier.num_children[..., None]
+    seen = jnp.arange(width) < jnp.minimum(frontier.num_children, most)[..., None]
     child = jnp.where(seen, child, 0)
-    action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, slice(2)), -1, 0)
+    action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, EDGE), -1, 0)
     return Edges(child, jnp.where(seen, action.astype(jnp.int32), tree.num_edges), prior, seen)
 
 
@@ -82,7 +82,7 @@ def edge_view(
         tree: the trees.
         nodes: node indices.
         rule: whose `mass` of the unvisited edges is wanted.
-        width: how many children a node has at most; fewer than W are cheaper.
+        width: how many slots are looked through: more than any of the nodes has children, or W; fewer are cheaper.
         at: the nodes' rows, if at hand.
         tile: the games of the nodes; default: all.
     """
@@ -93,12 +93,12 @@ def edge_view(
 
     def by_slot(x: Array) -> Array:
         spread = jnp.zeros((count, tree.num_edges), x.dtype)
-        spread = spread.at[index].set(x.reshape(count, width), mode="drop", unique_indices=True)
+        spread = spread.at[index].set(x.reshape(count, width), mode="drop")
         return spread.reshape(*nodes.shape, tree.num_edges)
 
     taken = edges.prior.reshape(count, width)
     prior = take(tree.prior, nodes, tile).astype(tree.stats.dtype)
-    prior = prior.reshape(count, -1).at[index].set(taken, mode="drop", unique_indices=True).reshape(prior.shape)
+    prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
     actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
     view = _view(tree, at, tile, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
@@ -138,6 +138,7 @@ def _view(
     The compiler drops what no rule reads.
     """
     nodes, stats, facts = at.nodes, unpack_stats(at.stats), unpack_facts(at.facts)
+    games = jnp.arange(nodes.shape[0]) if tile is None else tile.games
     below = unpack_stats(take_edges(tree.stats, edges.child, tile))
     edge = unpack_facts(take_edges(tree.facts, edges.child, tile))
 
@@ -148,7 +149,7 @@ def _view(
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
     return EdgeView(
-        game=jnp.arange(nodes.shape[0]) if tile is None else tile.games,
+        game=jnp.broadcast_to(per_game(games, nodes), nodes.shape),
         action=action,
         prior=prior,
         visits=place(below.visits.astype(jnp.int32)),
@@ -168,7 +169,7 @@ def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
     """The child under every action of `nodes`; −1 where none was expanded."""
     child, action, _, _ = visited_edges(tree, rows_of(tree, nodes))
     rows = jnp.arange(nodes.shape[0])[:, None]
-    return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop", unique_indices=True)
+    return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop")
 
 
 def parents(tree: Tree) -> Int[Array, "B N"]:

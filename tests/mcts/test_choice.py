@@ -4,7 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxzero as jz
 from jaxzero.mcts import choice
+from tests import worlds
 
 
 def rows(seed, count=4, width=6):
@@ -40,3 +42,14 @@ def test_the_lowest_index_of_the_highest_score(seed):
     assert best.tolist() == scores.max(-1).tolist()
     index_of_many, best_of_many = choice.first_highest(many(scores))
     assert (index_of_many.reshape(-1, 4) == index).all() and (best_of_many.reshape(-1, 4) == best).all()
+
+
+@pytest.mark.parametrize("by_prior", [True, False])
+def test_a_score_that_is_not_a_number_means_the_same_alone_and_in_a_batch(by_prior):
+    puct = jz.puct()
+    rule = puct._replace(score=lambda view: jnp.where(view.action == 0, jnp.nan, puct.score(view)), by_prior=by_prior)
+    visits = np.asarray(jz.summary(worlds.grow(worlds.make(range(12), "continuous"), rule, 12)).visits)
+    assert by_prior or not visits[:, 0].any()  # such an edge is not followed
+    for game in (0, 5):
+        alone = worlds.grow(worlds.make([game], "continuous"), rule, 12)
+        np.testing.assert_array_equal(jz.summary(alone).visits[0], visits[game])
