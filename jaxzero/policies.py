@@ -222,8 +222,8 @@ def uct(
     >>> policy = jz.uct(models.rollout(game), num_simulations=64)
     >>> keys = jax.random.split(jax.random.key(0), 2)
     >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
-    >>> out.action.tolist()  # the centre
-    [4, 4]
+    >>> out.info.summary.visits.sum(axis=1).tolist()
+    [64, 64]
     """
     return alphazero(
         model,

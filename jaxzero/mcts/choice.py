@@ -21,8 +21,8 @@ __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "
 
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
 # or W. The first makes do with the children at hand.
-WIDTHS = (AT_HAND + 1, 32)
-FEW = 8  # rows of scores, those of one game's group, for which one kernel is better than vectorised ones
+WIDTHS = (AT_HAND + 1, 32, 128)
+FEW = 320  # scores for which one kernel is better than vectorised ones: those of one game's narrow groups
 
 
 class Choice(NamedTuple):
@@ -39,9 +39,7 @@ class Choice(NamedTuple):
     next_prior: Float[Array, "..."] | None = None
 
 
-def choose(
-    tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], tile: Tile | None = None
-) -> Choice:
+def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], tile: Tile | None = None) -> Choice:
     """The rule's choice at the nodes of `at`.
 
     Args:
@@ -82,7 +80,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
 
     Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.
     """
-    if scores.size <= FEW * scores.shape[-1]:
+    if scores.size <= FEW:
         start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
 
         def better(x: tuple, y: tuple) -> tuple:
@@ -176,7 +174,7 @@ def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Flo
     XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
     reductions are taken; of few, where the number of kernels counts, it is quicker.
     """
-    if scores.size <= FEW * scores.shape[-1]:
+    if scores.size <= FEW:
         first = jnp.argmax(scores, -1).astype(jnp.int32)
         best = jnp.take_along_axis(scores, first[..., None], -1)[..., 0]
     else:

@@ -152,7 +152,6 @@ def _grow(
 def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
     node, grows = growth.node, growth.parent < tree.capacity
-    # The column last: XLA writes it in place only if nothing follows that looks at the array in another shape.
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)
     later, at_hand = tree.later_children, children_at_hand(tree.frontier)

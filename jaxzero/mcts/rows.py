@@ -154,9 +154,11 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
 def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:
     """`x [B, N+1, ...]` with `rows` at `nodes` of the games of `tile` (default: all)."""
     rows = rows.astype(x.dtype)
-    if nodes.shape == (1,) and tile is None:  # one game: a third of the kernels
+    if nodes.shape == (1,) and tile is None:  # one game: fewer kernels
         return put_column(x, nodes[0], rows)
     games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if tile is None else tile.games
+    if nodes.ndim == 1:  # in the array's own shape: a column may follow, which XLA then writes in place
+        return x.at[games, nodes].set(rows, mode="promise_in_bounds")
     index = nodes + x.shape[1] * per_game(games, nodes)
     return x.reshape(-1, *x.shape[2:]).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
 

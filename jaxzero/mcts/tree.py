@@ -14,7 +14,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.rows import HEAD, Facts, Frontier, Stats, Tile, pack, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.rows import (
+    HEAD,
+    Facts,
+    Frontier,
+    Stats,
+    Tile,
+    pack,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
 from jaxzero.types import State, Step
 
 __all__ = ["COMPACT", "Layout", "RootData", "Status", "Tree", "new_tree"]

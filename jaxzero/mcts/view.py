@@ -7,7 +7,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.rows import EDGE, HEAD, Tile, children_at_hand, per_game, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.rows import (
+    EDGE,
+    HEAD,
+    Tile,
+    children_at_hand,
+    per_game,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
 from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
 

@@ -9,8 +9,8 @@ import jaxzero as jz
 from tests import worlds
 
 
-def planted(capacity=4, layout=jz.Layout(), players=2):
-    world = worlds.make(range(2), "continuous", num_players=players)
+def planted(capacity=4, layout=jz.Layout(), players=2, actions=4):
+    world = worlds.make(range(2), "continuous", num_players=players, num_actions=actions)
     return jz.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.puct(), capacity, layout), world
 
 
@@ -40,4 +40,4 @@ def test_a_layout_that_cannot_number_the_nodes_is_refused(layout, capacity, advi
     [(jz.COMPACT, 2**15 - 1, "int16"), (jz.Layout(), 2**15 - 1, "int16"), (jz.Layout(), 2**15, "int32")],
 )
 def test_indices_take_as_little_memory_as_they_can(layout, capacity, index):
-    assert jax.eval_shape(lambda: planted(capacity, layout)[0]).later_children.dtype == index
+    assert jax.eval_shape(lambda: planted(capacity, layout, actions=20)[0]).later_children.dtype == index
