@@ -81,7 +81,8 @@ def ask(transform: Callable, view: EdgeView, games: tuple[Array, Any]) -> Float[
     one = lambda view, games: transform(OneNode(view, *games), ThisNode())
     if view.node_visits.ndim == 2:
         one = jax.vmap(one, (0, None))
-    games = jax.tree.map(lambda x: jnp.asarray(x)[view.game], games)
+    game = view.game.reshape(view.game.shape[0], -1)[:, 0]  # all nodes of a row are of the same game
+    games = jax.tree.map(lambda x: jnp.asarray(x)[game], games)
     return jax.vmap(one)(view._replace(root=None, game=None), games)
 
 
