@@ -1,6 +1,6 @@
 """Measures the search, side by side with mctx: the same positions, one process, runs in turn, medians.
 
-    make bench                                              # everything: 45 minutes on two cores, most of it mctx
+    make bench                                              # everything: about an hour on two cores, most of it mctx
     make bench ARGS="--quick"                               # everything in miniature: a minute, to see that it works
     python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
     python experiments/benchmark.py --parts numpy overhead

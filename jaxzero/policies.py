@@ -216,14 +216,16 @@ def uct(
     Raises:
         ValueError: num_simulations or max_depth below 1.
 
-    >>> import jax, jaxzero as jz
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
-    >>> policy = jz.uct(models.rollout(game), num_simulations=64)
     >>> keys = jax.random.split(jax.random.key(0), 2)
-    >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
-    >>> out.info.summary.visits.sum(axis=1).tolist()
-    [64, 64]
+    >>> states = jax.vmap(game.init)(keys)
+    >>> for action in (0, 3, 1, 4):  # both have two in a row: who is to move wins by the third
+    ...     states = jax.vmap(game.step)(states, jnp.full(2, action), keys)
+    >>> policy = jz.uct(models.rollout(game), num_simulations=64)
+    >>> jax.jit(policy)((), keys, states).action.tolist()
+    [2, 2]
     """
     return alphazero(
         model,

@@ -172,7 +172,7 @@ def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Flo
     """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
 
     XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
-    reductions are taken; of few, where the number of kernels counts, it is quicker.
+    reductions are taken; of few it is quicker, being fewer kernels.
     """
     if scores.size <= FEW:
         first = jnp.argmax(scores, -1).astype(jnp.int32)
