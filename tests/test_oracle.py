@@ -202,7 +202,7 @@ FAST = {
     "all_edges": (Setting(all_edges=True, num_players=3), 4),
     "noise_depth": (Setting("noise", max_depth=3), 4),
     "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
-    "noise_root_sees_all": (Setting("noise", root_all_edges=True), 2),
+    "root_sees_all": (Setting(root_all_edges=True), 2),
     "tiles": (Setting(games=96, num_actions=20, searches=(30,)), 2),  # gone up in tiles, views of several widths
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
@@ -254,7 +254,7 @@ SLOW = {
     "gumbel_resumed": Setting("gumbel", searches=(9, 15)),
     "gumbel_beyond_its_plan": Setting("gumbel", searches=(8, 9), planned=8),
     "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
-    "root_sees_all": Setting("noise", root_all_edges=True, searches=(5, 15), capacity=9),
+    "root_sees_all": Setting(root_all_edges=True, searches=(5, 15), capacity=9),
     "gumbel_root_sees_all": Setting("gumbel", root_all_edges=True),
     "tiles": Setting(games=96, num_actions=70, searches=(40,)),
     "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
