@@ -159,13 +159,15 @@ class NextEdge(NamedTuple):
     unvisited_mass: Float[Array, "..."]
 
 
-def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"]) -> NextEdge:
-    """The edge that comes first in `order`, which is −inf where an edge is visited or illegal."""
-    action, highest = first_highest(order)
+def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"] | None = None) -> NextEdge:
+    """The edge that comes first in `order`, by default `prior`; −inf there: it is visited or illegal."""
+    action, highest = first_highest(prior if order is None else order)
     mass = jnp.zeros_like(highest)
     if rule.mass is not None:
-        mass = jnp.sum(jnp.where(jnp.isneginf(order), 0, rule.mass(prior)), -1)
-    return NextEdge(action, jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0], mass)
+        mass = jnp.sum(jnp.where(jnp.isneginf(prior if order is None else order), 0, rule.mass(prior)), -1)
+    if order is not None:
+        highest = jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0]
+    return NextEdge(action, highest, mass)
 
 
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:

@@ -68,11 +68,11 @@ def expand(
         The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
         node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
-    leaf = path.nodes[jnp.arange(tree.size.shape[0]), path.length - 1]
+    leaf = take(path.nodes, path.length - 1)
     at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
     prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (take(tree.best_child, leaf) < 0) & (unpack_frontier(at.frontier).next_action >= 0) & ~cut
+    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # a walk that was not cut ended for want of a node
     node = jnp.minimum(jnp.max(tree.size), tree.capacity)
     grows = wants & (node < tree.capacity)
     again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
@@ -123,12 +123,12 @@ def _grow(
     nothing = jnp.full((*action.shape, 2), NONE)
     found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
     if rule.by_prior:
-        expanded = jnp.isneginf(prior) | (jnp.arange(prior.shape[1]) == action[:, None])
-        order = prior if in_force is None else jnp.where((leaf.nodes == 0)[:, None], in_force, prior)
-        order = jnp.where(expanded, -jnp.inf, order)
-        found = next_edge(
-            rule, jnp.stack([fresh, prior], 1).astype(dtype), jnp.stack([fresh.astype(dtype), order.astype(dtype)], 1)
-        )
+        left = jnp.where(jnp.arange(prior.shape[1]) == action[:, None], -jnp.inf, prior)  # −inf where expanded
+        order = None
+        if in_force is not None:
+            at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
+            order = jnp.stack([fresh.astype(dtype), jnp.where((leaf.nodes == 0)[:, None], at_root, left)], 1)
+        found = next_edge(rule, jnp.stack([fresh, left], 1).astype(dtype), order)
     below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], node, frontier.children)
     frontiers = Frontier(
         **found._asdict(),

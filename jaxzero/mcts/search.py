@@ -22,6 +22,7 @@ from jaxzero.mcts.choice import choose, choose_at_root, remember, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import Stats, Tile, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.scratch import Scratch
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
@@ -55,14 +56,29 @@ def tile_size(batch: int) -> int:
     return next((size for size in range(min(batch, 64), 15, -1) if batch % size == 0), batch)
 
 
-def descend(tree: Tree, max_depth: int | None = None) -> Path:
+def longest_walk(tree: Tree, max_depth: int | None) -> int:
+    """The most nodes that a walk can pass."""
+    return tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
+
+
+def room_for_walks(tree: Tree, max_depth: int | None = None) -> Int[Array, "B D"]:
+    """Memory for `Path.nodes`: for the node that `expand` adds, too, and whole groups."""
+    group = group_size(tree.size.shape[0])
+    return jnp.zeros((tree.size.shape[0], (longest_walk(tree, max_depth) + group) // group * group), jnp.int32)
+
+
+def descend(tree: Tree, max_depth: int | None = None, walks: Int[Array, "B D"] | None = None) -> Path:
     """Walks every game from its root along the remembered choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
     Several levels make one turn of the loop: each is a load that depends on the one before, and little else.
+
+    Args:
+        tree: the trees.
+        max_depth: how many edges below the root a walk may go; None: no limit.
+        walks: memory to write the nodes to, of an earlier walk; None: new memory.
     """
-    batch, group = tree.size.shape[0], group_size(tree.size.shape[0])
-    longest = tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
+    group, longest = group_size(tree.size.shape[0]), longest_walk(tree, max_depth)
 
     def follow(node: Array) -> Array:
         return jnp.where(node >= 0, take(tree.best_child, jnp.maximum(node, 0)), NONE)
@@ -84,9 +100,8 @@ def descend(tree: Tree, max_depth: int | None = None) -> Path:
         depth, nodes, _ = carry
         return jnp.any(nodes >= 0) & (depth < longest)
 
-    start = jnp.zeros(batch, jnp.int32)
-    room = (longest + group) // group * group  # for the node that `expand` adds, too
-    path = Path(jnp.zeros((batch, room), jnp.int32), start)
+    start = jnp.zeros_like(tree.size)
+    path = Path(room_for_walks(tree, max_depth) if walks is None else walks, start)
     return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
 
 
@@ -148,13 +163,20 @@ def _backup_tile(
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
 
 
-def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
+def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Scratch]:
+    """Gets trees ready for simulations: the root's rule chooses."""
+    return choose_at_root(tree, root_rule, fresh=True), Scratch(room_for_walks(tree, max_depth))
+
+
+def finish(
+    tree: Tree, scratch: Scratch, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule
+) -> tuple[Tree, Scratch]:
     """The second half of a simulation: what was found goes up, the root chooses, the simulation is counted."""
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree, path, value, rule, root_too)
     tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return tree if root_too else choose_at_root(tree, root_rule)
+    return tree if root_too else choose_at_root(tree, root_rule), Scratch(path.nodes)
 
 
 def paired(rule: Rule, root_rule: Rule | None) -> Rule:
@@ -166,12 +188,19 @@ def paired(rule: Rule, root_rule: Rule | None) -> Rule:
 
 
 def simulate(
-    params: Params, keys: Keys, tree: Tree, model: Model, rule: Rule, root_rule: Rule, max_depth: int | None = None
-) -> Tree:
-    """One simulation for every game: descend, expand, backup, and the root's own choice."""
-    path = descend(tree, max_depth)
+    params: Params,
+    keys: Keys,
+    tree: Tree,
+    scratch: Scratch,
+    model: Model,
+    rule: Rule,
+    root_rule: Rule,
+    max_depth: int | None = None,
+) -> tuple[Tree, Scratch]:
+    """One simulation for every game: descend, expand, backup, and the root's own choice. Trees come from `enter`."""
+    path = descend(tree, max_depth, scratch.walks)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
-    return finish(tree, path, value, rule, paired(rule, root_rule))
+    return finish(tree, scratch, path, value, rule, paired(rule, root_rule))
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:
@@ -215,8 +244,9 @@ def search(
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
     root_rule = paired(rule, root_rule)
 
-    def body(_: Any, tree: Tree) -> Tree:
+    def body(_: Any, carry: tuple[Tree, Scratch]) -> tuple[Tree, Scratch]:
+        tree, scratch = carry
         step_keys = simulation_keys(keys, tree.root.simulations)
-        return simulate(params, step_keys, tree, model, rule, root_rule, max_depth)
+        return simulate(params, step_keys, tree, scratch, model, rule, root_rule, max_depth)
 
-    return jax.lax.fori_loop(0, num_simulations, body, choose_at_root(tree, root_rule, fresh=True))
+    return jax.lax.fori_loop(0, num_simulations, body, enter(tree, root_rule, max_depth))[0]
