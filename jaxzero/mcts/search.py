@@ -11,6 +11,7 @@ The rules are asked in `choice`, in a way that makes the number of actions play 
 is stored. The root has its own rule, asked once per simulation after the rest of the path.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,18 @@ from jaxtyping import Array, Float, Int
 from jaxzero.mcts.choice import choose, choose_at_root, remember, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import Stats, Tile, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import (
+    Facts,
+    Stats,
+    Tile,
+    pack,
+    put,
+    put_column,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
 from jaxzero.mcts.scratch import Scratch
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
@@ -29,6 +41,7 @@ from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 __all__ = ["backup", "descend", "expand", "finish", "fold_simulation", "plant", "rescore", "search", "simulate"]
 
 FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
+FEW_GAMES = 8  # with fewer, the number of kernels is what a simulation costs
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
@@ -41,7 +54,7 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
 
 def group_size(batch: int) -> int:
     """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
-    return 8 if batch < 8 else 4
+    return 8 if batch < FEW_GAMES else 4
 
 
 def tile_size(batch: int) -> int:
@@ -62,9 +75,9 @@ def longest_walk(tree: Tree, max_depth: int | None) -> int:
 
 
 def room_for_walks(tree: Tree, max_depth: int | None = None) -> Int[Array, "B D"]:
-    """Memory for `Path.nodes`: for the node that `expand` adds, too, and whole groups."""
-    group = group_size(tree.size.shape[0])
-    return jnp.zeros((tree.size.shape[0], (longest_walk(tree, max_depth) + group) // group * group), jnp.int32)
+    """Memory for `Path.nodes`: whole groups, and the node that `expand` adds."""
+    batch = tree.size.shape[0]
+    return jnp.zeros((batch, longest_walk(tree, max_depth) + group_size(batch)), jnp.int32)
 
 
 def descend(tree: Tree, max_depth: int | None = None, walks: Int[Array, "B D"] | None = None) -> Path:
@@ -119,48 +132,78 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         root_too: whether the root's choice is this rule's, too; it is left as it was if not.
     """
     batch = path.length.shape[0]
-    group, size = group_size(batch), tile_size(batch)
+    group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
+    if batch >= FEW_GAMES and rule.by_prior:
+        tree, path, value = _visit_ends(tree, path, value)
+    turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
     if size == batch:
-        return _backup_tile(tree, path, value, None, group, rule, root_too)
+        tree, value = turn(tree, path, value, None)
+    else:
 
-    def turn(i: Array, tree: Tree) -> Tree:
-        mine = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, i * size, size), (path, value))
-        return _backup_tile(tree, *mine, Tile(i * size, size), group, rule, root_too)
+        def tiles(i: Array, carry: tuple[Tree, Array]) -> tuple[Tree, Array]:
+            tree, value = carry
+            length, mine = (jax.lax.dynamic_slice_in_dim(x, i * size, size) for x in (path.length, value))
+            tree, mine = turn(tree, path._replace(length=length), mine, Tile(i * size, size))
+            return tree, jax.lax.dynamic_update_slice_in_dim(value, mine, i * size, 0)
 
-    return jax.lax.fori_loop(0, batch // size, turn, tree)
+        tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
+    if root_too:
+        return tree
+    stats = _visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value)
+    return tree.replace(stats=put_column(tree.stats, 0, pack(stats, tree.stats.dtype)))
+
+
+def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
+    """The statistics of nodes after one visit more, which returned `ret`."""
+    visits = old.visits + 1
+    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
+    edge = facts.reward + facts.discount[..., None] * mean
+    if edge.shape[-1] > 1:
+        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
+    return Stats(visits, edge[..., 0], mean)
+
+
+def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
+    """The part of `backup` at those ends of walks that have no children: the next edge is known, so is the choice.
+
+    Paths are short, and all of a tile take as long as the longest: one node less is much.
+    """
+    end = take(path.nodes, path.length - 1)
+    at = rows_of(tree, end)
+    apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
+    facts = unpack_facts(at.facts)
+    stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
+    tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
+    above = facts.reward + facts.discount[:, None] * value
+    return tree, path._replace(length=path.length - apart), jnp.where(apart[:, None], above, value)
 
 
 def _backup_tile(
-    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, rule: Rule, root_too: bool
-) -> Tree:
-    """`backup` for some games, a group of path nodes at a time, from the leaves up."""
+    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
+) -> tuple[Tree, Array]:
+    """`backup` for some games, a group of path nodes at a time, from the leaves up to depth `first`."""
 
     def turn(carry: tuple) -> tuple:
         k, tree, ret = carry
         # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
         here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
-        depth = k * group + jnp.arange(group)
+        depth = first + k * group + jnp.arange(group)
         real = depth < path.length[:, None]
-        nodes = jnp.where(real, jax.lax.dynamic_slice_in_dim(path.nodes, k * group, group, 1), 0)
+        corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
+        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
         at = rows_of(tree, nodes, here)
-        old, facts, returns = unpack_stats(at.stats), unpack_facts(at.facts), []
+        facts, returns = unpack_facts(at.facts), []
         for j in reversed(range(group)):
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
-        visits = old.visits + 1
-        mean = (old.value * old.visits[..., None] + jnp.stack(returns, 1)) / visits[..., None]
-        edge = facts.reward + facts.discount[..., None] * mean
-        if tree.num_players > 1:
-            edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
-        at = at._replace(stats=pack(Stats(visits, edge[..., 0], mean), tree.stats.dtype))
+        stats = _visited(unpack_stats(at.stats), facts, jnp.stack(returns, 1))
+        at = at._replace(stats=pack(stats, tree.stats.dtype))
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
-        asked = real & ((depth > 0) | root_too)
-        choice = choose(tree, at, rule, asked, here)
-        return k - 1, remember(tree, jnp.where(asked, nodes, tree.capacity), choice, here), ret
+        return k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret
 
-    last = (jnp.max(path.length) + group - 1) // group - 1
-    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1]
+    last = (jnp.max(path.length) - first + group - 1) // group - 1
+    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1:]
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Scratch]:
