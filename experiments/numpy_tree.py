@@ -1,7 +1,7 @@
 """A straightforward tree search in NumPy, one tree, one simulation at a time: what `benchmark.py` compares with.
 
 Child statistics are arrays on each node, as such programs keep them. A node follows the highest
-W/(1+N) + √ΣN · P/(1+N), the lowest action on a tie.
+W/(1+N) + √ΣN · P/(1+N), the lowest action on a tie; said in two ways, as it reads and as it runs fastest.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Node", "search"]
+__all__ = ["Node", "as_it_reads", "search", "tuned"]
 
 
 class Node:
@@ -25,20 +25,28 @@ class Node:
         self.children: dict[int, Node] = {}
 
 
+def as_it_reads(node: Node) -> np.ndarray:
+    return node.total / (1 + node.visits) + math.sqrt(node.visits.sum()) * node.prior / (1 + node.visits)
+
+
+def tuned(node: Node) -> np.ndarray:
+    """One division in place of two, and ΣN not counted anew."""
+    return (node.total + math.sqrt(node.count) * node.prior) / (1 + node.visits)
+
+
 def search(
     evaluate: Callable[[Any], tuple[np.ndarray, float]],
     step: Callable[[Any, int], Any],
     state: Any,
     num_simulations: int,
+    score: Callable[[Node], np.ndarray] = as_it_reads,
 ) -> Node:
     """Args: `evaluate(state) -> (P [A], value for the player to move)`; `step(state, action) -> state`."""
     root = Node(state, evaluate(state)[0])
     for _ in range(num_simulations):
         node, path = root, []
         while True:
-            # One division in place of the formula's two, and ΣN kept as a number: the quickest way to say it.
-            score = (node.total + math.sqrt(node.count) * node.prior) / (1 + node.visits)
-            action = int(score.argmax())
+            action = int(score(node).argmax())
             path.append((node, action))
             below = node.children.get(action)
             if below is None:

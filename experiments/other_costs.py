@@ -1,5 +1,6 @@
 """The parts of `benchmark.py` without mctx: overhead beside a network, and a tree in NumPy."""
 
+import functools
 from typing import Any
 
 import jax
@@ -104,14 +105,13 @@ def numpy(config: Any) -> tuple[dict, str]:
     """Simulations per second, of unnormalised uniform priors: every prior 1, so that trees are wide and shallow."""
     simulations, actions = config.numpy_simulations, config.numpy_actions
     values = VALUES.tolist()
-
-    def tree(state: int = 1) -> numpy_tree.Node:
-        prior = np.ones(actions, np.float32)  # every prior is the same: made once
-        return numpy_tree.search(lambda state: (prior, values[state]), follow, state, simulations)
-
-    contestants: dict = {"numpy": tree}
-    progress = Progress([1, *(0.2 + batch / 16 for batch in config.numpy_batches)])
-    progress.next("compiling, and a first round")
+    prior = np.ones(actions, np.float32)  # every prior is the same: made once
+    evaluate = lambda state: (prior, values[state])
+    contestants: dict = {
+        name: functools.partial(numpy_tree.search, evaluate, follow, 1, simulations, score)
+        for name, score in (("numpy", numpy_tree.as_it_reads), ("numpy, tuned", numpy_tree.tuned))
+    }
+    print("Compiling, then running in turn", flush=True)
     outs = {}
     for batch in config.numpy_batches:
         policy = jz.alphazero(stub(actions), simulations, rule=wide(), dirichlet_fraction=0.0)
@@ -121,15 +121,19 @@ def numpy(config: Any) -> tuple[dict, str]:
     mine = tree_depths(outs[config.numpy_batches[0]]().tree)
     same = bool(numpy_and_jaxzero(min(simulations, 500), min(actions, 30)).all())
     rows = []
-    for name, batch in {"numpy": 1, **{f"jaxzero, B = {b}": b for b in config.numpy_batches}}.items():
+    for name, batch in {
+        "numpy": 1,
+        "numpy, tuned": 1,
+        **{f"jaxzero, B = {b}": b for b in config.numpy_batches},
+    }.items():
         per_game = simulations / times[name].seconds
         row = {"tree": name, "games": batch, "per_game": per_game, "total": per_game * batch}
         rows.append(row | {"us_per_read": 1e6 / row["total"], "runs": times[name].runs})
     for row in rows:
-        row["ratio"] = row["total"] / rows[0]["total"]
+        row["ratio"], row["ratio_tuned"] = row["total"] / rows[0]["total"], row["total"] / rows[1]["total"]
     text = markdown(
-        ["tree", "reads/s per game", "reads/s in total", "us per read", "against NumPy, per read"],
-        [[r["tree"], r["per_game"], r["total"], r["us_per_read"], r["ratio"]] for r in rows],
+        ["tree", "reads/s per game", "reads/s in total", "us per read", "against NumPy, per read", "against it tuned"],
+        [[r["tree"], r["per_game"], r["total"], r["us_per_read"], r["ratio"], r["ratio_tuned"]] for r in rows],
     )
     text += (
         f"\n\n{simulations} simulations, {actions} actions; mean depth {mine['mean_depth']:.1f}, deepest "

@@ -15,9 +15,8 @@ from jaxzero.compat.mctx_tree import RootFnOutput, Tree
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.outputs import checked
 from jaxzero.mcts.rows import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
-from jaxzero.mcts.scratch import Scratch
 from jaxzero.mcts.search import descend, enter, expand, finish, plant
-from jaxzero.types import Model, Rule, Step
+from jaxzero.types import Model, Path, Rule, Step
 
 __all__ = ["search"]
 
@@ -109,13 +108,13 @@ def search_natively(
     max_depth = None if max_depth is None else max(1, operator.index(max_depth))
 
     def body(_: Any, loop_state: tuple) -> tuple:
-        key, tree, scratch = loop_state
+        key, tree, path = loop_state
         key, _, expand_key = jax.random.split(key, 3)
-        return key, *_simulate(params, expand_key, tree, scratch, recurrent_fn, rules, max_depth, legal)
+        return key, *_simulate(params, expand_key, tree, path, recurrent_fn, rules, max_depth, legal)
 
-    tree, scratch = enter(tree, rules.root, max_depth)
+    tree, path = enter(tree, rules.root, max_depth)
     if num_simulations > 0:
-        _, tree, _ = loop_fn(0, num_simulations, body, (rng_key, tree, scratch))
+        _, tree, _ = loop_fn(0, num_simulations, body, (rng_key, tree, path))
     return SearchTree(native=tree, root_invalid_actions=games.invalid, extra_data=games.extra_data)
 
 
@@ -123,14 +122,14 @@ def _simulate(
     params: Any,
     key: Array,
     tree: native_tree.Tree,
-    scratch: Scratch,
+    path: Path,
     recurrent_fn: Callable,
     rules: NativeRules,
     max_depth: int | None,
     legal: Callable | None,
-) -> tuple[native_tree.Tree, Scratch]:
+) -> tuple[native_tree.Tree, Path]:
     """One simulation for every game. At the depth limit a node is evaluated anew, from its parent, and overwritten."""
-    path = descend(tree, max_depth, scratch.walks)
+    path = descend(tree, max_depth, path)
     leaf = _last(path, 1)
     parent, action = leaf, unpack_frontier(take(tree.frontier, leaf)).next_action
     cut = jnp.zeros_like(leaf, bool)
@@ -150,7 +149,7 @@ def _simulate(
         value = jnp.where(cut[:, None], step.value[:, None], value)
     if rules.raw_prior:
         tree = tree.replace(prior=put(tree.prior, new, _finite(state[1])))
-    return finish(tree, scratch, path, value, rules.rule, rules.root)
+    return finish(tree, path, value, rules.rule, rules.root), path
 
 
 def _last(path: Any, back: int) -> Array:

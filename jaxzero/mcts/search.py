@@ -34,11 +34,22 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.mcts.scratch import Scratch
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["backup", "descend", "expand", "finish", "fold_simulation", "plant", "rescore", "search", "simulate"]
+__all__ = [
+    "backup",
+    "choose_at_root",
+    "descend",
+    "enter",
+    "expand",
+    "finish",
+    "fold_simulation",
+    "plant",
+    "rescore",
+    "search",
+    "simulate",
+]
 
 FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
 FEW_GAMES = 8  # with fewer, the number of kernels is what a simulation costs
@@ -74,13 +85,13 @@ def longest_walk(tree: Tree, max_depth: int | None) -> int:
     return tree.capacity if max_depth is None else min(tree.capacity, max_depth + 1)
 
 
-def room_for_walks(tree: Tree, max_depth: int | None = None) -> Int[Array, "B D"]:
-    """Memory for `Path.nodes`: whole groups, and the node that `expand` adds."""
-    batch = tree.size.shape[0]
-    return jnp.zeros((batch, longest_walk(tree, max_depth) + group_size(batch)), jnp.int32)
+def no_walk(tree: Tree, max_depth: int | None = None) -> Path:
+    """Paths not taken yet: memory for walks, and for the node that `expand` adds to them."""
+    room = longest_walk(tree, max_depth) + group_size(tree.size.shape[0])  # both loops over a path go by whole groups
+    return Path(jnp.zeros((tree.size.shape[0], room), jnp.int32), jnp.zeros_like(tree.size))
 
 
-def descend(tree: Tree, max_depth: int | None = None, walks: Int[Array, "B D"] | None = None) -> Path:
+def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) -> Path:
     """Walks every game from its root along the remembered choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
@@ -89,7 +100,8 @@ def descend(tree: Tree, max_depth: int | None = None, walks: Int[Array, "B D"] |
     Args:
         tree: the trees.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        walks: memory to write the nodes to, of an earlier walk; None: new memory.
+        path: an earlier walk in trees of this capacity, whose memory is written over; None: new memory, which takes
+            longer to get than the walk itself where N is large.
     """
     group, longest = group_size(tree.size.shape[0]), longest_walk(tree, max_depth)
 
@@ -114,7 +126,7 @@ def descend(tree: Tree, max_depth: int | None = None, walks: Int[Array, "B D"] |
         return jnp.any(nodes >= 0) & (depth < longest)
 
     start = jnp.zeros_like(tree.size)
-    path = Path(room_for_walks(tree, max_depth) if walks is None else walks, start)
+    path = (no_walk(tree, max_depth) if path is None else path)._replace(length=start)
     return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
 
 
@@ -206,20 +218,18 @@ def _backup_tile(
     return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1:]
 
 
-def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Scratch]:
-    """Gets trees ready for simulations: the root's rule chooses."""
-    return choose_at_root(tree, root_rule, fresh=True), Scratch(room_for_walks(tree, max_depth))
+def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
+    """What the first `simulate` is given: the root's rule has chosen, and there is memory for the walks."""
+    return choose_at_root(tree, root_rule, fresh=True), no_walk(tree, max_depth)
 
 
-def finish(
-    tree: Tree, scratch: Scratch, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule
-) -> tuple[Tree, Scratch]:
+def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
     """The second half of a simulation: what was found goes up, the root chooses, the simulation is counted."""
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree, path, value, rule, root_too)
     tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return tree if root_too else choose_at_root(tree, root_rule), Scratch(path.nodes)
+    return tree if root_too else choose_at_root(tree, root_rule)
 
 
 def paired(rule: Rule, root_rule: Rule | None) -> Rule:
@@ -234,16 +244,19 @@ def simulate(
     params: Params,
     keys: Keys,
     tree: Tree,
-    scratch: Scratch,
+    path: Path,
     model: Model,
     rule: Rule,
     root_rule: Rule,
     max_depth: int | None = None,
-) -> tuple[Tree, Scratch]:
-    """One simulation for every game: descend, expand, backup, and the root's own choice. Trees come from `enter`."""
-    path = descend(tree, max_depth, scratch.walks)
+) -> tuple[Tree, Path]:
+    """One simulation for every game: descend, expand, backup, and the root's own choice.
+
+    Takes what `enter` or the simulation before returned: the trees, and their last walks for the sake of the memory.
+    """
+    path = descend(tree, max_depth, path)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
-    return finish(tree, scratch, path, value, rule, paired(rule, root_rule))
+    return finish(tree, path, value, rule, paired(rule, root_rule)), path
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:
@@ -287,9 +300,9 @@ def search(
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
     root_rule = paired(rule, root_rule)
 
-    def body(_: Any, carry: tuple[Tree, Scratch]) -> tuple[Tree, Scratch]:
-        tree, scratch = carry
+    def body(_: Any, carry: tuple[Tree, Path]) -> tuple[Tree, Path]:
+        tree, path = carry
         step_keys = simulation_keys(keys, tree.root.simulations)
-        return simulate(params, step_keys, tree, scratch, model, rule, root_rule, max_depth)
+        return simulate(params, step_keys, tree, path, model, rule, root_rule, max_depth)
 
     return jax.lax.fori_loop(0, num_simulations, body, enter(tree, root_rule, max_depth))[0]

@@ -106,11 +106,12 @@ def test_a_long_first_round_counts(monkeypatch):
     assert len(measure.interleaved({"a": once}, budget=1, least=3)["a"].runs) == 3 and len(calls) == 3
 
 
-def test_the_numpy_tree_against_sums_by_hand():
+@pytest.mark.parametrize("score", [numpy_tree.as_it_reads, numpy_tree.tuned])
+def test_the_numpy_tree_against_sums_by_hand(score):
     # One action is worth 0.5 to whoever takes it at the root, the other −0.5; replies are worth nothing.
     values = {(): 0.0, (0,): -0.5, (1,): 0.5}
     evaluate = lambda state: (np.ones(2, np.float32), values.get(state, 0.0))
-    root = numpy_tree.search(evaluate, lambda state, action: (*state, action), (), 3)
+    root = numpy_tree.search(evaluate, lambda state, action: (*state, action), (), 3, score)
     # First action 0 (tie), N=[1,0], W=[0.5,0]: scores (0.5+1)/2 = 0.75 and 1, so action 1, N=[1,1], W=[0.5,-0.5]:
     # (0.5+√2)/2 and (-0.5+√2)/2, so action 0 again, whose new reply is worth 0.
     assert root.visits.tolist() == [2, 1] and root.total.tolist() == [0.5, -0.5] and root.count == 3

@@ -58,6 +58,19 @@ def test_one_simulation_phase_by_phase():
     assert jz.descend(tree).nodes[0, :2].tolist() == [0, new] and jz.descend(tree).length.tolist() == [2]
 
 
+@pytest.mark.parametrize("seeds", [[3], list(range(9))])  # few games, and so many that ends are visited apart
+def test_simulations_one_by_one_are_a_search(seeds):
+    world, rule = worlds.make(seeds, "continuous"), jz.puct()
+    keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
+    tree = jz.plant(*worlds.model.root(world, keys, start), rule, 12)
+    expected = jz.search(world, keys, tree, worlds.model, rule, 11)
+    tree, path = jz.enter(tree, rule)
+    for _ in range(11):
+        tree, path = jz.simulate(world, keys, tree, path, worlds.model, rule, rule)
+    np.testing.assert_array_equal(jz.summary(tree).visits, jz.summary(expected).visits)
+    np.testing.assert_allclose(jz.qvalues(tree), jz.qvalues(expected), atol=1e-6)
+
+
 def test_a_terminal_end_is_backed_up_again_and_nothing_grows():
     tree = worlds.grow(WIN, jz.puct(), 8)
     visits = by_path(tree, tree.visits)[0]
