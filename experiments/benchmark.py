@@ -1,9 +1,9 @@
 """Measures the search, side by side with mctx: the same positions, one process, runs in turn, medians.
 
     make bench                                              # everything: about an hour on two cores, most of it mctx
-    make bench ARGS="--quick"                               # everything in miniature: a minute, to see that it works
-    python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
-    python experiments/benchmark.py --parts numpy overhead
+    make bench ARGS="--quick"                               # everything in miniature: two minutes, to see that it works
+    .venv/bin/python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
+    .venv/bin/python experiments/benchmark.py --parts numpy overhead
 
     speed     microseconds per lock-step simulation (one simulation in each game of the batch), a free network
     memory    bytes of a tree, without the game states
@@ -101,6 +101,8 @@ def main(config: Config) -> None:
         f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
         f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
     )
+    if config.quick:
+        print("Everything in miniature: the figures say that the benchmark works, not how fast anything is.")
     interrupted = False
     for part in config.parts:
         module = importlib.import_module("against_mctx" if part in ("speed", "memory", "compile") else "other_costs")

@@ -2,8 +2,8 @@
 
     make train                                              # Connect Four, with the defaults
     make train ARGS="--budget.minutes 3"                    # shorter
-    python experiments/train.py --help                      # every setting
-    python experiments/train.py --game tic_tac_toe --budget.minutes 2
+    .venv/bin/python experiments/train.py --help            # every setting
+    .venv/bin/python experiments/train.py --game tic_tac_toe --budget.minutes 2
 
 The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
 prolongs a finished run. At the end stands a table before / after: games against a random player and against UCT, and,
@@ -132,7 +132,7 @@ def train(config: Config, folder: pathlib.Path, state: dict, step: int, function
                     "minutes": float(state["seconds"]) / 60,
                 }
                 write(step, values)
-                show(used(config, state, step), line(values, used(config, state, step)))
+                show(min(1.0, used(config, state, step)), line(values, used(config, state, step)))
                 if time.monotonic() - saved > 60 * config.save_minutes:
                     checkpoint.save(folder, step, state)
                     saved = time.monotonic()
@@ -172,7 +172,7 @@ def prepare(config: Config, folder: pathlib.Path):
     """Game, network, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
         if config.budget.minutes <= 0:
-            raise ValueError(f"--budget.minutes {config.budget.minutes:g}: a run needs some time, 0.5 for instance.")
+            raise ValueError(f"--budget.minutes {config.budget.minutes:g}: a run needs some time, 3 for instance.")
         game = games.from_pgx(config.game)
         if game.num_players != 2:
             raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script needs two.")
@@ -192,7 +192,9 @@ def prepare(config: Config, folder: pathlib.Path):
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
     if found:
-        say(f"Going on from step {step}, after {float(state['seconds']) / 60:.1f} minutes.")
+        spent = f"after {float(state['seconds']) / 60:.1f} minutes"
+        over = used(config, state, step) >= 1
+        say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
     return game, net, untrained, state, step, functions
 
 
@@ -217,6 +219,8 @@ def main(config: Config) -> None:
         with progress.announced("Measuring what was learned"):
             results = store(folder, after=measure(state["learner"].average), step=step)
     report(results["before"], results["after"], config.evaluate)
+    if not int(state["learner"].steps):
+        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
     say(
         f"The run: {folder} (config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). Next:\n"
         f"    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"

@@ -9,11 +9,11 @@ Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) an
 to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
-from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root
+from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
-from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, plant, rescore, search, simulate
+from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
@@ -41,6 +41,7 @@ __all__ = [
     "descend",
     "expand",
     "backup",
+    "finish",
     "rescore",
     "choose_at_root",
     "Path",
@@ -70,6 +71,7 @@ __all__ = [
     "completed_by_mix_value",
     # the root
     "with_dirichlet",
+    "with_gumbel",
     "by_temperature",
     "most_visited",
     "best_value",

@@ -1,8 +1,10 @@
 """Policies: assembly of the parts into functions `(params, keys, state, tree=None) -> PolicyOutput`.
 
-Every builder closes over a model and numbers; the function it returns is pure, batched, and made to be jitted.
-Keys are one per game, `[B]`; a single key is split. Given a tree of its own kind back, a policy ignores the
-state and thinks on from that tree's root, adding its number of simulations as far as there is room.
+Every builder closes over a model and numbers; the function it returns is pure, batched, and made to be jitted:
+without `jax.jit` it is traced and its loops are compiled anew in every call. Keys are one per game, `[B]`; a single key
+is split. Given a tree back that it made itself, a policy ignores the state and thinks on from that tree's root, adding
+its number of simulations as far as there is room (`capacity`). A tree from another kind of policy holds other priors,
+and misleads it.
 """
 
 import operator
@@ -21,7 +23,7 @@ from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
 from jaxzero.mcts.search import plant, search, simulate
 from jaxzero.mcts.tree import Layout, Tree
 from jaxzero.mcts.view import Summary, edge_view, summary
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
 
@@ -72,7 +74,7 @@ def alphazero(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
-        simulate: what one simulation is.
+        simulate: what one simulation is; called like `jaxzero.simulate`.
 
     Raises:
         ValueError: num_simulations or max_depth below 1, α or ε out of range.
@@ -94,6 +96,12 @@ def alphazero(
     _in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
     _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
+    if not isinstance(rule, Rule):
+        raise ValueError(f"rule={rule!r}: give a Rule, like puct() with its parentheses.")
+    if not callable(act) or act is by_temperature:
+        raise ValueError(
+            f"act={act!r}: give a function of keys, tree and summary, like most_visited or by_temperature(0.5)."
+        )
     noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
     with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
         stored = float(jnp.sum(rule.prepare(jnp.zeros((1, 2)))))
@@ -159,7 +167,7 @@ def muzero(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
-        simulate: what one simulation is.
+        simulate: what one simulation is; called like `jaxzero.simulate`.
 
     Raises:
         ValueError: as `alphazero`.
@@ -211,7 +219,7 @@ def uct(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
-        simulate: what one simulation is.
+        simulate: what one simulation is; called like `jaxzero.simulate`.
 
     Raises:
         ValueError: num_simulations or max_depth below 1.
@@ -266,7 +274,7 @@ def gumbel(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
-        simulate: what one simulation is.
+        simulate: what one simulation is; called like `jaxzero.simulate`.
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
@@ -297,9 +305,9 @@ def gumbel(
     root_rule = halving.gumbel_root(num_simulations, considered, transform)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        resumed = tree is not None and tree.root.prior is not None
-        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
-        if not resumed:
+        given = tree
+        tree, keys = _begin(params, keys, state, given, model, rule, room, layout)
+        if given is None or given.root.prior is None:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
         tree = search(
             params,
@@ -323,6 +331,18 @@ def _begin(
     params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
 ) -> tuple[Tree, Keys]:
     """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
+    if not (hasattr(model, "root") and hasattr(model, "step")):
+        raise ValueError(
+            f"a {type(model).__name__} as the model: give a Model, like models.perfect(game, network) or "
+            "models.rollout(game)."
+        )
+    if tree is not None and not isinstance(tree, Tree):
+        raise ValueError(f"tree is a {type(tree).__name__}: give a Tree, the `tree` of an earlier output: out.tree.")
+    if tree is None and state is None:
+        raise ValueError(
+            "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
+            "or pass tree= to think on from a tree."
+        )
     if tree is None:
         shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
         if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
@@ -335,7 +355,12 @@ def _begin(
         batch = tree.size.shape[0]
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is None:
-        step, embedding = model.root(params, keys[:, 3], state)
+        said = model.root(params, keys[:, 3], state)
+        if not (isinstance(said, tuple) and len(said) == 2 and isinstance(said[0], Step)):
+            raise ValueError(
+                "model.root must return (Step, embedding), and so must model.step; it returned no such pair."
+            )
+        step, embedding = said
         check_embedding(embedding, batch)
         below, _ = jax.eval_shape(model.step, params, keys[:, 0], jnp.zeros(batch, jnp.int32), embedding)
         if (step.to_play is None) != (below.to_play is None):

@@ -123,7 +123,7 @@ class Path(NamedTuple):
     """One walk per game, from the root down.
 
     Attributes:
-        nodes: the nodes passed, the root first; entries at and beyond `length` are meaningless.
+        nodes: the nodes passed, the root first; entries at and beyond `length` are room, meaningless.
         length: how many nodes were passed, at least 1.
     """
 
@@ -138,8 +138,9 @@ class PolicyOutput:
     Attributes:
         action: the action to take.
         action_weights: the improved policy: a training target, non-negative, summing to 1.
-        value: the root's value after the search, for the player to move (`[B, P]` with several players).
-        tree: the search tree; pass it back to think on.
+        value: the root's value after the search, for the player to move (`[B, P]` with several players): the mean of
+            all simulations, those that explored included. What an action is worth: `info.summary.qvalues`.
+        tree: the search tree; pass it back to think on, if the builder's `capacity` left room.
         info: diagnostics; `info.status` is a bit mask per game, see `jaxzero.mcts.tree.Status`.
     """
 

@@ -85,6 +85,29 @@ def test_noise_out_of_range(name, given, allowed):
     refused(lambda: jz.alphazero(MODEL, 8, **{name: given}), f"{name}={given}", allowed)
 
 
+def test_a_builder_in_place_of_what_it_builds():
+    refused(lambda: jz.alphazero(MODEL, 8, rule=jz.puct), "rule=", "puct() with its parentheses")
+    refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "by_temperature(0.5)")
+    refused(lambda: jz.uct(MODEL, 8, act=0.5), "act=0.5", "most_visited")
+
+
+def test_something_else_in_place_of_a_model_a_tree_or_a_state():
+    keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, int)
+    world = worlds.make(range(GAMES))
+    refused(lambda: jz.gumbel("network", 8)(world, keys, start), "a str as the model", "models.perfect(game, network)")
+    refused(lambda: jz.gumbel(MODEL, 8)(world, keys, tree=(1, 2)), "tree is a tuple", "out.tree")
+    refused(lambda: jz.gumbel(MODEL, 8)(world, start), "state is None", "policy(params, keys, state)")
+    bare = MODEL._replace(root=lambda *args: MODEL.root(*args)[0])
+    refused(lambda: jz.gumbel(bare, 8)(world, keys, start), "model.root", "(Step, embedding)")
+
+
+def test_a_gumbel_root_without_draws():
+    tree = jz.plant(
+        *MODEL.root(worlds.make([1]), jax.random.split(jax.random.key(0), 1), jnp.zeros(1, int)), jz.puct(), 3
+    )
+    refused(lambda: jz.enter(tree, jz.gumbel_root(2, 2)), "gumbel_root", "with_gumbel(tree, keys, 1.0)")
+
+
 def test_noise_for_a_rule_without_probabilities():
     refused(lambda: jz.alphazero(MODEL, 8, rule=jz.ucb1()), "dirichlet_fraction=0.25", "dirichlet_fraction=0", "puct()")
 

@@ -204,6 +204,8 @@ FAST = {
     "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
     "root_sees_all": (Setting(root_all_edges=True), 2),
     "tiles": (Setting(games=96, num_actions=20, searches=(30,)), 2),  # gone up in tiles, views of several widths
+    "few": (Setting(games=7, max_depth=7, searches=(20,)), 2),  # ends of walks are visited with the rest; with 9, apart
+    "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }

@@ -160,12 +160,13 @@ class NextEdge(NamedTuple):
 
 
 def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"] | None = None) -> NextEdge:
-    """The edge that comes first in `order`, by default `prior`; −inf there: it is visited or illegal."""
-    action, highest = first_highest(prior if order is None else order)
+    """The edge that comes first in `order` (default: `prior`), where −inf means visited or illegal."""
+    ranked = prior if order is None else order
+    action, highest = first_highest(ranked)
     mass = jnp.zeros_like(highest)
     if rule.mass is not None:
-        mass = jnp.sum(jnp.where(jnp.isneginf(prior if order is None else order), 0, rule.mass(prior)), -1)
-    if order is not None:
+        mass = jnp.sum(jnp.where(jnp.isneginf(ranked), 0, rule.mass(prior)), -1)
+    if order is not None:  # else the highest is the prior itself
         highest = jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0]
     return NextEdge(action, highest, mass)
 

@@ -64,6 +64,16 @@ def expand(
     model is not asked if no walk can. A simulation takes the same slot in every game, needed or not: it is written
     as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do.
 
+    Args:
+        params: handed to the model.
+        keys: one per game, for the model.
+        tree: the trees.
+        path: where `descend` stopped, with the same `max_depth`: a walk that stops elsewhere, above a child that is
+            chosen, counts as wanting another.
+        model: what the tree is made of.
+        rule: how interior nodes choose.
+        max_depth: how many edges below the root a walk may go; None: no limit.
+
     Returns:
         The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
         node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
@@ -72,7 +82,7 @@ def expand(
     at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
     prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # a walk that was not cut ended for want of a node
+    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
     node = jnp.minimum(jnp.max(tree.size), tree.capacity)
     grows = wants & (node < tree.capacity)
     again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)

@@ -62,6 +62,8 @@ def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | 
     table = np.array([halving_schedule(m, num_simulations) for m in range(max_considered + 1)], np.int32)
 
     def score(view: EdgeView) -> Array:
+        if view.root.prior is None:
+            raise ValueError("gumbel_root needs Gumbel draws at the root: tree = with_gumbel(tree, keys, 1.0) first.")
         legal = jnp.sum(~jnp.isneginf(view.root.prior), -1)
         index = jnp.minimum(view.root.simulations, num_simulations - 1)
         wanted = jnp.asarray(table)[jnp.minimum(legal, max_considered), index]

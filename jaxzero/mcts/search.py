@@ -11,7 +11,6 @@ The rules are asked in `choice`, in a way that makes the number of actions play 
 is stored. The root has its own rule, asked once per simulation after the rest of the path.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,22 +18,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.choice import choose, choose_at_root, remember, rescore
+from jaxzero.mcts.backup import backup, group_size
+from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import (
-    Facts,
-    Stats,
-    Tile,
-    pack,
-    put,
-    put_column,
-    take,
-    unpack_facts,
-    unpack_frontier,
-    unpack_stats,
-)
-from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree, rows_of
+from jaxzero.mcts.rows import take
+from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = [
@@ -52,7 +41,6 @@ __all__ = [
 ]
 
 FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
-FEW_GAMES = 8  # with fewer, the number of kernels is what a simulation costs
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
@@ -61,23 +49,6 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
-
-
-def group_size(batch: int) -> int:
-    """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
-    return 8 if batch < FEW_GAMES else 4
-
-
-def tile_size(batch: int) -> int:
-    """How many games go up their paths together.
-
-    On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
-    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes. Which it is goes by jax's default
-    backend; on another device the results are the same, and slower.
-    """
-    if jax.default_backend() != "cpu":
-        return batch
-    return next((size for size in range(min(batch, 64), 15, -1) if batch % size == 0), batch)
 
 
 def longest_walk(tree: Tree, max_depth: int | None) -> int:
@@ -100,10 +71,18 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     Args:
         tree: the trees.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        path: an earlier walk in trees of this capacity, whose memory is written over; None: new memory, which takes
-            longer to get than the walk itself where N is large.
+        path: an earlier walk in trees of this capacity, no less deep, whose memory is written over; None: new memory,
+            which takes longer to get than the walk itself where N is large.
+
+    Raises:
+        ValueError: `path` has no room for such walks.
     """
     group, longest = group_size(tree.size.shape[0]), longest_walk(tree, max_depth)
+    if path is not None and path.nodes.shape[1] < longest + group:
+        raise ValueError(
+            f"a path with room for {path.nodes.shape[1]} nodes, where trees of {tree.capacity} nodes and max_depth="
+            f"{max_depth} take {longest + group}. Use enter(tree, root_rule, max_depth) with that max_depth."
+        )
 
     def follow(node: Array) -> Array:
         return jnp.where(node >= 0, take(tree.best_child, jnp.maximum(node, 0)), NONE)
@@ -130,101 +109,22 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
 
 
-def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
-    """Carries `value`, found at the end of each path, up to the root; every node passed chooses anew.
-
-    Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
-    group of path nodes is handled at once.
+def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
+    """What the first `simulate` is given, as `search` does it: the root has chosen, and there is memory for walks.
 
     Args:
-        tree: the trees.
-        path: the walks; their ends have been expanded.
-        value: what was found there, for the player to move there, or for every player.
-        rule: how the nodes choose.
-        root_too: whether the root's choice is this rule's, too; it is left as it was if not.
+        tree: from `plant` or `search`.
+        root_rule: how the root chooses.
+        max_depth: that of the simulations to come.
     """
-    batch = path.length.shape[0]
-    group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
-    if batch >= FEW_GAMES and rule.by_prior:
-        tree, path, value = _visit_ends(tree, path, value)
-    turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
-    if size == batch:
-        tree, value = turn(tree, path, value, None)
-    else:
-
-        def tiles(i: Array, carry: tuple[Tree, Array]) -> tuple[Tree, Array]:
-            tree, value = carry
-            length, mine = (jax.lax.dynamic_slice_in_dim(x, i * size, size) for x in (path.length, value))
-            tree, mine = turn(tree, path._replace(length=length), mine, Tile(i * size, size))
-            return tree, jax.lax.dynamic_update_slice_in_dim(value, mine, i * size, 0)
-
-        tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
-    if root_too:
-        return tree
-    stats = _visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value)
-    return tree.replace(stats=put_column(tree.stats, 0, pack(stats, tree.stats.dtype)))
-
-
-def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
-    """The statistics of nodes after one visit more, which returned `ret`."""
-    visits = old.visits + 1
-    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
-    edge = facts.reward + facts.discount[..., None] * mean
-    if edge.shape[-1] > 1:
-        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
-    return Stats(visits, edge[..., 0], mean)
-
-
-def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
-    """The part of `backup` at those ends of walks that have no children: the next edge is known, so is the choice.
-
-    Paths are short, and all of a tile take as long as the longest: one node less is much.
-    """
-    end = take(path.nodes, path.length - 1)
-    at = rows_of(tree, end)
-    apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
-    facts = unpack_facts(at.facts)
-    stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
-    tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
-    above = facts.reward + facts.discount[:, None] * value
-    return tree, path._replace(length=path.length - apart), jnp.where(apart[:, None], above, value)
-
-
-def _backup_tile(
-    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
-) -> tuple[Tree, Array]:
-    """`backup` for some games, a group of path nodes at a time, from the leaves up to depth `first`."""
-
-    def turn(carry: tuple) -> tuple:
-        k, tree, ret = carry
-        # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
-        here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
-        depth = first + k * group + jnp.arange(group)
-        real = depth < path.length[:, None]
-        corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
-        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
-        where = jnp.where(real, nodes, tree.capacity)
-        at = rows_of(tree, nodes, here)
-        facts, returns = unpack_facts(at.facts), []
-        for j in reversed(range(group)):
-            returns.insert(0, ret)
-            ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
-        stats = _visited(unpack_stats(at.stats), facts, jnp.stack(returns, 1))
-        at = at._replace(stats=pack(stats, tree.stats.dtype))
-        tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
-        return k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret
-
-    last = (jnp.max(path.length) - first + group - 1) // group - 1
-    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1:]
-
-
-def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
-    """What the first `simulate` is given: the root's rule has chosen, and there is memory for the walks."""
     return choose_at_root(tree, root_rule, fresh=True), no_walk(tree, max_depth)
 
 
 def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
-    """The second half of a simulation: what was found goes up, the root chooses, the simulation is counted."""
+    """The last act of a simulation: what was found goes up, the root chooses, the simulation is counted.
+
+    What is counted is `tree.root.simulations`: by it go sequential halving, and the keys of `fold_simulation`.
+    """
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree, path, value, rule, root_too)
@@ -253,6 +153,20 @@ def simulate(
     """One simulation for every game: descend, expand, backup, and the root's own choice.
 
     Takes what `enter` or the simulation before returned: the trees, and their last walks for the sake of the memory.
+    To be jitted, as everything here: called without, it is traced and its loops are compiled anew in every call.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> model, rule, keys = jz.Model(root, step), jz.puct(), jax.random.split(jax.random.key(0), 2)
+    >>> tree, path = jz.enter(jz.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=9), rule)
+    >>> once = jax.jit(lambda keys, tree, path: jz.simulate((), keys, tree, path, model, rule, rule))
+    >>> for i in range(8):
+    ...     tree, path = once(jax.vmap(jax.random.fold_in)(keys, jnp.full(2, i)), tree, path)
+    >>> jz.summary(tree).visits.tolist()
+    [[1, 3, 4], [1, 3, 4]]
     """
     path = descend(tree, max_depth, path)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
@@ -288,7 +202,7 @@ def search(
         num_simulations: how many to add to every game.
         root_rule: how the root chooses; None: like the others.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        simulate: what one simulation is, see `jaxzero.mcts.search.simulate`.
+        simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.
 
     Raises:

@@ -112,7 +112,8 @@ def restore(folder: Path, like: Any, say: Any = print) -> tuple[int, Any] | None
         try:
             return step, ocp.load(root / str(step), abstract)
         except Exception as error:  # orbax raises many kinds
-            raise ValueError(f"{root / str(step)} does not fit this program: {str(error).splitlines()[0]}") from error
+            said = " ".join(str(error).split())[:300]
+            raise ValueError(f"{root / str(step)} does not hold what is expected here: {said}") from error
     if steps:
         raise ValueError(
             f"No sound checkpoint in {root}: {len(steps)} found, all damaged. "

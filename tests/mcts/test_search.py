@@ -65,10 +65,31 @@ def test_simulations_one_by_one_are_a_search(seeds):
     tree = jz.plant(*worlds.model.root(world, keys, start), rule, 12)
     expected = jz.search(world, keys, tree, worlds.model, rule, 11)
     tree, path = jz.enter(tree, rule)
+    once = jax.jit(lambda tree, path: jz.simulate(world, keys, tree, path, worlds.model, rule, rule))
     for _ in range(11):
-        tree, path = jz.simulate(world, keys, tree, path, worlds.model, rule, rule)
+        tree, path = once(tree, path)
     np.testing.assert_array_equal(jz.summary(tree).visits, jz.summary(expected).visits)
     np.testing.assert_allclose(jz.qvalues(tree), jz.qvalues(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("seeds", [[3], list(range(9))])
+def test_of_the_walks_before_only_the_memory_matters(seeds):
+    world, rule = worlds.make(seeds, "continuous"), jz.puct()
+    keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
+    tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), rule, 12), rule)
+    once = jax.jit(lambda tree, path: jz.simulate(world, keys, tree, path, worlds.model, rule, rule))
+    for rubbish in (-1, 0, 17, 5, 999, 2):
+        found, left = once(tree, path)
+        tree, path = once(tree, path._replace(nodes=jnp.full_like(path.nodes, rubbish), length=path.length + 50))
+        jax.tree.map(np.testing.assert_array_equal, (found, left.length), (tree, path.length))
+
+
+def test_memory_for_shallower_walks_is_refused():
+    tree = jz.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), jz.puct(), 30)
+    tree, path = jz.enter(tree, jz.puct(), 2)
+    assert jz.descend(tree, 2, path).length.tolist() == [1]
+    with pytest.raises(ValueError, match=r"max_depth=None take 38.*enter\(tree, root_rule, max_depth\)"):
+        jz.descend(tree, path=path)
 
 
 def test_a_terminal_end_is_backed_up_again_and_nothing_grows():

@@ -71,7 +71,7 @@ def test_when_none_is_sound_nothing_begins_anew(tmp_path):
 def test_another_shape_is_one_sentence(tmp_path):
     checkpoint.save(tmp_path, 1, tree(1))
     other = tree(0) | {"params": jnp.zeros((50, 8))}
-    with pytest.raises(ValueError, match="does not fit this program"):
+    with pytest.raises(ValueError, match="does not hold what is expected here"):
         checkpoint.restore(tmp_path, other)
 
 

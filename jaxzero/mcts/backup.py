@@ -1,0 +1,136 @@
+"""Backup: what a simulation found goes up its path; every node passed takes it in and chooses anew."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxzero.mcts.choice import choose, remember
+from jaxzero.mcts.rows import (
+    Facts,
+    Stats,
+    Tile,
+    pack,
+    put,
+    put_column,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
+from jaxzero.mcts.tree import Tree, rows_of
+from jaxzero.types import Path, Rule
+
+__all__ = ["backup", "group_size"]
+
+FEW_GAMES = 8  # with fewer, the number of kernels is what a simulation costs
+
+
+def group_size(batch: int) -> int:
+    """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
+    return 8 if batch < FEW_GAMES else 4
+
+
+def tile_size(batch: int) -> int:
+    """How many games go up their paths together.
+
+    On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
+    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes. Which it is goes by jax's default
+    backend; on another device the results are the same, and slower.
+    """
+    if jax.default_backend() != "cpu":
+        return batch
+    return next((size for size in range(min(batch, 64), 15, -1) if batch % size == 0), batch)
+
+
+def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
+    """Carries `value`, found at the end of each path, up to the root; nodes passed whose choice can change choose anew.
+
+    Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
+    group of path nodes is handled at once. The simulation is not counted, see `finish`.
+
+    Args:
+        tree: the trees.
+        path: the walks as `expand` returns them: `nodes` has room for a group beyond the longest.
+        value: what was found at their ends, for the player to move there, or for every player.
+        rule: how the nodes choose.
+        root_too: whether the root's choice is this rule's, too; if not, it is left as it was.
+    """
+    batch = path.length.shape[0]
+    group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
+    if batch >= FEW_GAMES and rule.by_prior:
+        tree, path, value = _visit_ends(tree, path, value)
+    turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
+    if size == batch:
+        tree, value = turn(tree, path, value, None)
+    else:
+
+        def tiles(i: Array, carry: tuple[Tree, Array]) -> tuple[Tree, Array]:
+            tree, value = carry
+            length, mine = (jax.lax.dynamic_slice_in_dim(x, i * size, size) for x in (path.length, value))
+            tree, mine = turn(tree, path._replace(length=length), mine, Tile(i * size, size))
+            return tree, jax.lax.dynamic_update_slice_in_dim(value, mine, i * size, 0)
+
+        tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
+    if root_too:
+        return tree
+    stats = _visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value)
+    return tree.replace(stats=put_column(tree.stats, 0, pack(stats, tree.stats.dtype)))
+
+
+def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
+    """The statistics of nodes after one visit more, which returned `ret`."""
+    visits = old.visits + 1
+    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
+    edge = facts.reward + facts.discount[..., None] * mean
+    if edge.shape[-1] > 1:
+        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
+    return Stats(visits, edge[..., 0], mean)
+
+
+def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
+    """The part of `backup` at the ends of walks that have no children, roots aside; for `by_prior` rules only.
+
+    Such an end has nothing to choose: its next edge is known. (Other rules choose that edge when they are asked.) A
+    tile's loop runs as long as its longest path, and most paths are short, so one node less is much.
+    """
+    end = take(path.nodes, path.length - 1)
+    at = rows_of(tree, end)
+    apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
+    facts = unpack_facts(at.facts)
+    stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
+    tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
+    above = facts.reward + facts.discount[:, None] * value
+    return tree, path._replace(length=path.length - apart), jnp.where(apart[:, None], above, value)
+
+
+def _backup_tile(
+    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
+) -> tuple[Tree, Array]:
+    """`backup` for some games, a group of path nodes at a time, from the leaves up to depth `first`.
+
+    Returns what goes on from there, too: the return at the root, if `first` is 1.
+    """
+
+    def turn(carry: tuple) -> tuple:
+        k, tree, ret = carry
+        # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
+        here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
+        depth = first + k * group + jnp.arange(group)
+        real = depth < path.length[:, None]
+        corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
+        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
+        where = jnp.where(real, nodes, tree.capacity)
+        at = rows_of(tree, nodes, here)
+        facts, returns = unpack_facts(at.facts), []
+        for j in reversed(range(group)):
+            returns.insert(0, ret)
+            ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
+        stats = _visited(unpack_stats(at.stats), facts, jnp.stack(returns, 1))
+        at = at._replace(stats=pack(stats, tree.stats.dtype))
+        tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
+        return k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret
+
+    last = (jnp.max(path.length) - first + group - 1) // group - 1
+    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1:]
