@@ -111,21 +111,20 @@ def numpy(config: Any) -> tuple[dict, str]:
         name: functools.partial(numpy_tree.search, evaluate, follow, 1, simulations, score)
         for name, score in (("numpy", numpy_tree.as_it_reads), ("numpy, tuned", numpy_tree.tuned))
     }
+    batches = dict.fromkeys(contestants, 1)
     print("Compiling, then running in turn", flush=True)
     outs = {}
     for batch in config.numpy_batches:
         policy = jz.alphazero(stub(actions), simulations, rule=wide(), dirichlet_fraction=0.0)
         given = (), jax.random.split(jax.random.key(0), batch), 1 + jnp.arange(batch)
-        contestants[f"jaxzero, B = {batch}"] = outs[batch] = compiled(policy, *given)
+        name = f"jaxzero, B = {batch}"
+        contestants[name] = outs[batch] = compiled(policy, *given)
+        batches[name] = batch
     times = interleaved(contestants, config.seconds, least=config.runs)
     mine = tree_depths(outs[config.numpy_batches[0]]().tree)
     same = bool(numpy_and_jaxzero(min(simulations, 500), min(actions, 30)).all())
     rows = []
-    for name, batch in {
-        "numpy": 1,
-        "numpy, tuned": 1,
-        **{f"jaxzero, B = {b}": b for b in config.numpy_batches},
-    }.items():
+    for name, batch in batches.items():
         per_game = simulations / times[name].seconds
         row = {"tree": name, "games": batch, "per_game": per_game, "total": per_game * batch}
         rows.append(row | {"us_per_read": 1e6 / row["total"], "runs": times[name].runs})

@@ -132,7 +132,8 @@ def train(config: Config, folder: pathlib.Path, state: dict, step: int, function
                     "minutes": float(state["seconds"]) / 60,
                 }
                 write(step, values)
-                show(min(1.0, used(config, state, step)), line(values, used(config, state, step)))
+                done = min(1.0, used(config, state, step))
+                show(done, line(values, done))
                 if time.monotonic() - saved > 60 * config.save_minutes:
                     checkpoint.save(folder, step, state)
                     saved = time.monotonic()

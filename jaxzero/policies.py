@@ -7,7 +7,6 @@ its number of simulations as far as there is room (`capacity`). A tree from anot
 and misleads it.
 """
 
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,13 +16,14 @@ from jaxtyping import Array, Int
 
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.outputs import check_embedding
+from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
+from jaxzero.mcts.outputs import as_pair, check_embedding
 from jaxzero.mcts.root import Act, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
 from jaxzero.mcts.search import plant, search, simulate
 from jaxzero.mcts.tree import Layout, Tree
 from jaxzero.mcts.view import Summary, edge_view, summary
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
 
@@ -89,19 +89,14 @@ def alphazero(
     >>> out.action.tolist(), out.action_weights.shape
     ([2, 2, 2, 2], (4, 3))
     """
-    num_simulations, max_depth, capacity = _counts(
+    num_simulations, max_depth, capacity = counts(
         num_simulations=num_simulations, max_depth=max_depth, capacity=capacity
     )
     room = num_simulations + 1 if capacity is None else capacity
-    _in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
-    _in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
+    in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
+    in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
-    if not isinstance(rule, Rule):
-        raise ValueError(f"rule={rule!r}: give a Rule, like puct() with its parentheses.")
-    if not callable(act) or act is by_temperature:
-        raise ValueError(
-            f"act={act!r}: give a function of keys, tree and summary, like most_visited or by_temperature(0.5)."
-        )
+    check_functions(rule, act)
     noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
     with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
         stored = float(jnp.sum(rule.prepare(jnp.zeros((1, 2)))))
@@ -289,7 +284,7 @@ def gumbel(
     >>> out.action.tolist(), bool((out.action_weights[:, 2] > 0.9).all())
     ([2, 2, 2, 2], True)
     """
-    num_simulations, max_depth, capacity, max_considered = _counts(
+    num_simulations, max_depth, capacity, max_considered = counts(
         num_simulations=num_simulations, max_depth=max_depth, capacity=capacity, max_considered=max_considered
     )
     room = num_simulations + 1 if capacity is None else capacity
@@ -331,38 +326,13 @@ def _begin(
     params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
 ) -> tuple[Tree, Keys]:
     """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
-    if not (hasattr(model, "root") and hasattr(model, "step")):
-        raise ValueError(
-            f"a {type(model).__name__} as the model: give a Model, like models.perfect(game, network) or "
-            "models.rollout(game)."
-        )
-    if tree is not None and not isinstance(tree, Tree):
-        raise ValueError(f"tree is a {type(tree).__name__}: give a Tree, the `tree` of an earlier output: out.tree.")
-    if tree is None and state is None:
-        raise ValueError(
-            "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
-            "or pass tree= to think on from a tree."
-        )
-    if tree is None:
-        shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
-        if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
-            raise ValueError(
-                f"state has leaves of shapes {shapes}; a policy takes one entry per game, [B, ...], in each. "
-                "jax.vmap(game.init)(keys) makes such states; or pass tree= to think on from a tree."
-            )
-        batch = shapes[0][0]
-    else:
-        batch = tree.size.shape[0]
+    batch = check_start(model, state, tree)
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is None:
-        said = model.root(params, keys[:, 3], state)
-        if not (isinstance(said, tuple) and len(said) == 2 and isinstance(said[0], Step)):
-            raise ValueError(
-                "model.root must return (Step, embedding), and so must model.step; it returned no such pair."
-            )
-        step, embedding = said
+        step, embedding = as_pair("model.root", model.root(params, keys[:, 3], state))
         check_embedding(embedding, batch)
-        below, _ = jax.eval_shape(model.step, params, keys[:, 0], jnp.zeros(batch, jnp.int32), embedding)
+        actions = jnp.zeros(batch, jnp.int32)
+        below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys[:, 0], actions, embedding))
         if (step.to_play is None) != (below.to_play is None):
             told = {True: "None", False: "given"}
             raise ValueError(
@@ -371,26 +341,6 @@ def _begin(
             )
         tree = plant(step, embedding, rule, capacity, layout)
     return tree, keys
-
-
-def one_per_game(keys: Keys, batch: int) -> Keys:
-    """`keys [B]` as they are; a single key, split.
-
-    Raises:
-        ValueError: if there are neither B keys nor one.
-    """
-    if not hasattr(keys, "dtype"):
-        raise ValueError(f"keys={keys!r}: give PRNG keys, jax.random.split(jax.random.key(seed), {batch}).")
-    typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
-    shape = keys.shape if typed else keys.shape[:-1]
-    if shape == ():
-        return jax.random.split(keys, batch)
-    if shape != (batch,):
-        raise ValueError(
-            f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), "
-            "or a single key."
-        )
-    return keys
 
 
 def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
@@ -402,23 +352,3 @@ def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> Policy
         tree=tree,
         info=SearchInfo(tree.status, tree.overflows, tree.size, found),
     )
-
-
-def _counts(**numbers: Any) -> list[int | None]:
-    """The numbers as ints of 1 and more; None stays None.
-
-    Raises:
-        ValueError: naming the number that is not.
-    """
-    for name, value in numbers.items():
-        if value is not None and not hasattr(value, "__index__"):
-            raise ValueError(f"{name}={value!r} is no integer. Use {name} >= 1.")
-        if value is not None and operator.index(value) < 1:
-            raise ValueError(f"{name}={value}: at least one is needed. Use {name} >= 1.")
-    return [None if value is None else operator.index(value) for value in numbers.values()]
-
-
-def _in_range(name: str, value: Any, low: float, high: float, open_: bool = False) -> None:
-    if isinstance(value, int | float) and not (low < value < high if open_ else low <= value <= high):
-        between = f"above {low} and below {high}" if open_ else f"between {low} and {high}"
-        raise ValueError(f"{name}={value} is out of range. Use a value {between}.")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.policies import one_per_game
+from jaxzero.mcts.inputs import one_per_game
 from tests import reference as ref
 from tests import worlds
 

@@ -1,5 +1,7 @@
 """What a user's model returns: shapes checked while tracing, numbers made finite while running."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -7,7 +9,18 @@ from jaxtyping import Array, Bool
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import State, Step
 
-__all__ = ["check_embedding", "checked"]
+__all__ = ["as_pair", "check_embedding", "checked"]
+
+
+def as_pair(name: str, answer: Any) -> tuple[Step, State]:
+    """What one of a model's functions returned.
+
+    Raises:
+        ValueError: it is no pair of a Step and an embedding.
+    """
+    if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Step):
+        return answer
+    raise ValueError(f"{name} returned a {type(answer).__name__}; it must return a pair, (Step, embedding).")
 
 
 def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"]]:

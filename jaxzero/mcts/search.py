@@ -129,13 +129,11 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree, path, value, rule, root_too)
     tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
-    return tree if root_too else choose_at_root(tree, root_rule)
+    return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
 
 
-def paired(rule: Rule, root_rule: Rule | None) -> Rule:
+def paired(rule: Rule, root_rule: Rule) -> Rule:
     """The root's rule as it can be asked beside `rule`: by prior only if what that needs is kept track of."""
-    if root_rule is None or root_rule is rule:
-        return rule
     kept = rule.by_prior and (root_rule.mass is None or root_rule.mass is rule.mass)
     return root_rule if kept else root_rule._replace(by_prior=False)
 
@@ -170,7 +168,7 @@ def simulate(
     """
     path = descend(tree, max_depth, path)
     tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
-    return finish(tree, path, value, rule, paired(rule, root_rule)), path
+    return finish(tree, path, value, rule, root_rule), path
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:
@@ -212,7 +210,7 @@ def search(
         raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
-    root_rule = paired(rule, root_rule)
+    root_rule = rule if root_rule is None else root_rule
 
     def body(_: Any, carry: tuple[Tree, Path]) -> tuple[Tree, Path]:
         tree, path = carry
