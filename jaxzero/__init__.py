@@ -9,8 +9,10 @@ Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) an
 to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
+from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
+from jaxzero.mcts.reuse import advance
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
@@ -45,6 +47,10 @@ __all__ = [
     "rescore",
     "choose_at_root",
     "Path",
+    # from move to move
+    "advance",
+    "with_evaluations_kept",
+    "num_kept",
     # the tree, and what can be read off it
     "Tree",
     "Layout",

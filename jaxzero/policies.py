@@ -3,8 +3,9 @@
 Every builder closes over a model and numbers; the function it returns is pure, batched, and made to be jitted:
 without `jax.jit` it is traced and its loops are compiled anew in every call. Keys are one per game, `[B]`; a single key
 is split. Given a tree back that it made itself, a policy ignores the state and thinks on from that tree's root, adding
-its number of simulations as far as there is room (`capacity`). A tree from another kind of policy holds other priors,
-and misleads it.
+its number of simulations as far as there is room (`capacity`). Given what `advance` made of such a tree, and the states
+that follow, it thinks on from there, and games without a tree are planted from the state. A tree from another kind of
+policy holds other priors, and misleads it.
 """
 
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, 
 from jaxzero.mcts.outputs import as_pair, check_embedding
 from jaxzero.mcts.root import Act, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
-from jaxzero.mcts.search import plant, search, simulate
+from jaxzero.mcts.search import plant, replant, search, simulate
 from jaxzero.mcts.tree import Layout, Tree
 from jaxzero.mcts.view import Summary, edge_view, summary
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
 
@@ -328,19 +329,31 @@ def _begin(
     """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
     batch = check_start(model, state, tree)
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
+    if tree is not None and (state is None or tree.root.brought is None):
+        return tree, keys
+
+    def ask() -> tuple[Step, State]:
+        return as_pair("model.root", model.root(params, keys[:, 3], state))
+
     if tree is None:
-        step, embedding = as_pair("model.root", model.root(params, keys[:, 3], state))
+        step, embedding = ask()
         check_embedding(embedding, batch)
-        actions = jnp.zeros(batch, jnp.int32)
-        below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys[:, 0], actions, embedding))
-        if (step.to_play is None) != (below.to_play is None):
-            told = {True: "None", False: "given"}
-            raise ValueError(
-                f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
-                "model.step. Give it in both, or in neither (then the discounts carry the sign)."
-            )
-        tree = plant(step, embedding, rule, capacity, layout)
-    return tree, keys
+        _check_players(step, params, keys[:, 0], model, embedding)
+        return plant(step, embedding, rule, capacity, layout), keys
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
+    return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
+
+
+def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:
+    """Raises a ValueError if only one of the model's functions says who moves."""
+    actions = jnp.zeros(step.value.shape[0], jnp.int32)
+    below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
+    if (step.to_play is None) != (below.to_play is None):
+        told = {True: "None", False: "given"}
+        raise ValueError(
+            f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
+            "model.step. Give it in both, or in neither (then the discounts carry the sign)."
+        )
 
 
 def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:

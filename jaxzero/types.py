@@ -125,10 +125,12 @@ class Path(NamedTuple):
     Attributes:
         nodes: the nodes passed, the root first; entries at and beyond `length` are room, meaningless.
         length: how many nodes were passed, at least 1.
+        going: the games that take part; the others stay as they are. None: all.
     """
 
     nodes: Int[Array, "B D"]
     length: Int[Array, "B"]
+    going: Bool[Array, "B"] | None = None
 
 
 @chex.dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Node:
     value: float | np.ndarray = 0.0  # the mean of all returns from here
     only_children: bool = False  # childless edges are out of question: see `search`
     prior: list[float] | None = None  # in place of the softmax of the logits: a root's, with noise
+    fresh: bool = False  # at the root: nothing was kept of an earlier tree
     overflows: int = 0  # at the root: walks that wanted to make a node and found no room
     margin: float = math.inf  # smallest difference > 0 between best and second best score in any choice made here
 
@@ -53,8 +54,9 @@ def search(
     max_depth: int | None = None,
     capacity: int | None = None,
     root_prior: list[float] | None = None,
+    root: Node | None = None,
 ) -> Node:
-    """Grows a tree from `state`; answers its root.
+    """Grows a tree from `state`, or goes on with the subtree of `root`; answers its root.
 
     A walk follows the best-scored legal action (ties: the lowest) until it
       * wants an edge without a child: the child is made, and its raw value backed up;
@@ -73,15 +75,20 @@ def search(
         max_depth: edges between the root and the deepest node.
         capacity: places for nodes, the root's included.
         root_prior: replaces the root's prior probabilities.
+        root: a node of an earlier tree, that was moved to. Only walks that make a node then take the place of one.
     """
-    root = _node(world, state)
+    moved_to = root is not None
+    root = root or _node(world, state)
     root.prior = root_prior
     if world.root_legal is not None:
         root.legal = world.root_legal.tolist()
 
     def is_full(simulations: int) -> bool:
         """Whether there is no place left after so many simulations."""
-        return capacity is not None and simulations + 1 >= capacity
+        used = len(by_path(root)) if moved_to else simulations + 1
+        return capacity is not None and used >= capacity
+
+    root.only_children = is_full(0)
 
     def walk(node: Node, depth: int, simulation: int) -> float | np.ndarray:
         """Walks on from `node`; answers the return, as `node`'s values are meant."""
@@ -124,7 +131,13 @@ def best(node: Node, rule: Rule, simulation: int) -> int | None:
 
 
 def _open_actions(node: Node) -> list[int]:
-    return [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not node.only_children)]
+    only_children = node.only_children and node.children  # a node without any goes on wanting what it cannot have
+    return [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not only_children)]
+
+
+def planted(world: World, state: int) -> Node:
+    """A root that was planted where nothing was kept."""
+    return _node(world, state)
 
 
 def _node(world: World, state: int) -> Node:
@@ -305,9 +318,15 @@ def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
 
 
 def gumbel_root(
-    gumbel: list[float], num_simulations: int, max_considered: int = 16, q: Transform = completed_by_mix_value()
+    gumbel: list[float],
+    num_simulations: int,
+    max_considered: int = 16,
+    q: Transform = completed_by_mix_value(),
+    brought: list[int] | None = None,
 ) -> Rule:
     """Sequential halving: among the actions with the visits the schedule asks for, g + logits + sigma(Q).
+
+    Visits that the root's actions had before, `brought`, are not counted by the schedule.
 
     Simulations beyond those it was planned for go on with the last entry of the schedule. Where no action has the
     visits asked for, the next higher count that some action has is meant; where there is none, the highest.
@@ -315,7 +334,7 @@ def gumbel_root(
 
     def rule(node: Node, simulation: int) -> Scores:
         schedule = halving_schedule(min(max_considered, sum(node.legal)), num_simulations)
-        return _considered_scores(node, gumbel, q, schedule[min(simulation, num_simulations - 1)])
+        return _considered_scores(node, gumbel, q, schedule[min(simulation, num_simulations - 1)], brought)
 
     return rule
 
@@ -334,13 +353,15 @@ def halving_schedule(num_considered: int, num_simulations: int) -> list[int]:
     return schedule[:num_simulations]
 
 
-def _considered_scores(node: Node, gumbel: list[float], q: Transform, considered_visits: int) -> Scores:
+def _considered_scores(
+    node: Node, gumbel: list[float], q: Transform, considered_visits: int, brought: list[int] | None = None
+) -> Scores:
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
-    counts = [visits(node)[a] for a in _open_actions(node)]
+    new = [n - before for n, before in zip(visits(node), brought or [0] * len(node.legal))]
+    counts = [new[a] for a in _open_actions(node)]
     wanted = min((n for n in counts if n >= considered_visits), default=max(counts))
     return [
-        max(-1e9, g + x - top + q_) if n == wanted else NEVER
-        for g, x, q_, n in zip(gumbel, node.logits, q(node), visits(node))
+        max(-1e9, g + x - top + q_) if n == wanted else NEVER for g, x, q_, n in zip(gumbel, node.logits, q(node), new)
     ]
 
 
@@ -352,10 +373,12 @@ def improved_policy(node: Node, q: Transform = completed_by_mix_value()) -> list
     return probabilities([x + q_ for x, q_ in zip(node.logits, q(node))], node.legal)
 
 
-def gumbel_action(root: Node, gumbel: list[float], q: Transform = completed_by_mix_value()) -> int:
-    """The best g + logits + sigma(Q) among the most visited actions."""
-    most = max(n for n, ok in zip(visits(root), root.legal) if ok)
-    scores = _considered_scores(root, gumbel, q, most)
+def gumbel_action(
+    root: Node, gumbel: list[float], q: Transform = completed_by_mix_value(), brought: list[int] | None = None
+) -> int:
+    """The best g + logits + sigma(Q) among the most visited actions, `brought` not counted."""
+    most = max(n - b for n, b, ok in zip(visits(root), brought or [0] * len(root.legal), root.legal) if ok)
+    scores = _considered_scores(root, gumbel, q, most, brought)
     return max((a for a, ok in enumerate(root.legal) if ok), key=lambda a: scores[a])
 
 

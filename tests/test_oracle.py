@@ -6,6 +6,7 @@ is left out (`margin`), and few are.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero.mcts.gumbel import improved_policy, last_action
+from jaxzero.mcts.search import replant
 from tests import reference as ref
 from tests import worlds
 
@@ -73,6 +75,7 @@ class Setting(NamedTuple):
     planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
     root_all_edges: bool = False  # show every edge to the root's rule only
     games: int = BATCH
+    played: bool = False  # between the searches a move is made: the subtree below it is kept
 
     @property
     def rules(self) -> dict[str, Pair]:
@@ -84,6 +87,41 @@ def chosen(which: jax.Array, functions: list[Callable]) -> Callable:
     return lambda *args: jax.lax.switch(which, functions, *args)
 
 
+class Moves(NamedTuple):
+    """What happens between searches, for `Setting.played`: one entry for each move.
+
+    Attributes:
+        action: what is played; anything, illegal actions among it.
+        reset: where the game is given up.
+        state: the state that follows.
+    """
+
+    action: np.ndarray
+    reset: np.ndarray
+    state: np.ndarray
+
+
+def with_draws(setting: Setting, tree: jz.Tree, drawn: jax.Array) -> jz.Tree:
+    """The tree with noise or Gumbel draws in force at the root."""
+    if setting.root == "same":
+        return tree
+    clean = jz.edge_view(tree, jnp.zeros_like(tree.size)).prior
+    prior = drawn + clean if setting.root == "gumbel" else jnp.where(jnp.isneginf(clean), -jnp.inf, drawn)
+    return tree.replace(root=tree.root.replace(prior=prior))
+
+
+def moves_of(setting: Setting, world: worlds.World, first_seed: int) -> Moves:
+    """Random moves, some resets to state 0."""
+    rng, shape = np.random.default_rng(first_seed + 77), (setting.games, len(setting.searches) - 1)
+    action, reset = rng.integers(setting.num_actions, size=shape), rng.random(shape) < 0.1
+    states, state = [], np.zeros(setting.games, int)
+    for i in range(shape[1]):
+        after = world.successor[np.arange(setting.games), state, action[:, i]]
+        state = np.where(reset[:, i], 0, after)
+        states.append(state)
+    return Moves(action, reset, np.stack(states, 1).astype(np.int32) if states else np.zeros(shape, np.int32))
+
+
 @functools.cache
 def program(setting: Setting) -> Callable:
     """`(world, number of the rule, root prior or Gumbel draws) -> what is compared`, compiled at the first call."""
@@ -91,7 +129,7 @@ def program(setting: Setting) -> Callable:
     transforms = [q.ours for q in TRANSFORMS.values()]
 
     @jax.jit
-    def run(world: worlds.World, which: jax.Array, drawn: jax.Array) -> dict[str, jax.Array]:
+    def run(world: worlds.World, which: jax.Array, drawn: jax.Array, moves: Moves) -> dict[str, jax.Array]:
         assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
         prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
         rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges, mass=rules[0].mass)
@@ -99,15 +137,19 @@ def program(setting: Setting) -> Callable:
         root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
         tree = jz.plant(*root, rule, setting.capacity or total + 1)
         if setting.root == "noise":
-            prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
-            tree, root_rule = tree.replace(root=tree.root.replace(prior=prior)), jz.with_root_prior(rule)
+            root_rule = jz.with_root_prior(rule)
         if setting.root == "gumbel":
-            tree = tree.replace(root=tree.root.replace(prior=drawn + tree.prior[:, 0]))
-            planned = setting.planned or total
+            planned = setting.planned or setting.searches[-1] if setting.played else setting.planned or total
             root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
         if setting.root_all_edges:
             root_rule = root_rule._replace(by_prior=False)
-        for count in setting.searches:
+        tree = with_draws(setting, tree, drawn)
+        for i, count in enumerate(setting.searches):
+            if setting.played and i > 0:
+                tree = jz.advance(tree, moves.action[:, i - 1], moves.reset[:, i - 1])
+                kept = tree.status
+                tree = replant(tree, *worlds.model.root(world, keys, moves.state[:, i - 1]), rule)
+                tree = with_draws(setting, tree, drawn)
             tree = jz.search(
                 world, keys, tree, worlds.model, rule, count, root_rule=root_rule, max_depth=setting.max_depth
             )
@@ -118,6 +160,8 @@ def program(setting: Setting) -> Callable:
             overflows=tree.overflows,
             variation=jz.principal_variation(tree, total),
         )
+        if setting.played:
+            found |= dict(kept=kept)
         if setting.root == "gumbel":
             view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
             found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
@@ -142,29 +186,58 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
         seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64
     )
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
-    found = program(setting)(world, list(setting.rules).index(name), drawn)
+    moves = moves_of(setting, world, first_seed)
+    found = program(setting)(world, list(setting.rules).index(name), drawn, moves)
     found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
     compared = 0
     for game in range(setting.games):
-        root = by_reference(setting, name, worlds.pick(world, game), drawn[game].tolist())
+        mine = Moves(*(x[game].tolist() for x in moves))
+        root, brought = by_reference(setting, name, worlds.pick(world, game), drawn[game].tolist(), mine)
         if ref.margin(root) > CLOSE:
             compared += 1
-            assert_same(found, game, root, f"{setting}, {name}, seed {seeds[game]} ({kinds[game]})")
+            case = f"{setting}, {name}, seed {seeds[game]} ({kinds[game]})"
+            assert_same(found, game, root, case)
+            if setting.played:
+                lost = root.fresh and not mine.reset[-1]
+                assert found["kept"][game] == (jz.Status.NOT_IN_TREE if lost else 0), case
             if setting.root == "gumbel":
-                assert_same_answer(found, game, root, drawn[game].tolist(), TRANSFORMS[name].theirs)
+                assert_same_answer(found, game, root, drawn[game].tolist(), TRANSFORMS[name].theirs, brought)
     return compared
 
 
-def by_reference(setting: Setting, name: str, world: worlds.World, drawn: list[float]) -> ref.Node:
+def by_reference(
+    setting: Setting, name: str, world: worlds.World, drawn: list[float], moves: Moves
+) -> tuple[ref.Node, list[int] | None]:
+    """The root at the end of all searches, and the visits that its actions had before the last."""
     rule, total = setting.rules[name].theirs, sum(setting.searches)
-    root_rule = root_prior = None
-    if setting.root == "gumbel":
-        root_rule = ref.gumbel_root(drawn, setting.planned or total, CONSIDERED, TRANSFORMS[name].theirs)
-    if setting.root == "noise":
-        root_prior = drawn
-    return ref.search(
-        world, 0, rule, root_rule, total, max_depth=setting.max_depth, capacity=setting.capacity, root_prior=root_prior
-    )
+    searches = setting.searches if setting.played else (total,)
+    state, root, brought, margin = 0, None, None, math.inf
+    for i, count in enumerate(searches):
+        if i > 0:
+            below = root.children.get(moves.action[i - 1])
+            state, root = moves.state[i - 1], None if moves.reset[i - 1] else below
+            brought = ref.visits(root) if root else [0] * setting.num_actions
+        root_rule = root_prior = None
+        if setting.root == "gumbel":
+            planned = setting.planned or searches[-1]
+            root_rule = ref.gumbel_root(drawn, planned, CONSIDERED, TRANSFORMS[name].theirs, brought)
+        if setting.root == "noise":
+            root_prior = drawn
+        fresh = root is None
+        root = ref.search(
+            world,
+            state,
+            rule,
+            root_rule,
+            count,
+            max_depth=setting.max_depth,
+            capacity=setting.capacity,
+            root_prior=root_prior,
+            root=root or (ref.planted(world, state) if i > 0 else None),
+        )
+        root.fresh, margin = fresh, min(margin, ref.margin(root))
+    root.margin = margin
+    return root, brought
 
 
 def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: str) -> None:
@@ -182,12 +255,14 @@ def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: s
     assert variation[variation >= 0].tolist() == ref.principal_variation(root), case
 
 
-def assert_same_answer(found: dict, game: int, root: ref.Node, gumbel: list[float], q: ref.Transform) -> None:
+def assert_same_answer(
+    found: dict, game: int, root: ref.Node, gumbel: list[float], q: ref.Transform, brought: list[int] | None
+) -> None:
     legal = [ok and not root.terminal for ok in root.legal]
     if not any(legal):
         assert found["last"][game] == 0 and len(set(found["weights"][game])) == 1
         return
-    assert found["last"][game] == ref.gumbel_action(root, gumbel, q)
+    assert found["last"][game] == ref.gumbel_action(root, gumbel, q, brought)
     np.testing.assert_allclose(found["weights"][game], ref.improved_policy(root, q), rtol=0, atol=1e-9)
 
 
@@ -206,6 +281,7 @@ FAST = {
     "tiles": (Setting(games=96, num_actions=20, searches=(30,)), 2),  # gone up in tiles, views of several widths
     "few": (Setting(games=7, max_depth=7, searches=(20,)), 2),  # ends of walks are visited with the rest; with 9, apart
     "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
+    "played": (Setting("noise", searches=(20, 7, 9), capacity=17, played=True), 4),
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
@@ -261,6 +337,16 @@ SLOW = {
     "tiles": Setting(games=96, num_actions=70, searches=(40,)),
     "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
+}
+SLOW |= {
+    "noise_root_sees_all": Setting("noise", root_all_edges=True, searches=(9, 15)),
+    "played": Setting(searches=(30, 12), played=True),
+    "played_all_edges": Setting(all_edges=True, searches=(12, 12, 12), capacity=30, played=True),
+    "played_full": Setting("noise", searches=(20, 4, 4, 20), capacity=12, played=True, num_players=3, max_depth=4),
+    "played_wide": Setting("noise", num_actions=40, searches=(60, 20), played=True),
+    "played_tiles": Setting(games=96, num_actions=20, searches=(30, 9), played=True),
+    "played_gumbel": Setting("gumbel", searches=(24, 16), played=True),
+    "played_gumbel_full": Setting("gumbel", searches=(24, 9, 9), capacity=16, played=True, num_players=3),
 }
 BATCHES = 5  # 5 · (64 · 32 + 96 · 3) = 11,680 cases
 

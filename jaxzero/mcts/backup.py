@@ -75,8 +75,10 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
     if root_too:
         return tree
-    stats = _visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value)
-    return tree.replace(stats=put_column(tree.stats, 0, pack(stats, tree.stats.dtype)))
+    stats = pack(_visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
+    if path.going is not None:
+        stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
+    return tree.replace(stats=put_column(tree.stats, 0, stats))
 
 
 def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:

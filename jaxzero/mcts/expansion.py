@@ -32,7 +32,8 @@ class Growth(NamedTuple):
 
     Attributes:
         value: to be backed up from the end of the path.
-        node: the new node, the same slot in every game; N if the trees are full.
+        node: the new node, the same slot in every game, N if the trees are full; or each game's own, N where the tree
+            does not grow.
         parent: the node above; N where the tree does not grow.
         place: where the new node goes in its parent's list of children.
         action: the edge that it takes from its parent's prior.
@@ -44,7 +45,7 @@ class Growth(NamedTuple):
     """
 
     value: Float[Array, "B P"]
-    node: Int[Array, ""]
+    node: Int[Array, ""] | Int[Array, "B"]
     parent: Int[Array, "B"]
     place: Int[Array, "B"]
     action: Int[Array, "B"]
@@ -62,7 +63,8 @@ def expand(
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
     model is not asked if no walk can. A simulation takes the same slot in every game, needed or not: it is written
-    as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do.
+    as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do. (Trees that
+    `advance` made hold different numbers of nodes: each takes its own next slot, where it grows.)
 
     Args:
         params: handed to the model.
@@ -83,8 +85,12 @@ def expand(
     prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
-    node = jnp.minimum(jnp.max(tree.size), tree.capacity)
+    wants = wants if path.going is None else wants & path.going
+    own_slots = tree.root.brought is not None
+    node = tree.size if own_slots else jnp.minimum(jnp.max(tree.size), tree.capacity)
     grows = wants & (node < tree.capacity)
+    node = jnp.where(grows, node, tree.capacity) if own_slots else node
+    full = jnp.where(wants & ~grows, Status.FULL.value, 0) if own_slots else 0  # else all are full, or none
     again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
@@ -95,25 +101,26 @@ def expand(
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
             parent=jnp.where(grows, leaf, tree.capacity),
-            status=jnp.where(bad & grows, Status.NON_FINITE.value, 0).astype(jnp.int32),
+            status=jnp.where(bad & grows, Status.NON_FINITE.value, full).astype(jnp.int32),
         )
 
     def nothing() -> Growth:
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
         nowhere = jnp.full_like(leaf, tree.capacity)
         status = jnp.where(wants, Status.FULL.value, 0).astype(jnp.int32)
-        return zeros._replace(value=again, node=nowhere[0], parent=nowhere, status=status)
+        return zeros._replace(value=again, node=nowhere if own_slots else nowhere[0], parent=nowhere, status=status)
 
     # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
     # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
     growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
     tree, path = _write(tree, path, growth)
-    return tree.replace(size=jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))), path, growth.value
+    size = tree.size + grows if own_slots else jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))
+    return tree.replace(size=size), path, growth.value
 
 
 def _grow(
     rule: Rule,
-    node: Int[Array, ""],
+    node: Int[Array, ""] | Int[Array, "B"],
     leaf: Rows,
     prior: Float[Array, "B W"],
     in_force: Array | None,
@@ -139,7 +146,8 @@ def _grow(
             at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
             order = jnp.stack([fresh.astype(dtype), jnp.where((leaf.nodes == 0)[:, None], at_root, left)], 1)
         found = next_edge(rule, jnp.stack([fresh, left], 1).astype(dtype), order)
-    below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], node, frontier.children)
+    mine = node[:, None] if node.ndim else node
+    below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], mine, frontier.children)
     frontiers = Frontier(
         **found._asdict(),
         num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
@@ -180,4 +188,4 @@ def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         later_children=later,
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
-    ), Path(nodes[:, 0], path.length + grows)
+    ), path._replace(nodes=nodes[:, 0], length=path.length + grows)

@@ -51,7 +51,8 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
 def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | None = None) -> Rule:
     """Sequential halving with Gumbel (ibid., algorithm 2), for a root where Gumbel + logits are in force.
 
-    The schedule goes by the simulations since the node became the root.
+    The schedule goes by the simulations since the node became the root, and by the visits since then: those that a
+    root brought along count for the Q-values only.
 
     Args:
         num_simulations: the budget the halving is planned for.
@@ -97,16 +98,25 @@ def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) ->
     Where none has so many, as in simulations beyond the plan, those of the next higher count there is are considered:
     the last ones left go on in turn.
     """
-    visits, most = jnp.where(jnp.isneginf(view.prior), -1, view.visits), jnp.iinfo(view.visits.dtype).max
+    new = new_visits(view)
+    visits, most = jnp.where(jnp.isneginf(view.prior), -1, new), jnp.iinfo(new.dtype).max
     nearest = jnp.min(jnp.where(visits >= wanted[..., None], visits, most), -1)
     wanted = jnp.where(nearest < most, nearest, jnp.max(visits, -1))
     score = jnp.maximum(LOWEST, prior_in_force(view) + qvalues(view))
-    return jnp.where(view.visits == wanted[..., None], score, -1e30)
+    return jnp.where(new == wanted[..., None], score, -1e30)
+
+
+def new_visits(view: EdgeView) -> Int[Array, "... W"]:
+    """The visits of a root's edges since it became the root."""
+    brought = view.root.brought
+    if brought is None:
+        return view.visits
+    return view.visits - jnp.take_along_axis(brought, jnp.minimum(view.action, brought.shape[-1] - 1), -1)
 
 
 def last_action(view: EdgeView, qvalues: q.QValues) -> Int[Array, "..."]:
     """The action to take: of the most visited ones, the one of the highest Gumbel + logit + σ(q)."""
-    score = considered(view, qvalues, jnp.max(view.visits, -1))
+    score = considered(view, qvalues, jnp.max(new_visits(view), -1))
     return jnp.argmax(jnp.where(jnp.isneginf(view.prior), -jnp.inf, score), -1).astype(jnp.int32)
 
 

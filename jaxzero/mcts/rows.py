@@ -174,6 +174,8 @@ def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entrie
     return x.at[jnp.arange(batch), nodes, columns].set(entries, mode="promise_in_bounds")
 
 
-def put_column(x: Array, node: Int[Array, ""], rows: Array) -> Array:
-    """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game."""
+def put_column(x: Array, node: Int[Array, ""] | Int[Array, "B"], rows: Array) -> Array:
+    """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game, or at each game's own."""
+    if jnp.ndim(node):
+        return put(x, node, rows)
     return jax.lax.dynamic_update_slice_in_dim(x, rows[:, None].astype(x.dtype), node, 1)

@@ -22,7 +22,7 @@ from jaxzero.mcts.backup import backup, group_size
 from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import take
+from jaxzero.mcts.rows import per_game, take
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
@@ -35,6 +35,7 @@ __all__ = [
     "finish",
     "fold_simulation",
     "plant",
+    "replant",
     "rescore",
     "search",
     "simulate",
@@ -49,6 +50,21 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
+
+
+def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:
+    """The games without a tree (`advance` kept nothing of them) planted as `plant` would; the others as they are."""
+    empty = tree.size == 0
+    index = None if tree.later_children is None else tree.later_children.dtype
+    new = plant(step, state, rule, 1, Layout(index, tree.prior.dtype))
+
+    def root(old: Array, new: Array) -> Array:
+        return old.at[:, 0].set(jnp.where(per_game(empty, new[:, 0]), new[:, 0].astype(old.dtype), old[:, 0]))
+
+    arrays = ("stats", "best_child", "frontier", "facts", "state", "later_children", "prior")
+    planted = {name: jax.tree.map(root, getattr(tree, name), getattr(new, name)) for name in arrays}
+    status = tree.status | jnp.where(empty, new.status, 0)
+    return tree.replace(**planted, size=jnp.where(empty, 1, tree.size), status=status)
 
 
 def longest_walk(tree: Tree, max_depth: int | None) -> int:
@@ -94,9 +110,9 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
             levels.append(follow(levels[-1]))
         here = jnp.stack(levels[:-1], 1)
         inside = (here >= 0) & (depth + jnp.arange(group) < longest)
-        path = Path(
-            jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
-            path.length + jnp.sum(inside, 1, dtype=jnp.int32),
+        path = path._replace(
+            nodes=jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
+            length=path.length + jnp.sum(inside, 1, dtype=jnp.int32),
         )
         return depth + group, levels[-1], path
 
@@ -106,7 +122,12 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
 
     start = jnp.zeros_like(tree.size)
     path = (no_walk(tree, max_depth) if path is None else path)._replace(length=start)
-    return jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
+    path = jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
+    if path.going is None:
+        return path
+    # The walk of a game that takes no part is moved to the row that is nowhere, where it changes nothing.
+    start = jnp.where(path.going, path.nodes[:, 0], tree.capacity)
+    return path._replace(nodes=path.nodes.at[:, 0].set(start), length=jnp.where(path.going, path.length, 1))
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
@@ -128,7 +149,8 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree, path, value, rule, root_too)
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
+    counts = 1 if path.going is None else path.going.astype(jnp.int32)
+    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
     return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
 
 

@@ -42,6 +42,7 @@ class Status(enum.IntFlag):
     FULL = 1  # a walk found no room for its node: it ended above and backed up the raw value there again
     NON_FINITE = 2  # the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead
     NO_LEGAL_ACTION = 4  # the root has no legal action though it is not terminal: action 0, uniform weights
+    NOT_IN_TREE = 8  # `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree
 
 
 class Layout(NamedTuple):
@@ -63,10 +64,13 @@ class RootData:
         simulations: simulations since this node became the root.
         prior: the prior in force at the root (with noise, Gumbel draws, temperature), by action; None: the stored
             one, which stays clean in any case.
+        brought: visits that each action brought along from the search before, in a tree that `advance` made. Games
+            then hold different numbers of nodes, and each takes slots of its own. None: the root was planted.
     """
 
     simulations: Int[Array, "B"]
     prior: Float[Array, "B W"] | None = None
+    brought: Int[Array, "B W"] | None = None
 
 
 @chex.dataclass(frozen=True)
@@ -86,7 +90,8 @@ class Tree:
         later_children: per node, the children after the first K, which are in `frontier`; None if K = W, up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
             or expanded (the prior of an expanded edge is with the node below it).
-        size: node slots in use; a simulation takes one in all games alike, needed or not.
+        size: node slots in use; a simulation takes one in all games alike, needed or not. (In a tree that `advance`
+            made it takes one where it adds a node; a game without any, size 0, has no root yet.)
         status: bits of `Status`.
         overflows: walks that found the tree full.
         root: see `RootData`.

@@ -184,15 +184,21 @@ def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
 
 def parents(tree: Tree) -> Int[Array, "B N"]:
     """The parent of every node; −1 for the root and for unused slots."""
-    batch, (capacity, width) = tree.size.shape[0], (tree.capacity, tree.num_edges)
-    used = jnp.arange(width) < unpack_frontier(tree.frontier[:, :-1]).num_children[..., None]
-    target = jnp.where(used, tree.children, capacity).reshape(batch, -1)
-    source = jnp.repeat(jnp.arange(capacity, dtype=jnp.int32), width)
-    return (
-        jnp.full((batch, capacity), NONE, jnp.int32)
-        .at[jnp.arange(batch)[:, None], target]
-        .set(jnp.broadcast_to(source, target.shape), mode="drop")
-    )
+    batch, capacity, at_hand = tree.size.shape[0], tree.capacity, children_at_hand(tree.frontier)
+    count = unpack_frontier(tree.frontier[:, :-1]).num_children
+    games, nodes = jnp.arange(batch)[:, None], jnp.arange(capacity, dtype=jnp.int32)
+
+    def turn(i: Array, found: Array) -> Array:
+        child = jax.lax.dynamic_index_in_dim(tree.frontier, HEAD.stop + jnp.minimum(i, at_hand - 1), 2, False)
+        if tree.later_children is not None:
+            later = jax.lax.dynamic_index_in_dim(tree.later_children, jnp.maximum(i - at_hand, 0), 2, False)
+            child = jnp.where(i < at_hand, child, later.astype(child.dtype))
+        where = jnp.where(i < count, child[:, :-1].astype(jnp.int32), capacity)
+        return found.at[games, where].set(nodes, mode="promise_in_bounds")
+
+    # Turn by turn, for [B, N, W] at once would be as much memory as the tree; and nodes with many children are few.
+    found = jnp.full((batch, capacity + 1), NONE, jnp.int32)
+    return jax.lax.fori_loop(0, jnp.max(count), turn, found)[:, :-1]
 
 
 class Summary(NamedTuple):

@@ -1,0 +1,148 @@
+"""Subtree reuse: after a move the tree below it is kept, and the next search begins with what is known there.
+
+    out  = policy(params, keys, state)
+    tree = jaxzero.advance(out.tree, out.action, reset=ended)      # and for the opponent's reply: [B, 2] actions
+    out  = policy(params, keys, next_state, tree=tree)             # games without a tree are planted from the state
+
+There are two ways to reuse, both published:
+
+* *Keep statistics* (AlphaGo Zero, Silver et al. 2017): visits and values of the subtree go on counting. The next search
+  is deeper for the same number of simulations, and targets made of visits count the old ones, too. How many new
+  simulations are added is the policy's `num_simulations`; `stop=total_visits(n)` counts the old ones.
+* *Keep evaluations only* (see `evaluations`): the statistics start anew, and what the network said is not asked
+  again. The search is that of a tree planted anew, move for move, with fewer calls of the network. For the saving, all
+  games of a batch must find the position in the tree: it pays with one game, or a few.
+
+The price of `advance` is one pass over the tree: log₂(N) small gathers to find out what is below the new root, and one
+permutation of the rows. Nodes are written in the order of their expansion, so a parent comes before its children, and
+stays so. With other network parameters than before, what is kept is what the old ones said.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from jaxzero.mcts.rows import HEAD, pack, take, unpack_facts
+from jaxzero.mcts.tree import NONE, RootData, Status, Tree
+from jaxzero.mcts.view import by_action, edge_view, parents
+
+__all__ = ["advance"]
+
+
+def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool[Array, "B"] | None = None) -> Tree:
+    """The subtree below an action, or below several in a row, becomes the tree; for all games at once.
+
+    Statistics are kept as they are. The root's noise is dropped (a policy draws anew, from the clean prior), its count
+    of simulations begins at 0, and `tree.root.brought` holds the visits that its actions brought along. A game whose
+    action is illegal or was never visited keeps nothing, which `Status.NOT_IN_TREE` tells; neither does a game of
+    `reset`. Such a game has size 0: hand the tree to a policy together with the states, and it is planted anew.
+
+    Args:
+        tree: the trees.
+        action: what was played from the root: `[B]`, or `[B, L]` for L plies, own move and reply; −1: no move was
+            made, stay there.
+        reset: games that ended, or are given up for another reason.
+
+    Raises:
+        ValueError: actions or reset of another shape, or not of integers.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1, again and again
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros + 0.5), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> policy = jax.jit(jz.gumbel(jz.Model(root, step), num_simulations=16, capacity=40))
+    >>> keys, state = jax.random.split(jax.random.key(0), 2), jnp.zeros(2)
+    >>> out = policy((), keys, state)
+    >>> tree = jz.advance(out.tree, out.action, reset=jnp.array([False, True]))
+    >>> [int(n) for n in tree.root.brought.sum(-1)] == [int(out.info.summary.visits[0].max()) - 1, 0]
+    True
+    >>> policy((), keys, state, tree=tree).info.size.tolist() == (tree.size + 16 + (tree.size == 0)).tolist()
+    True
+    """
+    batch = tree.size.shape[0]
+    action = jnp.asarray(action)
+    if action.ndim not in (1, 2) or action.shape[0] != batch or not jnp.issubdtype(action.dtype, jnp.integer):
+        raise ValueError(
+            f"advance: actions of shape {action.shape} and type {action.dtype} for {batch} games: give integers, "
+            f"[{batch}] for one ply or [{batch}, L] for L plies."
+        )
+    if reset is not None and (jnp.shape(reset) != (batch,) or jnp.asarray(reset).dtype != bool):
+        raise ValueError(
+            f"advance: reset of shape {jnp.shape(reset)} and type {jnp.asarray(reset).dtype}: give bools, [{batch}]."
+        )
+    new_root, found = _follow(tree, action if action.ndim == 2 else action[:, None])
+    over = jnp.zeros_like(found) if reset is None else jnp.asarray(reset)
+    keep = _below(tree, new_root) & (found & ~over)[:, None]
+    tree = _compact(tree, keep)
+    status = jnp.where(found | over, 0, Status.NOT_IN_TREE.value).astype(jnp.int32)
+    return _as_planted(tree.replace(status=status))
+
+
+def _follow(tree: Tree, actions: Int[Array, "B L"]) -> tuple[Int[Array, "B"], Bool[Array, "B"]]:
+    """The node that the actions lead to, and whether there is one."""
+    node, found = jnp.zeros_like(tree.size), tree.size > 0
+    for ply in range(actions.shape[1]):
+        action = actions[:, ply]
+        inside = (action >= 0) & (action < tree.num_edges)
+        below = jnp.take_along_axis(by_action(tree, node), jnp.where(inside, action, 0)[:, None], 1)[:, 0]
+        stays = action == NONE
+        found = found & (stays | (inside & (below >= 0)))
+        node = jnp.where(found & ~stays, below, node)
+    return node, found
+
+
+def _below(tree: Tree, new_root: Int[Array, "B"]) -> Bool[Array, "B N"]:
+    """The nodes of the subtree of `new_root`, by pointer jumping: each turn doubles how far up a node sees."""
+    nodes, up = jnp.arange(tree.capacity, dtype=jnp.int32), parents(tree)
+    tops = (up < 0) | (nodes == new_root[:, None])  # where the way up ends: there, at the old root, or in no tree
+    up = jnp.where(tops, nodes, up)
+
+    def jump(carry: tuple) -> tuple:
+        up, _ = carry
+        further = take(up, up)
+        return further, jnp.any(further != up)
+
+    up, _ = jax.lax.while_loop(lambda carry: carry[1], jump, (up, jnp.bool_(True)))
+    return up == new_root[:, None]
+
+
+def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
+    """The kept nodes, moved to the front in the order they had, and everything that points to them."""
+    size = jnp.sum(keep, -1, dtype=jnp.int32)
+    order = jnp.argsort(~keep, -1, stable=True).astype(jnp.int32)
+    order = jnp.pad(order, ((0, 0), (0, 1)), constant_values=tree.capacity)
+    index = jnp.where(keep, jnp.cumsum(keep, -1, dtype=jnp.int32) - 1, 0)
+    index = jnp.pad(index, ((0, 0), (0, 1)))
+    used = jnp.arange(tree.capacity + 1) < size[:, None]
+
+    def moved(x: Array) -> Array:
+        return take(x, order)
+
+    def renamed(x: Array) -> Array:  # meaningless entries may be anything: they become some node or other
+        old = jnp.clip(x.astype(jnp.int32), 0, tree.capacity)
+        return take(index, old.reshape(len(old), -1)).reshape(x.shape).astype(x.dtype)
+
+    frontier, best, later = moved(tree.frontier), moved(tree.best_child), tree.later_children
+    return tree.replace(
+        stats=jnp.where(used[..., None], moved(tree.stats), 0),
+        best_child=jnp.where(used & (best >= 0), renamed(best), NONE),
+        frontier=jnp.concatenate([frontier[..., HEAD], renamed(frontier[..., HEAD.stop :])], -1),
+        facts=moved(tree.facts),
+        state=jax.tree.map(moved, tree.state),
+        later_children=None if later is None else renamed(moved(later)),
+        prior=moved(tree.prior),
+        size=size,
+        overflows=jnp.zeros_like(size),
+    )
+
+
+def _as_planted(tree: Tree) -> Tree:
+    """The new root, with no edge above it."""
+    facts = unpack_facts(tree.facts[:, 0])
+    none, zero = jnp.full_like(tree.size, NONE), jnp.zeros_like(facts.discount)
+    facts = facts._replace(action=none, edge_prior=zero, mover=none, discount=zero, reward=jnp.zeros_like(facts.reward))
+    tree = tree.replace(facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)))
+    visits = edge_view(tree, jnp.zeros_like(tree.size)).visits
+    brought = jnp.where((tree.size > 0)[:, None], visits, 0)
+    return tree.replace(root=RootData(simulations=jnp.zeros_like(tree.size), brought=brought))

@@ -1,0 +1,175 @@
+"""The subtree that is kept is what it was, node by node. (Searches that go on from it: tests/test_oracle.py.)"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero.mcts.rows import unpack_facts, unpack_frontier, unpack_stats
+from tests import worlds
+
+GAMES = 64
+advance, edge_view = jax.jit(jz.advance), jax.jit(jz.edge_view)
+
+
+def searched(players=2, num_actions=4, simulations=40, **options):
+    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
+    world = worlds.make(range(GAMES), kinds, num_actions=num_actions, num_players=players)
+    return worlds.grow(world, jz.puct(), simulations, **options)
+
+
+def by_path(tree):
+    """For each game, what the tree says of every node, by the actions that lead there."""
+    index = jnp.broadcast_to(jnp.arange(tree.capacity), (tree.size.shape[0], tree.capacity))
+    view = edge_view(tree, index)
+    stats, facts = unpack_stats(tree.stats[:, :-1]), unpack_facts(tree.facts[:, :-1])
+    frontier, below = unpack_frontier(tree.frontier[:, :-1]), worlds.children(tree)
+    said = dict(
+        of_node=(stats.visits, stats.value, facts.raw_value, facts.to_play, facts.terminal, tree.state[:, :-1]),
+        of_edge=(stats.edge_value, facts.action, facts.edge_prior, facts.mover, facts.discount, facts.reward),
+        frontier=frontier[:4],
+        edges=(view.prior, view.visits, view.value, view.reward, view.discount, view.child_value),
+    )
+    said = jax.tree.map(np.asarray, said)
+    best = np.asarray(tree.best_child)
+    found = []
+    for game in range(tree.size.shape[0]):
+        paths = worlds.paths(below[game])
+        nodes = {path: jax.tree.map(lambda x: x[game, i], said) for i, path in paths.items()}
+        for i, path in paths.items():
+            nodes[path]["best"] = paths[best[game, i]] if best[game, i] >= 0 else None
+        found.append(nodes)
+    return found
+
+
+def cut(nodes, prefix):
+    """The nodes below a path, by the rest of their paths."""
+    rest = {path[len(prefix) :]: dict(node) for path, node in nodes.items() if path[: len(prefix)] == prefix}
+    for node in rest.values():
+        node["best"] = None if node["best"] is None else node["best"][len(prefix) :]
+    return rest
+
+
+def assert_kept(kept, nodes, prefix):
+    wanted = cut(nodes, prefix)
+    assert set(kept) == set(wanted)
+    for path, node in wanted.items():
+        if path == ():
+            kept[path]["of_edge"] = node["of_edge"] = None  # there is no edge above a root
+        jax.tree.map(np.testing.assert_array_equal, kept[path], node)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(players=3, num_actions=20, simulations=60), dict(simulations=30, capacity=9), dict(max_depth=2)],
+)
+def test_every_statistic_of_the_kept_subtree_is_unchanged(options):
+    tree = searched(**options)
+    before = by_path(tree)
+    action = np.random.default_rng(0).integers(tree.num_edges, size=GAMES).astype(np.int32)
+    reset = np.arange(GAMES) % 7 == 0
+    moved = advance(tree, action, reset)
+    after = by_path(moved)
+    assert (np.asarray(moved.root.simulations) == 0).all() and moved.root.prior is None
+    sizes = []
+    for game in range(GAMES):
+        known = (action[game],) in before[game]
+        if known and not reset[game]:
+            assert_kept(after[game], before[game], (action[game],))
+            sizes.append(len(after[game]))
+        else:
+            sizes.append(0)
+            assert (np.asarray(moved.visits[game]) == 0).all()
+        lost = not known and not reset[game]
+        assert moved.status[game] == (jz.Status.NOT_IN_TREE if lost else 0)
+    assert moved.size.tolist() == sizes and 5 < np.count_nonzero(sizes) < GAMES - 10
+    visits = jz.edge_view(moved, jnp.zeros(GAMES, jnp.int32)).visits
+    np.testing.assert_array_equal(moved.root.brought, np.where(np.asarray(sizes)[:, None] > 0, visits, 0))
+
+
+def test_two_plies_at_once_are_two_moves():
+    tree = searched()
+    rng = np.random.default_rng(1)
+    actions = rng.integers(-1, 4, size=(GAMES, 2)).astype(np.int32)
+    at_once = advance(tree, actions)
+    stepwise = advance(advance(tree, actions[:, 0]), actions[:, 1])
+    assert 5 < np.count_nonzero(at_once.size) < GAMES
+    np.testing.assert_array_equal(at_once.size, stepwise.size)
+    for game, (x, y) in enumerate(zip(by_path(at_once), by_path(stepwise))):
+        if at_once.size[game]:
+            assert_kept(x, y, ())
+
+
+def test_no_move_keeps_the_tree():
+    tree = searched()
+    for x, y in zip(by_path(advance(tree, np.full(GAMES, -1))), by_path(tree)):
+        assert_kept(x, y, ())
+
+
+def test_actions_that_no_game_has():
+    moved = advance(searched(), np.array([4, 99, -2, -99] * (GAMES // 4)))
+    assert (moved.status == jz.Status.NOT_IN_TREE).all() and (moved.size == 0).all()
+
+
+def test_unused_memory_may_hold_anything():
+    world, keys = worlds.make(range(8)), jax.random.split(jax.random.key(0), 8)
+
+    def run(fill):
+        tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(8, jnp.int32)), jz.puct(), 30)
+        spare = jnp.arange(31) > 0
+        tree = tree.replace(
+            prior=jnp.where(spare[:, None], fill, tree.prior), facts=jnp.where(spare[:, None], fill, tree.facts)
+        )
+        tree = jz.search(world, keys, tree, worlds.model, jz.puct(), 20)
+        tree = jz.advance(tree, jnp.argmax(jz.summary(tree).visits, -1))
+        return jz.summary(jz.search(world, keys, tree, worlds.model, jz.puct(), 9))
+
+    jax.tree.map(np.testing.assert_array_equal, jax.jit(run)(jnp.nan), jax.jit(run)(0.0))
+
+
+@pytest.mark.parametrize("build", [lambda m: jz.alphazero(m, 24), lambda m: jz.gumbel(m, 24, capacity=60)])
+def test_a_policy_plants_games_without_a_tree(build):
+    world, keys = worlds.make(range(8), "continuous"), jax.random.split(jax.random.key(0), 8)
+    policy, start = jax.jit(build(worlds.model)), jnp.zeros(8, jnp.int32)
+    out = policy(world, keys, start)
+    nothing = advance(out.tree, out.action, reset=jnp.ones(8, bool))
+    again = policy(world, keys, start, nothing)
+    np.testing.assert_array_equal(again.info.summary.visits, out.info.summary.visits)
+    np.testing.assert_array_equal(again.action, out.action)
+    assert (again.info.size == 25).all() or (again.info.size <= 25).all()
+
+
+def test_evaluations_kept_give_the_search_without_reuse():
+    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
+    world, keys = worlds.make(range(GAMES), kinds), jax.random.split(jax.random.key(0), GAMES)
+    build = lambda model: jz.alphazero(model, 24, act=jz.most_visited)  # noqa: E731
+    policy, plain = jax.jit(jz.with_evaluations_kept(build, worlds.model)), jax.jit(build(worlds.model))
+    state, tree, kept = jnp.zeros(GAMES, jnp.int32), None, 0
+    for move in range(4):
+        out, wanted = policy(world, keys, state, tree), plain(world, keys, state)
+        np.testing.assert_array_equal(out.info.summary.visits, wanted.info.summary.visits)
+        np.testing.assert_array_equal(out.tree.stats, wanted.tree.stats)
+        kept = int(jz.num_kept(out.tree).sum())
+        assert (kept > GAMES) == (move > 0)
+        state = jnp.asarray(world.successor)[jnp.arange(GAMES), state, out.action]
+        ended = jnp.asarray(world.terminal)[jnp.arange(GAMES), state]
+        state, tree = jnp.where(ended, 0, state), advance(out.tree, out.action, ended)
+
+
+def test_what_advance_refuses():
+    tree = searched()
+    for action in (np.zeros(3, int), np.zeros(GAMES), np.zeros((GAMES, 2, 2), int)):
+        with pytest.raises(ValueError, match=rf"give integers, \[{GAMES}\] for one ply"):
+            jz.advance(tree, action)
+    for reset in (np.zeros(GAMES, int), np.zeros(3, bool)):
+        with pytest.raises(ValueError, match=rf"give bools, \[{GAMES}\]"):
+            jz.advance(tree, np.zeros(GAMES, int), reset)
+
+
+def test_what_evaluations_kept_refuses():
+    policy = jz.with_evaluations_kept(lambda model: jz.alphazero(model, 8), worlds.model)
+    with pytest.raises(ValueError, match="of another kind of policy"):
+        policy(worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32), searched())
+    with pytest.raises(ValueError, match="give a function that builds a policy"):
+        jz.with_evaluations_kept(3, worlds.model)
