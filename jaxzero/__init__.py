@@ -9,6 +9,7 @@ Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) an
 to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
+from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
 from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
@@ -16,6 +17,7 @@ from jaxzero.mcts.reuse import advance
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
+from jaxzero.mcts.solver import avoid_proven, bounds, solved
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
@@ -47,6 +49,15 @@ __all__ = [
     "rescore",
     "choose_at_root",
     "Path",
+    # when to stop
+    "search_until",
+    "decided",
+    "total_visits",
+    "solved",
+    "any_of",
+    # proven values
+    "avoid_proven",
+    "bounds",
     # from move to move
     "advance",
     "with_evaluations_kept",

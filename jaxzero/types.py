@@ -35,6 +35,7 @@ class Step(NamedTuple):
             Ignored for a root.
         legal: True where an action may be taken; None: every action, always.
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
+        truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
     """
 
@@ -45,6 +46,7 @@ class Step(NamedTuple):
     legal: Bool[Array, "B A"] | None = None
     terminal: Bool[Array, "B"] | None = None
     to_play: Int[Array, "B"] | None = None
+    truncated: Bool[Array, "B"] | None = None
 
 
 class Model(NamedTuple):
@@ -79,6 +81,9 @@ class EdgeView(NamedTuple):
         raw_value: what the network said of the node, for the player to move there.
         unvisited_mass: sum of `Rule.mass` over the legal, unvisited edges, shown or not; 0 for a rule without.
         root: the per-game record `tree.root`, for the root's own rule.
+        lower: the return that the mover is proven to get at least; the least there is if nothing is known. None: the
+            search does not prove, see `Rule.returns`.
+        upper: the return that the mover is proven to get at most, likewise.
     """
 
     game: Int[Array, "..."]
@@ -94,6 +99,8 @@ class EdgeView(NamedTuple):
     raw_value: Float[Array, "..."]
     unvisited_mass: Float[Array, "..."]
     root: Any = None
+    lower: Float[Array, "... W"] | None = None
+    upper: Float[Array, "... W"] | None = None
 
 
 class Rule(NamedTuple):
@@ -111,12 +118,15 @@ class Rule(NamedTuple):
             `tree.root.prior` must not find one there.) The search then rates only the
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
+        returns: the least and the greatest return of the game. Given, the search proves values, and shows the rule
+            what is proven; see `solver`. None: it does not.
     """
 
     prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
     score: Callable[[EdgeView], Float[Array, "... W"]]
     by_prior: bool = False
     mass: Callable[[Float[Array, "... W"]], Float[Array, "... W"]] | None = None
+    returns: tuple[float, float] | None = None
 
 
 class Path(NamedTuple):

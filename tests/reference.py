@@ -12,6 +12,8 @@ import numpy as np
 
 from tests.worlds import World
 
+NEVER = -math.inf
+
 
 @dataclass(eq=False)
 class Node:
@@ -32,14 +34,15 @@ class Node:
     prior: list[float] | None = None  # in place of the softmax of the logits: a root's, with noise
     fresh: bool = False  # at the root: nothing was kept of an earlier tree
     overflows: int = 0  # at the root: walks that wanted to make a node and found no room
+    lower: float = NEVER  # what the value is proven to be, at least and at most; kept by a search with `returns`
+    upper: float = math.inf
+    closed: frozenset[int] = frozenset()  # actions that are proven to be worse than another, to a rule of avoid_proven
     margin: float = math.inf  # smallest difference > 0 between best and second best score in any choice made here
 
 
 Scores = list[float]
 Rule = Callable[[Node, int], Scores]  # (node, number of simulations done so far) -> a score per action
 Transform = Callable[[Node], list[float]]  # Q as the rules want it
-
-NEVER = -math.inf
 
 # --- the search ------------------------------------------------------------------------------------------------------
 
@@ -55,6 +58,7 @@ def search(
     capacity: int | None = None,
     root_prior: list[float] | None = None,
     root: Node | None = None,
+    returns: tuple[float, float] | None = None,
 ) -> Node:
     """Grows a tree from `state`, or goes on with the subtree of `root`; answers its root.
 
@@ -76,9 +80,11 @@ def search(
         capacity: places for nodes, the root's included.
         root_prior: replaces the root's prior probabilities.
         root: a node of an earlier tree, that was moved to. Only walks that make a node then take the place of one.
+        returns: the least and the greatest return there is: values are proven. A walk whose end is known tells the
+            nodes above, up to where it proves nothing new; a node whose value is proven takes in what makes its mean so.
     """
     moved_to = root is not None
-    root = root or _node(world, state)
+    root = root or planted(world, state, returns)
     root.prior = root_prior
     if world.root_legal is not None:
         root.legal = world.root_legal.tolist()
@@ -90,9 +96,9 @@ def search(
 
     root.only_children = is_full(0)
 
-    def walk(node: Node, depth: int, simulation: int) -> float | np.ndarray:
-        """Walks on from `node`; answers the return, as `node`'s values are meant."""
-        action = None
+    def walk(node: Node, depth: int, simulation: int) -> tuple[float | np.ndarray, bool]:
+        """Walks on from `node`; answers the return, as `node`'s values are meant, and whether bounds became closer."""
+        action, news = None, False
         if not node.terminal and depth != max_depth:
             action = best(node, (root_rule or rule) if node is root else rule, simulation)
 
@@ -103,15 +109,22 @@ def search(
             root.overflows += is_full(simulation) and not node.terminal and any(node.legal)
         elif action in node.children:
             child = node.children[action]
-            result = child.reward + child.discount * walk(child, depth + 1, simulation)
+            result, news = walk(child, depth + 1, simulation)
+            result = child.reward + child.discount * result
+            news = news and _tighten(node, returns)
         else:
-            child = node.children[action] = _child(world, node, action)
+            child = node.children[action] = _child(world, node, action, returns)
             result = child.reward + child.discount * child.raw_value
+            news = child.lower == child.upper and _tighten(node, returns)
+        if action is None or action not in node.children or depth == max_depth:  # here it ended
+            news = node.lower == node.upper
+        if node.lower == node.upper:
+            result = node.lower * (node.visits + 1) - node.value * node.visits
 
         node.value = (node.value * node.visits + result) / (node.visits + 1)
         node.visits += 1
         node.only_children = is_full(simulation + 1)
-        return result
+        return result, news
 
     for simulation in range(num_simulations):
         walk(root, 0, simulation)
@@ -135,9 +148,35 @@ def _open_actions(node: Node) -> list[int]:
     return [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not only_children)]
 
 
-def planted(world: World, state: int) -> Node:
-    """A root that was planted where nothing was kept."""
-    return _node(world, state)
+def planted(world: World, state: int, returns: tuple[float, float] | None = None) -> Node:
+    """A root without anything below it."""
+    return _bounded(_node(world, state), returns)
+
+
+def _bounded(node: Node, returns: tuple[float, float] | None) -> Node:
+    """A new node with what is known of it: that it is the end, or nothing."""
+    if returns is not None:
+        node.lower, node.upper = (0.0, 0.0) if node.terminal else returns
+    return node
+
+
+def _tighten(node: Node, returns: tuple[float, float] | None) -> bool:
+    """Bounds by those of the edges; answers whether they are closer than before."""
+    before, (least, greatest) = (node.lower, node.upper), returns
+    edges = [edge_bounds(node, a, returns) for a, legal in enumerate(node.legal) if legal]
+    every = all(a in node.children for a, legal in enumerate(node.legal) if legal)
+    node.lower = max(node.lower, least, *(low for low, _ in edges))
+    node.upper = min(node.upper, greatest, max(high for _, high in edges) if every else greatest)
+    return (node.lower, node.upper) != before
+
+
+def edge_bounds(node: Node, action: int, returns: tuple[float, float]) -> tuple[float, float]:
+    """What an action is proven to return, at least and at most."""
+    if action not in node.children:
+        return returns
+    child = node.children[action]
+    ends = child.discount * child.lower, child.discount * child.upper
+    return child.reward + min(ends), child.reward + max(ends)
 
 
 def _node(world: World, state: int) -> Node:
@@ -150,8 +189,8 @@ def _node(world: World, state: int) -> Node:
     )
 
 
-def _child(world: World, parent: Node, action: int) -> Node:
-    child = _node(world, int(world.successor[parent.state, action]))
+def _child(world: World, parent: Node, action: int, returns: tuple[float, float] | None) -> Node:
+    child = _bounded(_node(world, int(world.successor[parent.state, action])), returns)
     child.reward = _number(world.reward[parent.state, action])
     discount = float(world.discount[parent.state, action])
     one_value_per_player = np.ndim(child.raw_value) == 1
@@ -191,7 +230,8 @@ def probabilities(logits: list[float], legal: list[bool]) -> list[float]:
 
 def priors(node: Node) -> list[float]:
     """P(s, a)."""
-    return node.prior or probabilities(node.logits, node.legal)
+    found = node.prior or probabilities(node.logits, node.legal)
+    return [0.0 if a in node.closed else p for a, p in enumerate(found)]
 
 
 def _mine(node: Node, value: float | np.ndarray) -> float:
@@ -307,6 +347,22 @@ def _ucb1(bonus: Callable[[int, int], float]) -> Rule:
     return rule
 
 
+def avoid_proven(rule: Rule, returns: tuple[float, float]) -> Rule:
+    """Never an action that is proven to be worse than another, or to lose while another may not."""
+
+    def wrapped(node: Node, simulation: int) -> Scores:
+        bounds = {a: edge_bounds(node, a, returns) for a in _open_actions(node)}
+        low, high = (max(end) for end in zip(*bounds.values()))
+        node.closed = frozenset(
+            a
+            for a, (lower, upper) in bounds.items()
+            if upper < low or (upper <= returns[0] and high > returns[0]) or (low >= high and lower < low)
+        )
+        return [NEVER if a in node.closed else x for a, x in enumerate(rule(node, simulation))]
+
+    return wrapped
+
+
 def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
     """pi' - N / (1 + sum N): visits in proportion to the improved policy (Danihelka et al. 2022, equation 14)."""
 
@@ -358,7 +414,7 @@ def _considered_scores(
 ) -> Scores:
     top = max(x for x, ok in zip(node.logits, node.legal) if ok)
     new = [n - before for n, before in zip(visits(node), brought or [0] * len(node.legal))]
-    counts = [new[a] for a in _open_actions(node)]
+    counts = [new[a] for a in _open_actions(node) if a not in node.closed]
     wanted = min((n for n in counts if n >= considered_visits), default=max(counts))
     return [
         max(-1e9, g + x - top + q_) if n == wanted else NEVER for g, x, q_, n in zip(gumbel, node.logits, q(node), new)
@@ -370,7 +426,8 @@ def _considered_scores(
 
 def improved_policy(node: Node, q: Transform = completed_by_mix_value()) -> list[float]:
     """pi' = softmax(logits + sigma(Q)) over the legal actions (Danihelka et al. 2022, equation 11)."""
-    return probabilities([x + q_ for x, q_ in zip(node.logits, q(node))], node.legal)
+    still_open = [ok and a not in node.closed for a, ok in enumerate(node.legal)]
+    return probabilities([x + q_ for x, q_ in zip(node.logits, q(node))], still_open)
 
 
 def gumbel_action(

@@ -23,6 +23,7 @@ from tests import worlds
 
 BATCH = 64
 CLOSE = 1e-9
+RETURNS = -1.0, 1.0  # in the worlds here there is more, which is as good for comparing
 CONSIDERED = 4  # actions that Gumbel search begins with
 
 
@@ -75,11 +76,18 @@ class Setting(NamedTuple):
     planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
     root_all_edges: bool = False  # show every edge to the root's rule only
     games: int = BATCH
+    solver: bool = False  # values are proven, edges proven worse avoided
     played: bool = False  # between the searches a move is made: the subtree below it is kept
 
     @property
     def rules(self) -> dict[str, Pair]:
-        return INTERIOR if self.root == "gumbel" else PRIOR
+        rules = INTERIOR if self.root == "gumbel" else PRIOR
+        if not self.solver:
+            return rules
+        return {
+            name: Pair(jz.avoid_proven(rule.ours, *RETURNS), ref.avoid_proven(rule.theirs, RETURNS))
+            for name, rule in rules.items()
+        }
 
 
 def chosen(which: jax.Array, functions: list[Callable]) -> Callable:
@@ -132,7 +140,7 @@ def program(setting: Setting) -> Callable:
     def run(world: worlds.World, which: jax.Array, drawn: jax.Array, moves: Moves) -> dict[str, jax.Array]:
         assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
         prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
-        rule = root_rule = jz.Rule(prepare, score, by_prior=not setting.all_edges, mass=rules[0].mass)
+        rule = root_rule = jz.Rule(prepare, score, not setting.all_edges, rules[0].mass, rules[0].returns)
         keys = jax.random.split(jax.random.key(0), setting.games)
         root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
         tree = jz.plant(*root, rule, setting.capacity or total + 1)
@@ -141,6 +149,7 @@ def program(setting: Setting) -> Callable:
         if setting.root == "gumbel":
             planned = setting.planned or setting.searches[-1] if setting.played else setting.planned or total
             root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
+            root_rule = jz.avoid_proven(root_rule, *RETURNS) if setting.solver else root_rule
         if setting.root_all_edges:
             root_rule = root_rule._replace(by_prior=False)
         tree = with_draws(setting, tree, drawn)
@@ -162,6 +171,8 @@ def program(setting: Setting) -> Callable:
         )
         if setting.played:
             found |= dict(kept=kept)
+        if setting.solver:
+            found |= dict(bounds=tree.bounds)
         if setting.root == "gumbel":
             view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
             found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
@@ -212,6 +223,7 @@ def by_reference(
     rule, total = setting.rules[name].theirs, sum(setting.searches)
     searches = setting.searches if setting.played else (total,)
     state, root, brought, margin = 0, None, None, math.inf
+    returns = RETURNS if setting.solver else None
     for i, count in enumerate(searches):
         if i > 0:
             below = root.children.get(moves.action[i - 1])
@@ -221,6 +233,7 @@ def by_reference(
         if setting.root == "gumbel":
             planned = setting.planned or searches[-1]
             root_rule = ref.gumbel_root(drawn, planned, CONSIDERED, TRANSFORMS[name].theirs, brought)
+            root_rule = ref.avoid_proven(root_rule, RETURNS) if setting.solver else root_rule
         if setting.root == "noise":
             root_prior = drawn
         fresh = root is None
@@ -233,10 +246,11 @@ def by_reference(
             max_depth=setting.max_depth,
             capacity=setting.capacity,
             root_prior=root_prior,
-            root=root or (ref.planted(world, state) if i > 0 else None),
+            root=root or (ref.planted(world, state, returns) if i > 0 else None),
+            returns=returns,
         )
         root.fresh, margin = fresh, min(margin, ref.margin(root))
-    root.margin = margin
+    root.margin, root.closed = margin, frozenset()
     return root, brought
 
 
@@ -250,6 +264,9 @@ def assert_same(found: dict[str, np.ndarray], game: int, root: ref.Node, case: s
         np.testing.assert_allclose(
             found["value"][game, i], np.reshape(nodes[path].value, -1), rtol=0, atol=1e-9, err_msg=f"{case}, {path}"
         )
+        if "bounds" in found:
+            proven = nodes[path].lower, nodes[path].upper
+            np.testing.assert_allclose(found["bounds"][game, i], proven, rtol=0, atol=1e-12, err_msg=f"{case}, {path}")
     assert found["overflows"][game] == root.overflows, case
     variation = found["variation"][game]
     assert variation[variation >= 0].tolist() == ref.principal_variation(root), case
@@ -282,6 +299,7 @@ FAST = {
     "few": (Setting(games=7, max_depth=7, searches=(20,)), 2),  # ends of walks are visited with the rest; with 9, apart
     "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
     "played": (Setting("noise", searches=(20, 7, 9), capacity=17, played=True), 4),
+    "solver": (Setting("noise", solver=True, searches=(40,)), 4),
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
@@ -339,6 +357,15 @@ SLOW = {
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
 }
 SLOW |= {
+    "solver": Setting(solver=True, searches=(60,)),
+    "solver_all_edges": Setting(solver=True, all_edges=True, searches=(20, 20), max_depth=4),
+    "solver_full": Setting("noise", solver=True, searches=(30,), capacity=14, num_players=1),
+    "solver_signed": Setting(solver=True, signed=True),
+    "solver_wide": Setting(solver=True, num_actions=40, searches=(60,)),
+    "solver_tiles": Setting(solver=True, games=96, num_actions=20, searches=(40,)),
+    "solver_played": Setting("noise", solver=True, searches=(40, 20, 20), played=True),
+    "solver_gumbel": Setting("gumbel", solver=True, searches=(40,)),
+    "solver_gumbel_played": Setting("gumbel", solver=True, searches=(40, 20), capacity=50, played=True),
     "noise_root_sees_all": Setting("noise", root_all_edges=True, searches=(9, 15)),
     "played": Setting(searches=(30, 12), played=True),
     "played_all_edges": Setting(all_edges=True, searches=(12, 12, 12), capacity=30, played=True),

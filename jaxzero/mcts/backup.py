@@ -19,6 +19,7 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
+from jaxzero.mcts.solver import revalued
 from jaxzero.mcts.tree import Tree, rows_of
 from jaxzero.types import Path, Rule
 
@@ -75,7 +76,9 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
     if root_too:
         return tree
-    stats = pack(_visited(unpack_stats(tree.stats[:, 0]), unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
+    stats = unpack_stats(tree.stats[:, 0])
+    value = value if tree.bounds is None else revalued(tree, jnp.zeros_like(tree.size), stats, value)
+    stats = pack(_visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:
         stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
     return tree.replace(stats=put_column(tree.stats, 0, stats))
@@ -125,11 +128,14 @@ def _backup_tile(
         nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
         at = rows_of(tree, nodes, here)
-        facts, returns = unpack_facts(at.facts), []
+        facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
         for j in reversed(range(group)):
+            if tree.bounds is not None:
+                old = Stats(*(x[:, j] for x in stats))
+                ret = jnp.where(real[:, j, None], revalued(tree, nodes[:, j], old, ret, here), ret)
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
-        stats = _visited(unpack_stats(at.stats), facts, jnp.stack(returns, 1))
+        stats = _visited(stats, facts, jnp.stack(returns, 1))
         at = at._replace(stats=pack(stats, tree.stats.dtype))
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         return k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret

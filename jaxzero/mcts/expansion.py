@@ -21,6 +21,7 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
+from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
@@ -42,6 +43,7 @@ class Growth(NamedTuple):
         prior: of the new node.
         state: of the new node.
         status: bits of `Status` that this simulation adds.
+        bounds: of the new node, if the tree keeps any.
     """
 
     value: Float[Array, "B P"]
@@ -54,6 +56,7 @@ class Growth(NamedTuple):
     prior: Float[Array, "B W"]
     state: State
     status: Int[Array, "B"]
+    bounds: Float[Array, "B 2"] | None = None
 
 
 def expand(
@@ -98,6 +101,8 @@ def expand(
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
         growth = _grow(rule, node, at, prior, tree.root.prior, step, below)
+        if tree.bounds is not None:
+            growth = growth._replace(bounds=new_bounds(tree.root.returns, step))
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
             parent=jnp.where(grows, leaf, tree.capacity),
@@ -186,6 +191,7 @@ def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         prior=put_entry(prior, growth.parent, growth.action, -jnp.inf),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,
+        bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
     ), path._replace(nodes=nodes[:, 0], length=path.length + grows)

@@ -55,6 +55,7 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
         legal=(batch, width),
         terminal=(batch,),
         to_play=(batch,),
+        truncated=(batch,),
     )
     for name, shape in wanted.items():
         field = getattr(step, name)
@@ -65,7 +66,7 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
                 f"Return B = {batch} entries, A = {width} actions"
                 + (f", P = {players[0]} players." if players else ".")
             )
-    for name in ("legal", "terminal"):
+    for name in ("legal", "terminal", "truncated"):
         mask = getattr(step, name)
         if mask is not None and mask.dtype != bool:
             raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.rows import HEAD, pack, take, unpack_facts
-from jaxzero.mcts.tree import NONE, RootData, Status, Tree
+from jaxzero.mcts.tree import NONE, Status, Tree
 from jaxzero.mcts.view import by_action, edge_view, parents
 
 __all__ = ["advance"]
@@ -132,6 +132,7 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
         state=jax.tree.map(moved, tree.state),
         later_children=None if later is None else renamed(moved(later)),
         prior=moved(tree.prior),
+        bounds=None if tree.bounds is None else moved(tree.bounds),
         size=size,
         overflows=jnp.zeros_like(size),
     )
@@ -145,4 +146,4 @@ def _as_planted(tree: Tree) -> Tree:
     tree = tree.replace(facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)))
     visits = edge_view(tree, jnp.zeros_like(tree.size)).visits
     brought = jnp.where((tree.size > 0)[:, None], visits, 0)
-    return tree.replace(root=RootData(simulations=jnp.zeros_like(tree.size), brought=brought))
+    return tree.replace(root=tree.root.replace(simulations=jnp.zeros_like(tree.size), prior=None, brought=brought))

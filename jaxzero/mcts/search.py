@@ -16,13 +16,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.backup import backup, group_size
 from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import per_game, take
+from jaxzero.mcts.solver import prove, with_bounds
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
@@ -41,14 +42,17 @@ __all__ = [
     "simulate",
 ]
 
+Stop = Callable[[Tree, Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations left) -> the games that need none
+
 FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
-    step, bad = checked(step)
+    given, (step, bad) = step, checked(step)
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
+    tree = with_bounds(tree, rule, given)
     return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
 
 
@@ -61,7 +65,7 @@ def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:
     def root(old: Array, new: Array) -> Array:
         return old.at[:, 0].set(jnp.where(per_game(empty, new[:, 0]), new[:, 0].astype(old.dtype), old[:, 0]))
 
-    arrays = ("stats", "best_child", "frontier", "facts", "state", "later_children", "prior")
+    arrays = ("stats", "best_child", "frontier", "facts", "state", "later_children", "prior", "bounds")
     planted = {name: jax.tree.map(root, getattr(tree, name), getattr(new, name)) for name in arrays}
     status = tree.status | jnp.where(empty, new.status, 0)
     return tree.replace(**planted, size=jnp.where(empty, 1, tree.size), status=status)
@@ -148,6 +152,7 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     """
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
+    tree = tree if tree.bounds is None else prove(tree, path)
     tree = backup(tree, path, value, rule, root_too)
     counts = 1 if path.going is None else path.going.astype(jnp.int32)
     tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
@@ -210,6 +215,7 @@ def search(
     max_depth: int | None = None,
     simulate: Callable = simulate,
     simulation_keys: Callable[[Keys, Array], Keys] = fold_simulation,
+    stop: Stop | None = None,
 ) -> Tree:
     """Adds simulations to a tree. Continuing a search equals one longer search.
 
@@ -224,6 +230,7 @@ def search(
         max_depth: how many edges below the root a walk may go; None: no limit.
         simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.
+        stop: where a game needs no further simulation, see `anytime`; None: all get all of them.
 
     Raises:
         ValueError: num_simulations or max_depth below 1.
@@ -239,4 +246,18 @@ def search(
         step_keys = simulation_keys(keys, tree.root.simulations)
         return simulate(params, step_keys, tree, path, model, rule, root_rule, max_depth)
 
-    return jax.lax.fori_loop(0, num_simulations, body, enter(tree, root_rule, max_depth))[0]
+    start = enter(tree, root_rule, max_depth)
+    if stop is None:
+        return jax.lax.fori_loop(0, num_simulations, body, start)[0]
+
+    def turn(carry: tuple) -> tuple:
+        i, going, tree, path = carry
+        tree, path = body(i, (tree, path._replace(going=going)))
+        return i + 1, ~stop(tree, num_simulations - i - 1), tree, path
+
+    def unfinished(carry: tuple) -> Array:
+        return (carry[0] < num_simulations) & jnp.any(carry[1])
+
+    tree, path = start
+    going = ~stop(tree, jnp.int32(num_simulations))
+    return jax.lax.while_loop(unfinished, turn, (jnp.int32(0), going, tree, path._replace(going=going)))[2]

@@ -66,11 +66,13 @@ class RootData:
             one, which stays clean in any case.
         brought: visits that each action brought along from the search before, in a tree that `advance` made. Games
             then hold different numbers of nodes, and each takes slots of its own. None: the root was planted.
+        returns: the least and the greatest return there is, if values are proven; see `solver`.
     """
 
     simulations: Int[Array, "B"]
     prior: Float[Array, "B W"] | None = None
     brought: Int[Array, "B W"] | None = None
+    returns: Float[Array, "B 2"] | None = None
 
 
 @chex.dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Tree:
         status: bits of `Status`.
         overflows: walks that found the tree full.
         root: see `RootData`.
+        bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
     """
 
     stats: Float[Array, "B N+1 2+P"]
@@ -108,6 +111,7 @@ class Tree:
     status: Int[Array, "B"]
     overflows: Int[Array, "B"]
     root: RootData
+    bounds: Float[Array, "B N+1 2"] | None = None
 
     @property
     def capacity(self) -> int:

@@ -158,6 +158,12 @@ def _view(
         mover = facts.to_play.reshape(nodes.shape + (1,) * (x.ndim - nodes.ndim))
         return jnp.take_along_axis(x, mover, -1)[..., 0]
 
+    lower = upper = None
+    if tree.bounds is not None:
+        low, high = edge_bounds(tree, edges.child, edge.reward[..., 0], edge.discount, tile)
+        seen = place(below.visits) > 0
+        lower = jnp.where(seen, place(low), per_game(tree.root.returns[games, 0], prior))
+        upper = jnp.where(seen, place(high), per_game(tree.root.returns[games, 1], prior))
     return EdgeView(
         game=jnp.broadcast_to(per_game(games, nodes), nodes.shape),
         action=action,
@@ -172,7 +178,16 @@ def _view(
         raw_value=of_mover(facts.raw_value),
         unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
         root=tree.root,
+        lower=lower,
+        upper=upper,
     )
+
+
+def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: Tile | None) -> tuple[Array, Array]:
+    """What the edges into `child` are proven to return, at least and at most, for the player who takes them."""
+    low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
+    least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
+    return reward + least, reward + greatest
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:

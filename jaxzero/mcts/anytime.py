@@ -1,0 +1,114 @@
+"""Searches that end when they may: game by game when enough is known, or all together when time is up.
+
+A `stop` function looks at the trees between two simulations and says which games need none any more; those stay as they
+are while the others go on, and the search ends when no game is left. It changes nothing for a game that goes on. What
+it saves is the simulations after the last game's: with many games in lock-step little, with one game a lot.
+
+    policy = jaxzero.alphazero(model, 800, act=jaxzero.most_visited, stop=jaxzero.decided)
+
+`search_until` is for the clock: it runs a compiled chunk of simulations again and again, and can be interrupted
+between any two. Because a search that is continued equals one longer search, bit for bit, what a search found by its
+deadline is what a search of so many simulations finds.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from jaxzero.mcts.rows import unpack_stats
+from jaxzero.mcts.search import Stop
+from jaxzero.mcts.tree import Tree
+from jaxzero.mcts.view import edge_view
+
+__all__ = ["any_of", "decided", "search_until", "total_visits"]
+
+
+def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
+    """Where the most visited action will stay so, whatever the remaining simulations do.
+
+    For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made of visits are those of a
+    shorter search.
+    """
+    visits = edge_view(tree, jnp.zeros_like(tree.size)).visits
+    first, second = jnp.moveaxis(jax.lax.top_k(jnp.pad(visits, ((0, 0), (0, 1))), 2)[0], -1, 0)
+    return first - second > remaining
+
+
+def total_visits(most: Any) -> Stop:
+    """Stops where the root has that many simulations, those that `advance` kept among them.
+
+    So a search after `advance` costs the less, the more was kept: KataGo's `maxVisits`, where the policy's
+    `num_simulations` is its `maxPlayouts`.
+
+    Args:
+        most: how many; a number, or one per game `[B]`; it may be traced.
+
+    Raises:
+        ValueError: a number below 1.
+    """
+    if isinstance(most, int | float) and most < 1:
+        raise ValueError(f"total_visits({most}): at least one is needed. Use total_visits(n) with n >= 1.")
+    return lambda tree, remaining: unpack_stats(tree.stats[:, 0]).visits - 1 >= most
+
+
+def any_of(*stops: Stop) -> Stop:
+    """Stops where one of them does."""
+    if not stops:
+        raise ValueError("any_of(): give at least one stop function, like any_of(decided, total_visits(800)).")
+
+    def stop(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
+        games = stops[0](tree, remaining)
+        for other in stops[1:]:
+            games = games | other(tree, remaining)
+        return games
+
+    return stop
+
+
+def search_until(
+    chunk: Callable[[Tree], Tree], tree: Tree, seconds: float, enough: Callable[[Tree], bool] = lambda tree: False
+) -> Tree:
+    """Runs a chunk of simulations again and again until time is up; at least once.
+
+    It stops when the next chunk, by the time the slowest took so far, would end too late; when no tree has room; or
+    when `enough` says so, which is asked between chunks. Ctrl-C ends it, too, and what was found so far is returned.
+    Compile the chunk before time counts: the first call of a jitted function does.
+
+    Args:
+        chunk: adds simulations to a tree: `jax.jit(lambda tree: jz.search(params, keys, tree, model, rule, 32))`.
+        tree: where to begin, with room for what is to come.
+        seconds: how long.
+        enough: asked on the host, given the tree: for pondering, say, whether the opponent has moved.
+
+    Raises:
+        ValueError: seconds not above 0.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
+    ...     zeros = jnp.zeros(action.shape)
+    ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+    >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
+    >>> model, rule, keys = jz.Model(root, step), jz.puct(), jax.random.split(jax.random.key(0), 2)
+    >>> tree = jz.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=100)
+    >>> chunk = jax.jit(lambda tree: jz.search((), keys, tree, model, rule, 32)).lower(tree).compile()
+    >>> tree = jz.search_until(chunk, tree, seconds=60)
+    >>> tree.root.simulations.tolist(), int(tree.size[0])  # there was room for so many
+    ([128, 128], 10)
+    """
+    if not seconds > 0:
+        raise ValueError(f"search_until(seconds={seconds}): give a time above 0, in seconds.")
+    deadline, slowest = time.monotonic() + seconds, 0.0
+    try:
+        while True:
+            began = time.monotonic()
+            tree = jax.block_until_ready(chunk(tree))
+            now = time.monotonic()
+            slowest = max(slowest, now - began)
+            if now + slowest > deadline or bool(jnp.all(tree.size >= tree.capacity)) or enough(tree):
+                return tree
+    except KeyboardInterrupt:
+        return tree

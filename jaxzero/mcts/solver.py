@@ -1,0 +1,182 @@
+"""Proven values: where the game ends, the search knows, and what follows from that is known, too.
+
+Every node keeps two bounds: what its value is proven to be at least, and at most. A terminal node is exact; a node is
+worth at least what its best edge is proven to pay, and at most what the best of its edges might. So a win is proven by
+one winning move, a loss by all moves losing, and a draw by a draw and nothing better. Rewards on the way and discounts
+are no obstacle, for bounds are returns. Where bounds meet,
+
+* the node's past visits are re-valued, and the difference goes up the path;
+* the rule is shown no edge that is proven to be worse than another (`avoid_proven`), nor is it taken in the end, and
+  what the policy answers as a target has no weight on it;
+* a proven root can end its game's search: `stop=jaxzero.solved`.
+
+    policy = jaxzero.alphazero(model, 800, rule=jaxzero.avoid_proven(jaxzero.puct()))
+
+It helps where games end within reach of the search: tactics, endgames, and small games, which it solves. A simulation
+that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
+a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
+know it. An end by a move limit proves nothing, if `Step.truncated` says so.
+
+After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
+2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node
+is needed: with more than two players what a player gets depends on the others' choice among equals.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.mcts.rows import Stats, Tile, put, take, unpack_facts
+from jaxzero.mcts.tree import Tree, rows_of
+from jaxzero.mcts.view import edge_bounds, edge_view, visited_edges
+from jaxzero.types import EdgeView, Path, Rule, Step
+
+__all__ = ["avoid_proven", "bounds", "new_bounds", "prove", "revalued", "solved", "with_bounds", "worse"]
+
+
+def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
+    """The same rule where no edge is followed that is proven to be worse than another; and values are proven.
+
+    Among losing moves only, or at a node that is solved, the rule chooses among those that are as good as any.
+
+    Args:
+        rule: what chooses among the other edges.
+        least: the least return of the game, for the player to move: −1 for a loss.
+        greatest: the greatest: 1 for a win.
+
+    Raises:
+        ValueError: numbers that leave no range between them; a rule that proves already.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
+    >>> rule, keys = jz.avoid_proven(jz.puct()), jax.random.split(jax.random.key(0), 1)
+    >>> policy = jz.alphazero(model, 3000, rule=rule, dirichlet_fraction=0.0, stop=jz.solved)
+    >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
+    >>> jz.bounds(out.tree).tolist(), bool(out.tree.root.simulations[0] < 3000)  # a draw, proven
+    ([[0.0, 0.0]], True)
+    """
+    if rule.returns is not None:
+        raise ValueError("avoid_proven(avoid_proven(rule)): once is enough. Use avoid_proven(rule).")
+    if not least < greatest:
+        raise ValueError(
+            f"avoid_proven(least={least}, greatest={greatest}): the first must be the lesser. Use the least and the "
+            "greatest return of the game, -1 and 1 by default."
+        )
+
+    def score(view: EdgeView) -> Array:
+        closed = worse(view)
+        open_prior = jnp.where(closed, -jnp.inf, view.prior)
+        return jnp.where(closed, -jnp.inf, rule.score(view._replace(prior=open_prior)))
+
+    return rule._replace(score=score, returns=(float(least), float(greatest)))
+
+
+def worse(view: EdgeView) -> Bool[Array, "... W"]:
+    """The legal edges that are proven to be worse than another, or to lose while another may not.
+
+    At a solved node also those that are not proven to be as good as the best.
+    """
+    if view.lower is None or view.upper is None:
+        raise ValueError("the tree keeps no bounds: plant it with the rule of avoid_proven(...) that searches it.")
+    legal = ~jnp.isneginf(view.prior)
+    low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
+    high = jnp.max(jnp.where(legal, view.upper, -jnp.inf), -1, keepdims=True)
+    least = view.root.returns[view.game][..., :1]
+    loses = (view.upper <= least) & (high > least)
+    return legal & ((view.upper < low) | loses | ((low >= high) & (view.lower < low)))
+
+
+def with_bounds(tree: Tree, rule: Rule, step: Step) -> Tree:
+    """A tree of roots only that keeps bounds between those of the rule, if that has any.
+
+    Raises:
+        ValueError: values for several players, or a model that does not tell the end of the game.
+    """
+    if rule.returns is None:
+        return tree
+    if tree.num_players > 1:
+        raise ValueError(
+            "avoid_proven with one value per player: proven values need one value per node, for the player to move, as "
+            "models of one or two players give. Use the rule without avoid_proven."
+        )
+    if step.terminal is None:
+        raise ValueError(
+            "avoid_proven with a model that does not tell the end of the game (Step.terminal is None), as learned ones "
+            "do not: it could prove nothing. Use the rule without avoid_proven, or a model of the game's rules."
+        )
+    batch, nodes = tree.best_child.shape
+    returns = jnp.broadcast_to(jnp.asarray(rule.returns, tree.stats.dtype), (batch, 2))
+    rows = jnp.zeros((batch, nodes, 2), returns.dtype).at[:, 0].set(new_bounds(returns, step))
+    return tree.replace(bounds=rows, root=tree.root.replace(returns=returns))
+
+
+def new_bounds(returns: Float[Array, "B 2"], step: Step) -> Float[Array, "B 2"]:
+    """The bounds of a new node: 0 at the end of the game, whose result was paid on the way there; else anything."""
+    over = step.terminal if step.truncated is None else step.terminal & ~step.truncated
+    return jnp.where(over[:, None], 0, returns)
+
+
+def prove(tree: Tree, path: Path) -> Tree:
+    """Carries what is proven of the ends of the paths up, as far as it proves more."""
+    at_end = take(tree.bounds, take(path.nodes, path.length - 1))
+    news = (path.length > 1) & (at_end[:, 0] == at_end[:, 1])
+    news = news if path.going is None else news & path.going
+
+    def turn(carry: tuple) -> tuple:
+        depth, rows, news = carry
+        node = take(path.nodes, jnp.maximum(depth, 0))
+        old, new = take(rows, node), _from_edges(tree.replace(bounds=rows), node)
+        new = jnp.stack([jnp.maximum(old[:, 0], new[:, 0]), jnp.minimum(old[:, 1], new[:, 1])], -1)
+        news = news & (depth >= 0) & jnp.any(new != old, -1)
+        return depth - 1, put(rows, jnp.where(news, node, tree.capacity), new), news
+
+    start = path.length - 2, tree.bounds, news
+    return tree.replace(bounds=jax.lax.while_loop(lambda carry: jnp.any(carry[2]), turn, start)[1])
+
+
+def _from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
+    """The bounds of nodes by those of their edges."""
+    edges = visited_edges(tree, rows_of(tree, node))
+    facts = unpack_facts(take(tree.facts, edges.child))
+    low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
+    unvisited = jnp.any(take(tree.prior, node) > -jnp.inf, -1)  # an expanded edge's prior is with its child
+    lower = jnp.max(jnp.where(edges.seen, low, -jnp.inf), -1)
+    upper = jnp.max(jnp.where(edges.seen, high, -jnp.inf), -1)
+    least, greatest = tree.root.returns[:, 0], tree.root.returns[:, 1]
+    return jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
+
+
+def revalued(
+    tree: Tree, nodes: Int[Array, "G ..."], stats: Stats, ret: Float[Array, "G ... 1"], tile: Tile | None = None
+) -> Float[Array, "G ... 1"]:
+    """The return to take in at nodes that were passed: at solved ones, what makes their mean the proven value.
+
+    It is this visit's own return and what the visits before were wrong by; carried up the path, it corrects the means
+    above in the same way.
+    """
+    low, high = jnp.moveaxis(take(tree.bounds, nodes, tile), -1, 0)
+    exact = low * (stats.visits + 1) - stats.value[..., 0] * stats.visits
+    return jnp.where((low == high)[..., None], exact[..., None], ret)
+
+
+def bounds(tree: Tree) -> Float[Array, "B 2"]:
+    """What the root's value is proven to be at least and at most, for the player to move; equal: it is solved."""
+    if tree.bounds is None:
+        raise ValueError("the tree keeps no bounds: search with a rule of avoid_proven(...).")
+    return tree.bounds[:, 0]
+
+
+def solved(tree: Tree, remaining: Any = None) -> Bool[Array, "B"]:
+    """The games whose root is solved, to be used as `stop=solved`."""
+    low, high = jnp.moveaxis(bounds(tree), -1, 0)
+    return low == high
+
+
+def not_worse(tree: Tree, nodes: Int[Array, "B"]) -> EdgeView:
+    """The view of nodes in which edges that are proven to be worse than another look illegal."""
+    view = edge_view(tree, nodes)
+    return view if tree.bounds is None else view._replace(prior=jnp.where(worse(view), -jnp.inf, view.prior))
