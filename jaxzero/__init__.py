@@ -12,6 +12,7 @@ to be imported by name: this one needs jax, chex and jaxtyping only.
 from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
 from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
+from jaxzero.mcts.parallel import parallel, virtual_loss, virtual_mean, virtual_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.reuse import advance
 from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
@@ -49,6 +50,11 @@ __all__ = [
     "rescore",
     "choose_at_root",
     "Path",
+    # leaves in parallel
+    "parallel",
+    "virtual_visits",
+    "virtual_loss",
+    "virtual_mean",
     # when to stop
     "search_until",
     "decided",

@@ -84,6 +84,8 @@ class EdgeView(NamedTuple):
         lower: the return that the mover is proven to get at least; the least there is if nothing is known. None: the
             search does not prove, see `Rule.returns`.
         upper: the return that the mover is proven to get at most, likewise.
+        in_flight: walks through the edge that wait for their evaluation, while lanes walk; else None. Visits and
+            values do not count them. See `parallel`.
     """
 
     game: Int[Array, "..."]
@@ -101,6 +103,7 @@ class EdgeView(NamedTuple):
     root: Any = None
     lower: Float[Array, "... W"] | None = None
     upper: Float[Array, "... W"] | None = None
+    in_flight: Int[Array, "... W"] | None = None
 
 
 class Rule(NamedTuple):

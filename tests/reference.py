@@ -6,7 +6,7 @@ table (`worlds.pick(world, game)`), a rule is a function from a node to one scor
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,12 +30,14 @@ class Node:
     children: dict[int, "Node"] = field(default_factory=dict)
     visits: int = 1
     value: float | np.ndarray = 0.0  # the mean of all returns from here
+    in_flight: int = 0  # walks that wait for their evaluation, see `search_in_lanes`
     only_children: bool = False  # childless edges are out of question: see `search`
     prior: list[float] | None = None  # in place of the softmax of the logits: a root's, with noise
     fresh: bool = False  # at the root: nothing was kept of an earlier tree
     overflows: int = 0  # at the root: walks that wanted to make a node and found no room
     lower: float = NEVER  # what the value is proven to be, at least and at most; kept by a search with `returns`
     upper: float = math.inf
+    edge_bounds: tuple[float, float] | None = None  # of the edge that led here, for a copy that a rule looks at
     closed: frozenset[int] = frozenset()  # actions that are proven to be worse than another, to a rule of avoid_proven
     margin: float = math.inf  # smallest difference > 0 between best and second best score in any choice made here
 
@@ -81,7 +83,8 @@ def search(
         root_prior: replaces the root's prior probabilities.
         root: a node of an earlier tree, that was moved to. Only walks that make a node then take the place of one.
         returns: the least and the greatest return there is: values are proven. A walk whose end is known tells the
-            nodes above, up to where it proves nothing new; a node whose value is proven takes in what makes its mean so.
+            nodes above, up to where it proves nothing new; a node whose value is proven takes in what makes its mean
+            that.
     """
     moved_to = root is not None
     root = root or planted(world, state, returns)
@@ -131,6 +134,110 @@ def search(
     return root
 
 
+Virtual = Callable[[int, float, int, "Node"], tuple[int, float]]  # N, Q, walks in flight, node above -> N, Q
+
+
+def search_in_lanes(
+    world: World,
+    state: int,
+    rule: Rule,
+    root_rule: Rule | None,
+    num_simulations: int,
+    lanes: int,
+    virtual: Virtual,
+    *,
+    max_depth: int | None = None,
+    capacity: int | None = None,
+    root_prior: list[float] | None = None,
+    returns: tuple[float, float] | None = None,
+) -> Node:
+    """As `search`, but walks in groups of `lanes`: the values of a group go up when all of it have walked.
+
+    A walk takes the walks of its group into account as visits in flight, as `virtual` says. A new node is not evaluated
+    before all have walked; a walk that comes to one ends there.
+    """
+    root = planted(world, state, returns)
+    root.prior = root_prior
+    margins = []
+
+    def is_full(simulations: int) -> bool:
+        return capacity is not None and simulations + 1 >= capacity
+
+    def walk(simulation: int) -> list[Node]:
+        path = [root]
+        while not (path[-1].terminal or len(path) - 1 == max_depth or path[-1].visits == 0):
+            node = path[-1]
+            seen = _with_walks_in_flight(node, virtual, returns)
+            action = best(seen, (root_rule or rule) if node is root else rule, simulation)
+            margins.append(seen.margin)
+            if action in node.children:
+                path.append(node.children[action])
+            elif action is None or is_full(simulation):
+                root.overflows += is_full(simulation) and any(node.legal)
+                break
+            else:
+                node.children[action] = _child(world, node, action, None)
+                node.children[action].visits = 0
+                if returns is not None:
+                    node.children[action].lower, node.children[action].upper = returns
+                path.append(node.children[action])
+        for node in path:
+            node.in_flight, node.only_children = node.in_flight + 1, is_full(simulation + 1)
+        return path
+
+    root.only_children = is_full(0)
+    for first in range(0, num_simulations, lanes):
+        walks = [walk(first + lane) for lane in range(lanes)]
+        for node in by_path(root).values():
+            node.in_flight = 0
+            if node.visits == 0:
+                _bounded(node, returns)
+        for path in walks:
+            cut = len(path) - 1 == max_depth and path[-1].visits > 0
+            _carry_up(path, path[-1].value if cut else path[-1].raw_value, returns)
+            for node in path:
+                node.only_children = is_full(first + lanes)
+    root.margin = min([root.margin, *margins])
+    return root
+
+
+def _carry_up(path: list[Node], result: float | np.ndarray, returns: tuple[float, float] | None) -> None:
+    news = path[-1].lower == path[-1].upper
+    for node in reversed(path):
+        news = news and (node is path[-1] or _tighten(node, returns))
+        if node.lower == node.upper:
+            result = node.lower * (node.visits + 1) - node.value * node.visits
+        node.value = (node.value * node.visits + result) / (node.visits + 1)
+        node.visits += 1
+        result = node.reward + node.discount * result
+
+
+def _with_walks_in_flight(node: Node, virtual: Virtual, returns: tuple[float, float] | None) -> Node:
+    """A copy of the node for a rule to look at, where walks in flight look like visits."""
+    children, more = {}, 0
+    for action, child in node.children.items():
+        q = _mine(node, child.reward + child.discount * child.value) if child.visits else 0.0
+        n, seen = virtual(child.visits, q, child.in_flight, node) if child.in_flight else (child.visits, q)
+        reward = seen if np.ndim(child.value) == 0 else np.full(np.shape(child.value), seen)
+        children[action] = replace(child, visits=n, reward=reward, discount=0.0)
+        more += n - child.visits
+        if returns is not None:  # what is proven is proven
+            children[action].edge_bounds = edge_bounds(node, action, returns) if child.visits else returns
+    return replace(node, children=children, visits=node.visits + more, margin=math.inf)
+
+
+def virtual_visits(first_play: float = 0.0) -> Virtual:
+    return lambda n, q, walks, node: (n + walks, q if n else first_play)
+
+
+def virtual_mean() -> Virtual:
+    return lambda n, q, walks, node: (n + walks, q if n else _mine(node, node.value))
+
+
+def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
+    return lambda n, q, walks, node: (n + weight * walks, (n * q + loss * weight * walks) / (n + weight * walks))
+
+
 def best(node: Node, rule: Rule, simulation: int) -> int | None:
     """The action with the highest score among those that may be taken, the lowest if there are several."""
     actions = _open_actions(node)
@@ -175,6 +282,8 @@ def edge_bounds(node: Node, action: int, returns: tuple[float, float]) -> tuple[
     if action not in node.children:
         return returns
     child = node.children[action]
+    if child.edge_bounds is not None:
+        return child.edge_bounds
     ends = child.discount * child.lower, child.discount * child.upper
     return child.reward + min(ends), child.reward + max(ends)
 

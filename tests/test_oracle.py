@@ -59,6 +59,11 @@ TRANSFORMS = {
         ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
     ),
 }
+VIRTUAL = {
+    "visits": Pair(jz.virtual_visits(0.1), ref.virtual_visits(0.1)),
+    "mean": Pair(jz.virtual_mean(), ref.virtual_mean()),
+    "loss": Pair(jz.virtual_loss(2), ref.virtual_loss(2)),
+}
 INTERIOR = {name: Pair(jz.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()}
 
 
@@ -76,6 +81,8 @@ class Setting(NamedTuple):
     planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
     root_all_edges: bool = False  # show every edge to the root's rule only
     games: int = BATCH
+    lanes: int = 0  # walks that are evaluated together; 0: sequential search
+    virtual: str = "visits"
     solver: bool = False  # values are proven, edges proven worse avoided
     played: bool = False  # between the searches a move is made: the subtree below it is kept
 
@@ -160,7 +167,15 @@ def program(setting: Setting) -> Callable:
                 tree = replant(tree, *worlds.model.root(world, keys, moves.state[:, i - 1]), rule)
                 tree = with_draws(setting, tree, drawn)
             tree = jz.search(
-                world, keys, tree, worlds.model, rule, count, root_rule=root_rule, max_depth=setting.max_depth
+                world,
+                keys,
+                tree,
+                worlds.model,
+                rule,
+                count,
+                root_rule=root_rule,
+                max_depth=setting.max_depth,
+                simulate=jz.parallel(setting.lanes, VIRTUAL[setting.virtual].ours) if setting.lanes else jz.simulate,
             )
         found = dict(
             tree=tree,
@@ -237,6 +252,21 @@ def by_reference(
         if setting.root == "noise":
             root_prior = drawn
         fresh = root is None
+        if setting.lanes:
+            root = ref.search_in_lanes(
+                world,
+                state,
+                rule,
+                root_rule,
+                count,
+                setting.lanes,
+                VIRTUAL[setting.virtual].theirs,
+                max_depth=setting.max_depth,
+                capacity=setting.capacity,
+                root_prior=root_prior,
+                returns=returns,
+            )
+            break
         root = ref.search(
             world,
             state,
@@ -250,7 +280,7 @@ def by_reference(
             returns=returns,
         )
         root.fresh, margin = fresh, min(margin, ref.margin(root))
-    root.margin, root.closed = margin, frozenset()
+    root.margin, root.closed = min(margin, ref.margin(root)), frozenset()
     return root, brought
 
 
@@ -300,6 +330,7 @@ FAST = {
     "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
     "played": (Setting("noise", searches=(20, 7, 9), capacity=17, played=True), 4),
     "solver": (Setting("noise", solver=True, searches=(40,)), 4),
+    "lanes": (Setting("noise", lanes=4, searches=(40,), max_depth=9), 3),
     "gumbel": (Setting("gumbel"), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
@@ -357,6 +388,15 @@ SLOW = {
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
 }
 SLOW |= {
+    "one_lane": Setting("noise", lanes=1, searches=(20,), max_depth=5),
+    "two_lanes": Setting(lanes=2, virtual="loss"),
+    "many_lanes": Setting(lanes=16, virtual="mean", searches=(64,), num_players=3),
+    "lanes_full": Setting("noise", lanes=4, capacity=9, searches=(24,), max_depth=3),
+    "lanes_all_edges": Setting(lanes=4, all_edges=True, virtual="loss", capacity=15),
+    "lanes_wide": Setting(lanes=8, num_actions=40, searches=(64,), virtual="loss"),
+    "lanes_solver": Setting("noise", lanes=4, solver=True, searches=(60,), virtual="mean"),
+    "lanes_signed": Setting(lanes=3, signed=True, games=7),
+    "lanes_gumbel": Setting("gumbel", lanes=4, searches=(32,), virtual="mean"),
     "solver": Setting(solver=True, searches=(60,)),
     "solver_all_edges": Setting(solver=True, all_edges=True, searches=(20, 20), max_depth=4),
     "solver_full": Setting("noise", solver=True, searches=(30,), capacity=14, num_players=1),

@@ -209,7 +209,7 @@ def _on_device(world: World) -> World:
 
 
 def _evaluate(world: World, state: jax.Array) -> Step:
-    world, game = _on_device(world), jnp.arange(len(state))
+    world, game = _on_device(world), _games(world, state)
     zero = jnp.zeros_like(world.value[game, state])
     return Step(
         prior_logits=world.logits[game, state],
@@ -222,6 +222,11 @@ def _evaluate(world: World, state: jax.Array) -> Step:
     )
 
 
+def _games(world: World, state: jax.Array) -> jax.Array:
+    """Whose states these are: one each, or as many of each game, one game after another."""
+    return jnp.arange(len(state)) // (len(state) // len(world.value))
+
+
 def _root(world: World, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
     del keys
     step = _evaluate(world, state)
@@ -230,7 +235,7 @@ def _root(world: World, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
 
 def _step(world: World, keys: Any, action: jax.Array, state: jax.Array) -> tuple[Step, jax.Array]:
     del keys
-    world, game = _on_device(world), jnp.arange(len(state))
+    world, game = _on_device(world), _games(world, state)
     successor = world.successor[game, state, action]
     step = _evaluate(world, successor)
     return step._replace(

@@ -96,8 +96,8 @@ def search_until(
     >>> tree = jz.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=100)
     >>> chunk = jax.jit(lambda tree: jz.search((), keys, tree, model, rule, 32)).lower(tree).compile()
     >>> tree = jz.search_until(chunk, tree, seconds=60)
-    >>> tree.root.simulations.tolist(), int(tree.size[0])  # there was room for so many
-    ([128, 128], 10)
+    >>> tree.root.simulations.tolist(), int(tree.size[0])  # there was room for 99 nodes more
+    ([128, 128], 100)
     """
     if not seconds > 0:
         raise ValueError(f"search_until(seconds={seconds}): give a time above 0, in seconds.")

@@ -101,7 +101,8 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | No
     open_games = tree.size < tree.capacity
     room = per_game(open_games if tile is None else open_games[tile.games], at.nodes)
     room = room | (unpack_frontier(at.frontier).num_children == 0)
-    view = view._replace(prior=jnp.where(room[..., None] | (view.visits > 0), view.prior, -jnp.inf))
+    expanded = view.visits > 0 if view.in_flight is None else (view.visits > 0) | (view.in_flight > 0)
+    view = view._replace(prior=jnp.where(room[..., None] | expanded, view.prior, -jnp.inf))
     best, _ = first_highest(_open_scores(rule, view))
     below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)
     prior = jnp.take_along_axis(view.prior, jnp.maximum(best, 0)[..., None], -1)[..., 0]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.choice import NextEdge, next_edge
 from jaxzero.mcts.outputs import check_embedding, checked
@@ -25,7 +25,52 @@ from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["expand"]
+__all__ = ["Ends", "Growth", "ends", "expand", "grow", "grown_size", "new_facts", "write"]
+
+
+class Ends(NamedTuple):
+    """Where walks ended, and whether the trees grow there.
+
+    Attributes:
+        at: the rows of the last nodes, with all their children.
+        prior: their rows of `Tree.prior`.
+        cut: where `max_depth` ended the walk.
+        wants: where an edge is wanted that is not expanded yet.
+        grows: where there is room for it, too.
+        node: the slot for the new node, see `Growth.node`.
+    """
+
+    at: Rows
+    prior: Float[Array, "B W"]
+    cut: Bool[Array, "B"]
+    wants: Bool[Array, "B"]
+    grows: Bool[Array, "B"]
+    node: Int[Array, ""] | Int[Array, "B"]
+
+
+def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
+    """The ends of the walks, as `descend` left them."""
+    leaf = take(path.nodes, path.length - 1)
+    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
+    prior = take(tree.prior, leaf)
+    cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
+    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
+    wants = wants if path.going is None else wants & path.going
+    node = tree.size if own_slots(tree) else jnp.minimum(jnp.max(tree.size), tree.capacity)
+    grows = wants & (node < tree.capacity)
+    return Ends(at, prior, cut, wants, grows, jnp.where(grows, node, tree.capacity) if own_slots(tree) else node)
+
+
+def own_slots(tree: Tree) -> bool:
+    """Whether each game takes slots of its own, not all the same ones."""
+    return tree.root.brought is not None
+
+
+def grown_size(tree: Tree, end: Ends) -> Int[Array, "B"]:
+    """`Tree.size` after the trees have grown at `end`."""
+    if own_slots(tree):
+        return tree.size + end.grows
+    return jnp.full_like(tree.size, jnp.minimum(end.node + 1, tree.capacity))
 
 
 class Growth(NamedTuple):
@@ -83,24 +128,17 @@ def expand(
         The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
         node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
-    leaf = take(path.nodes, path.length - 1)
-    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
-    prior, state = take(tree.prior, leaf), jax.tree.map(lambda x: take(x, leaf), tree.state)
-    cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
-    wants = wants if path.going is None else wants & path.going
-    own_slots = tree.root.brought is not None
-    node = tree.size if own_slots else jnp.minimum(jnp.max(tree.size), tree.capacity)
-    grows = wants & (node < tree.capacity)
-    node = jnp.where(grows, node, tree.capacity) if own_slots else node
-    full = jnp.where(wants & ~grows, Status.FULL.value, 0) if own_slots else 0  # else all are full, or none
-    again = jnp.where(cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
+    end = ends(tree, path, max_depth)
+    at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
+    state = jax.tree.map(lambda x: take(x, leaf), tree.state)
+    full = jnp.where(wants & ~grows, Status.FULL.value, 0) if own_slots(tree) else 0  # else all are full, or none
+    again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
         step, below = model.step(params, keys, jnp.maximum(unpack_frontier(at.frontier).next_action, 0), state)
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
-        growth = _grow(rule, node, at, prior, tree.root.prior, step, below)
+        growth = grow(rule, end, tree.root.prior, step, below)
         if tree.bounds is not None:
             growth = growth._replace(bounds=new_bounds(tree.root.returns, step))
         return growth._replace(
@@ -113,53 +151,40 @@ def expand(
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
         nowhere = jnp.full_like(leaf, tree.capacity)
         status = jnp.where(wants, Status.FULL.value, 0).astype(jnp.int32)
-        return zeros._replace(value=again, node=nowhere if own_slots else nowhere[0], parent=nowhere, status=status)
+        return zeros._replace(
+            value=again, node=nowhere if own_slots(tree) else nowhere[0], parent=nowhere, status=status
+        )
 
     # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
     # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
     growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
-    tree, path = _write(tree, path, growth)
-    size = tree.size + grows if own_slots else jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))
-    return tree.replace(size=size), path, growth.value
+    tree, path = write(tree, path, growth)
+    return tree.replace(size=grown_size(tree, end)), path, growth.value
 
 
-def _grow(
-    rule: Rule,
-    node: Int[Array, ""] | Int[Array, "B"],
-    leaf: Rows,
-    prior: Float[Array, "B W"],
-    in_force: Array | None,
-    step: Step,
-    state: State,
-) -> Growth:
-    """The new node `node`, of which the model says `step` and `state`, below `leaf`: as if every walk grew."""
+def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State) -> Growth:
+    """The new nodes, of which the model says `step` and `state`, as if every walk grew."""
+    leaf, prior, node = end.at, end.prior, end.node
     frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
-    action, mover, to_play = jnp.maximum(frontier.next_action, 0), facts.to_play, player_to_move(step)
+    action, mover = jnp.maximum(frontier.next_action, 0), facts.to_play
     dtype, children = step.value.dtype, frontier.num_children
-    value = step.value.reshape(facts.raw_value.shape)
-    signed = value.shape[-1] > 1 or step.to_play is None
-    discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     fresh = as_stored(rule.prepare(step.prior_logits), prior.dtype)
-    reward = step.reward.reshape(value.shape)
-    facts = Facts(action, frontier.next_prior, mover, discount, reward, to_play, step.terminal, value)
+    facts = new_facts(action, frontier.next_prior, mover, step, facts.raw_value.shape)
     nothing = jnp.full((*action.shape, 2), NONE)
     found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
     if rule.by_prior:
-        left = jnp.where(jnp.arange(prior.shape[1]) == action[:, None], -jnp.inf, prior)  # −inf where expanded
-        order = None
+        left, order = edges_left(end, action), None
         if in_force is not None:
-            at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
-            order = jnp.stack([fresh.astype(dtype), jnp.where((leaf.nodes == 0)[:, None], at_root, left)], 1)
+            order = jnp.stack([fresh.astype(dtype), order_left(end, left, in_force)], 1)
         found = next_edge(rule, jnp.stack([fresh, left], 1).astype(dtype), order)
-    mine = node[:, None] if node.ndim else node
-    below = jnp.where(jnp.arange(frontier.children.shape[1]) == children[:, None], mine, frontier.children)
+    below = with_child(frontier, node)
     frontiers = Frontier(
         **found._asdict(),
         num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
         children=jnp.stack([jnp.zeros_like(below), below], 1),
     )
     return Growth(
-        value=value,
+        value=facts.raw_value,
         node=node,
         parent=leaf.nodes,
         place=children,
@@ -172,7 +197,32 @@ def _grow(
     )
 
 
-def _write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
+def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: Step, shape: tuple[int, ...]) -> Facts:
+    """What there is to know of new nodes and the edges into them, values of shape `[L, P]`."""
+    to_play, value = player_to_move(step), step.value.reshape(shape)
+    signed = shape[-1] > 1 or step.to_play is None
+    discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
+    return Facts(action, edge_prior, mover, discount, step.reward.reshape(shape), to_play, step.terminal, value)
+
+
+def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
+    """The priors of the edges that are left when `action` is expanded, too; −inf elsewhere."""
+    return jnp.where(jnp.arange(end.prior.shape[1]) == action[:, None], -jnp.inf, end.prior)
+
+
+def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
+    """In which order the edges that are left will be wanted: at the root by the prior in force there."""
+    at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
+    return jnp.where((end.at.nodes == 0)[:, None], at_root, left)
+
+
+def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> Int[Array, "B K"]:
+    """`Frontier.children` with one more, if there is room for it."""
+    place = jnp.arange(frontier.children.shape[1]) == frontier.num_children[:, None]
+    return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
+
+
+def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
     node, grows = growth.node, growth.parent < tree.capacity
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])

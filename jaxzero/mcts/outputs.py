@@ -23,12 +23,13 @@ def as_pair(name: str, answer: Any) -> tuple[Step, State]:
     raise ValueError(f"{name} returned a {type(answer).__name__}; it must return a pair, (Step, embedding).")
 
 
-def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"]]:
+def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> tuple[Step, Bool[Array, "B"]]:
     """The step with shapes checked, illegal logits at −inf, the highest at 0, and everything finite.
 
     Args:
         step: what the user's model returned.
         tree: the tree that the step must agree with; None: it is the root's.
+        count: how many positions there are; None: one per game.
 
     Returns:
         The step, and where a non-finite number was replaced: by uniform logits, value, reward or discount 0.
@@ -38,7 +39,7 @@ def checked(step: Step, tree: Tree | None = None) -> tuple[Step, Bool[Array, "B"
     """
     if getattr(step.prior_logits, "ndim", 0) != 2:
         raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
-    batch, width = step.prior_logits.shape if tree is None else (tree.size.shape[0], tree.num_edges)
+    batch, width = step.prior_logits.shape if tree is None else (count or tree.size.shape[0], tree.num_edges)
     players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
     if tree is not None:
         players = (tree.num_players,) if tree.num_players > 1 else ()

@@ -228,7 +228,8 @@ def search(
         num_simulations: how many to add to every game.
         root_rule: how the root chooses; None: like the others.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`.
+        simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`. One that has an
+            attribute `simulations` is counted as so many, see `parallel`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.
         stop: where a game needs no further simulation, see `anytime`; None: all get all of them.
 
@@ -240,6 +241,13 @@ def search(
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
     root_rule = rule if root_rule is None else root_rule
+    lanes = getattr(simulate, "simulations", 1)
+    if num_simulations % lanes:
+        raise ValueError(
+            f"num_simulations={num_simulations} with {lanes} simulations at a time: give a multiple of {lanes}, like "
+            f"{num_simulations - num_simulations % lanes + lanes}."
+        )
+    num_steps = num_simulations // lanes
 
     def body(_: Any, carry: tuple[Tree, Path]) -> tuple[Tree, Path]:
         tree, path = carry
@@ -248,15 +256,15 @@ def search(
 
     start = enter(tree, root_rule, max_depth)
     if stop is None:
-        return jax.lax.fori_loop(0, num_simulations, body, start)[0]
+        return jax.lax.fori_loop(0, num_steps, body, start)[0]
 
     def turn(carry: tuple) -> tuple:
         i, going, tree, path = carry
         tree, path = body(i, (tree, path._replace(going=going)))
-        return i + 1, ~stop(tree, num_simulations - i - 1), tree, path
+        return i + 1, ~stop(tree, num_simulations - lanes * (i + 1)), tree, path
 
     def unfinished(carry: tuple) -> Array:
-        return (carry[0] < num_simulations) & jnp.any(carry[1])
+        return (carry[0] < num_steps) & jnp.any(carry[1])
 
     tree, path = start
     going = ~stop(tree, jnp.int32(num_simulations))

@@ -98,6 +98,7 @@ class Tree:
         overflows: walks that found the tree full.
         root: see `RootData`.
         bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
+        in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
     """
 
     stats: Float[Array, "B N+1 2+P"]
@@ -112,6 +113,7 @@ class Tree:
     overflows: Int[Array, "B"]
     root: RootData
     bounds: Float[Array, "B N+1 2"] | None = None
+    in_flight: Int[Array, "B N+1"] | None = None
 
     @property
     def capacity(self) -> int:

@@ -180,7 +180,13 @@ def _view(
         root=tree.root,
         lower=lower,
         upper=upper,
+        in_flight=None if tree.in_flight is None else place(_walks(tree, edges.child, tile)),
     )
+
+
+def _walks(tree: Tree, child: Int[Array, "G ... C"], tile: Tile | None) -> Int[Array, "G ... C"]:
+    """The walks in flight through the edges into `child`."""
+    return take(tree.in_flight, child.reshape(len(child), -1), tile).reshape(child.shape)
 
 
 def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: Tile | None) -> tuple[Array, Array]:
