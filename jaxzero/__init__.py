@@ -11,6 +11,7 @@ to be imported by name: this one needs jax, chex and jaxtyping only.
 
 from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
 from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
+from jaxzero.mcts.graph import num_positions, transpositions
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
 from jaxzero.mcts.parallel import parallel, virtual_loss, virtual_mean, virtual_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
@@ -55,6 +56,9 @@ __all__ = [
     "virtual_visits",
     "virtual_loss",
     "virtual_mean",
+    # positions reached in several ways
+    "transpositions",
+    "num_positions",
     # when to stop
     "search_until",
     "decided",

@@ -312,6 +312,103 @@ def _number(x: np.ndarray) -> float | np.ndarray:
     return float(x) if np.ndim(x) == 0 else np.asarray(x, np.float64)
 
 
+# --- graph search ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Edge:
+    """An action that was taken at a position, and what it led to."""
+
+    to: "Position"
+    reward: float | np.ndarray
+    discount: float
+    visits: int = 0
+
+
+@dataclass(eq=False)
+class Position:
+    """A state after so many moves, however it was reached. `node` says what it is, and its value; not what is below."""
+
+    node: Node
+    edges: dict[int, Edge] = field(default_factory=dict)
+    choice: int | None = None  # what the rule said when the position was last passed
+
+    def seen(self) -> Node:
+        """The node as a rule looks at it: with the edges' visits, and the values that the positions below have now."""
+        children = {
+            a: replace(e.to.node, visits=e.visits, reward=e.reward, discount=e.discount) for a, e in self.edges.items()
+        }
+        return replace(self.node, children=children, visits=1 + sum(e.visits for e in self.edges.values()))
+
+
+def graph_search(
+    world: World,
+    state: int,
+    rule: Rule,
+    root_rule: Rule | None,
+    num_simulations: int,
+    *,
+    max_depth: int | None = None,
+    capacity: int | None = None,
+    root_prior: list[float] | None = None,
+    returns: tuple[float, float] | None = None,
+) -> Position:
+    """As `search`, but equal states after equally many moves are one position, whose value all ways there share.
+
+    A position's value is that of its edges, by their visits, and of its own evaluation; taken anew when it is passed.
+    """
+    root = Position(planted(world, state, returns))
+    root.node.prior = root_prior
+    known = {(state, 0): root}
+
+    def is_full(simulations: int) -> bool:
+        return capacity is not None and simulations + 1 >= capacity
+
+    def choose(at: Position, simulation: int) -> None:
+        at.node.only_children = is_full(simulation)
+        seen, of_root = at.seen(), at is root
+        at.choice = best(seen, (root_rule or rule) if of_root else rule, simulation)
+        root.node.margin = min(root.node.margin, seen.margin)
+
+    choose(root, 0)
+    for simulation in range(num_simulations):
+        path = [root]
+        while not (path[-1].node.terminal or len(path) - 1 == max_depth):
+            at, action = path[-1], path[-1].choice
+            if action in at.edges:
+                path.append(at.edges[action].to)
+            elif action is None or is_full(simulation):
+                root.node.overflows += is_full(simulation) and any(at.node.legal)
+                break
+            else:
+                child = _child(world, at.node, action, returns)
+                to = known.setdefault((child.state, len(path)), Position(child))
+                if not to.edges and to.choice is None and not to.node.terminal:
+                    choose(to, simulation + 1)
+                at.edges[action] = Edge(to, child.reward, child.discount)
+                path.append(to)
+                break
+        for at, below in zip([*reversed(path)], [None, *reversed(path)]):
+            if below is not None:
+                at.edges[at.choice].visits += 1
+            _take_in(at, returns)
+            if at is not root and not at.node.terminal:
+                choose(at, simulation + 1)
+        choose(root, simulation + 1)
+    return root
+
+
+def _take_in(at: Position, returns: tuple[float, float] | None) -> None:
+    results = [e.visits * (e.reward + e.discount * e.to.node.value) for e in at.edges.values()]
+    at.node.value = (at.node.raw_value + sum(results)) / (1 + sum(e.visits for e in at.edges.values()))
+    if returns is not None and not at.node.terminal and any(at.node.legal):
+        seen = at.seen()
+        _tighten(seen, returns)
+        at.node.lower, at.node.upper = seen.lower, seen.upper
+        if seen.lower == seen.upper:
+            at.node.value = seen.lower
+
+
 # --- what a node knows about its edges -------------------------------------------------------------------------------
 
 

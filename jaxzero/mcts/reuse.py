@@ -60,6 +60,11 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     >>> policy((), keys, state, tree=tree).info.size.tolist() == (tree.size + 16 + (tree.size == 0)).tolist()
     True
     """
+    if tree.graph is not None:
+        raise ValueError(
+            "advance: the tree is a graph, of simulate=transpositions(...), in which a position has several ways back. "
+            "Search the next position anew, or without transpositions."
+        )
     batch = tree.size.shape[0]
     action = jnp.asarray(action)
     if action.ndim not in (1, 2) or action.shape[0] != batch or not jnp.issubdtype(action.dtype, jnp.integer):

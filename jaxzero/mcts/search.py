@@ -229,7 +229,8 @@ def search(
         root_rule: how the root chooses; None: like the others.
         max_depth: how many edges below the root a walk may go; None: no limit.
         simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`. One that has an
-            attribute `simulations` is counted as so many, see `parallel`.
+            attribute `simulations` is counted as so many, see `parallel`; one with an attribute `prepare` is given the
+            tree, and the rule, to begin with, see `transpositions`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.
         stop: where a game needs no further simulation, see `anytime`; None: all get all of them.
 
@@ -248,6 +249,10 @@ def search(
             f"{num_simulations - num_simulations % lanes + lanes}."
         )
     num_steps = num_simulations // lanes
+    if hasattr(simulate, "prepare"):
+        tree = simulate.prepare(tree, rule)
+    elif tree.graph is not None:
+        raise ValueError("the tree is a graph, of simulate=transpositions(...): search it with the same.")
 
     def body(_: Any, carry: tuple[Tree, Path]) -> tuple[Tree, Path]:
         tree, path = carry

@@ -33,7 +33,18 @@ from jaxzero.mcts.tree import Tree, rows_of
 from jaxzero.mcts.view import edge_bounds, edge_view, visited_edges
 from jaxzero.types import EdgeView, Path, Rule, Step
 
-__all__ = ["avoid_proven", "bounds", "new_bounds", "prove", "revalued", "solved", "with_bounds", "worse"]
+__all__ = [
+    "avoid_proven",
+    "bounds",
+    "closer",
+    "from_edges",
+    "new_bounds",
+    "prove",
+    "revalued",
+    "solved",
+    "with_bounds",
+    "worse",
+]
 
 
 def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
@@ -129,8 +140,8 @@ def prove(tree: Tree, path: Path) -> Tree:
     def turn(carry: tuple) -> tuple:
         depth, rows, news = carry
         node = take(path.nodes, jnp.maximum(depth, 0))
-        old, new = take(rows, node), _from_edges(tree.replace(bounds=rows), node)
-        new = jnp.stack([jnp.maximum(old[:, 0], new[:, 0]), jnp.minimum(old[:, 1], new[:, 1])], -1)
+        old = take(rows, node)
+        new = closer(old, from_edges(tree.replace(bounds=rows), node))
         news = news & (depth >= 0) & jnp.any(new != old, -1)
         return depth - 1, put(rows, jnp.where(news, node, tree.capacity), new), news
 
@@ -138,8 +149,13 @@ def prove(tree: Tree, path: Path) -> Tree:
     return tree.replace(bounds=jax.lax.while_loop(lambda carry: jnp.any(carry[2]), turn, start)[1])
 
 
-def _from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
-    """The bounds of nodes by those of their edges."""
+def closer(old: Float[Array, "B 2"], new: Float[Array, "B 2"]) -> Float[Array, "B 2"]:
+    """What both bounds say."""
+    return jnp.stack([jnp.maximum(old[:, 0], new[:, 0]), jnp.minimum(old[:, 1], new[:, 1])], -1)
+
+
+def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
+    """The bounds of nodes by those of their edges; of nodes without any, anything."""
     edges = visited_edges(tree, rows_of(tree, node))
     facts = unpack_facts(take(tree.facts, edges.child))
     low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
@@ -147,6 +163,7 @@ def _from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
     lower = jnp.max(jnp.where(edges.seen, low, -jnp.inf), -1)
     upper = jnp.max(jnp.where(edges.seen, high, -jnp.inf), -1)
     least, greatest = tree.root.returns[:, 0], tree.root.returns[:, 1]
+    unvisited = unvisited | ~jnp.any(edges.seen, -1)
     return jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
 
 

@@ -75,6 +75,24 @@ class RootData:
     returns: Float[Array, "B 2"] | None = None
 
 
+class Graph(NamedTuple):
+    """What a graph keeps beside a tree; see `graph`.
+
+    Attributes:
+        node: per slot, the node of the position that its edge leads to: the slot itself, or an earlier one.
+        visits: per node, 1 and the visits of all its edges. (In `Tree.stats` are the visits of the edge into a slot.)
+        ply: per node, how many moves below the root.
+        key: per node, the key of its position.
+        table: nodes by key; −1: free.
+    """
+
+    node: Int[Array, "B N+1"]
+    visits: Float[Array, "B N+1"]
+    ply: Int[Array, "B N+1"]
+    key: Array
+    table: Int[Array, "B T"]
+
+
 @chex.dataclass(frozen=True)
 class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
@@ -98,6 +116,7 @@ class Tree:
         overflows: walks that found the tree full.
         root: see `RootData`.
         bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
+        graph: which positions are the same, in a graph search; else None.
         in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
     """
 
@@ -113,6 +132,7 @@ class Tree:
     overflows: Int[Array, "B"]
     root: RootData
     bounds: Float[Array, "B N+1 2"] | None = None
+    graph: Graph | None = None
     in_flight: Int[Array, "B N+1"] | None = None
 
     @property

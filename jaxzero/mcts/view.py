@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.mcts.rows import (
     EDGE,
     HEAD,
+    Facts,
     Tile,
     children_at_hand,
     per_game,
@@ -150,6 +151,10 @@ def _view(
     nodes, stats, facts = at.nodes, unpack_stats(at.stats), unpack_facts(at.facts)
     games = jnp.arange(nodes.shape[0]) if tile is None else tile.games
     below = unpack_stats(take_edges(tree.stats, edges.child, tile))
+    value_below, node_visits = below.value, stats.visits
+    if tree.graph is not None:
+        value_below = unpack_stats(take_edges(tree.stats, linked(tree, edges.child, tile), tile)).value
+        node_visits = take(tree.graph.visits, nodes, tile)
     edge = unpack_facts(take_edges(tree.facts, edges.child, tile))
 
     def of_mover(x: Array) -> Array:
@@ -169,11 +174,11 @@ def _view(
         action=action,
         prior=prior,
         visits=place(below.visits.astype(jnp.int32)),
-        value=place(below.edge_value),
+        value=place(below.edge_value if tree.graph is None else of_mover(_returns(edge, value_below))),
         reward=place(of_mover(edge.reward)),
         discount=place(edge.discount),
-        child_value=place(of_mover(below.value)),
-        node_visits=stats.visits.astype(jnp.int32),
+        child_value=place(of_mover(value_below)),
+        node_visits=node_visits.astype(jnp.int32),
         node_value=of_mover(stats.value),
         raw_value=of_mover(facts.raw_value),
         unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
@@ -189,8 +194,21 @@ def _walks(tree: Tree, child: Int[Array, "G ... C"], tile: Tile | None) -> Int[A
     return take(tree.in_flight, child.reshape(len(child), -1), tile).reshape(child.shape)
 
 
+def _returns(edge: Facts, value: Float[Array, "G ... C P"]) -> Float[Array, "G ... C P"]:
+    """The returns of edges, by the values of the nodes below."""
+    return edge.reward + edge.discount[..., None] * value
+
+
+def linked(tree: Tree, child: Int[Array, "G ..."], tile: Tile | None = None) -> Int[Array, "G ..."]:
+    """The nodes below edges: those of their positions, in a graph; in a tree each edge has a node of its own."""
+    if tree.graph is None:
+        return child
+    return take(tree.graph.node, child.reshape(len(child), -1), tile).reshape(child.shape)
+
+
 def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: Tile | None) -> tuple[Array, Array]:
     """What the edges into `child` are proven to return, at least and at most, for the player who takes them."""
+    child = linked(tree, child, tile)
     low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
     least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
     return reward + least, reward + greatest
@@ -274,6 +292,7 @@ def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
         action = jnp.argmax(visits, -1).astype(jnp.int32)
         on = (node >= 0) & (jnp.max(visits, -1) > 0)
         below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
+        below = linked(tree, jnp.maximum(below, 0))
         return jnp.where(on, below, NONE), jnp.where(on, action, NONE)
 
     return jax.lax.scan(step, jnp.zeros_like(tree.size), None, length=max_length)[1].T
