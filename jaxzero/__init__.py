@@ -9,10 +9,17 @@ Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) an
 to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
+from jaxzero.mcts.explore import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
+from jaxzero.mcts.first_play import mean_of_visited, parent_raw_value, parent_value, reduced_parent
+from jaxzero.mcts.forced import forced_playouts
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
+from jaxzero.mcts.perspectives import kl, player_values, policy_improvement
+from jaxzero.mcts.playout_cap import BothTrees, playout_cap
+from jaxzero.mcts.pruning import pruned_visits, solved_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
-from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
+from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
+from jaxzero.mcts.schedules import by_move, falling, halving, steps
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
@@ -27,6 +34,8 @@ __all__ = [
     "gumbel",
     "muzero",
     "uct",
+    "playout_cap",
+    "BothTrees",
     "PolicyOutput",
     "SearchInfo",
     "Status",
@@ -53,6 +62,10 @@ __all__ = [
     "qvalues",
     "summary",
     "principal_variation",
+    "player_values",
+    "prior_at_root",
+    "policy_improvement",
+    "kl",
     # rules
     "Rule",
     "EdgeView",
@@ -63,16 +76,34 @@ __all__ = [
     "gumbel_root",
     "gumbel_interior",
     "with_root_prior",
+    "forced_playouts",
     # Q-value transforms
     "raw",
     "with_virtual_zero",
     "by_min_max",
     "by_parent_and_siblings",
     "completed_by_mix_value",
-    # the root
+    # first-play urgency
+    "parent_value",
+    "parent_raw_value",
+    "reduced_parent",
+    "mean_of_visited",
+    # the root: before a search
+    "dirichlet",
+    "shaped_dirichlet",
+    "root_temperature",
+    "chain",
     "with_dirichlet",
     "with_gumbel",
+    # and after it
     "by_temperature",
     "most_visited",
     "best_value",
+    "solved_visits",
+    "pruned_visits",
+    # numbers that change in the course of a game
+    "by_move",
+    "steps",
+    "halving",
+    "falling",
 ]
