@@ -19,7 +19,7 @@ from jaxzero.mcts.pruning import pruned_visits, solved_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
-from jaxzero.mcts.schedules import by_move, falling, halving, steps
+from jaxzero.mcts.schedules import by_move, decaying, falling, steps
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
@@ -104,6 +104,6 @@ __all__ = [
     # numbers that change in the course of a game
     "by_move",
     "steps",
-    "halving",
+    "decaying",
     "falling",
 ]

@@ -153,9 +153,9 @@ def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore |
         return None
     if not stores_probabilities(rule):
         raise ValueError(
-            f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: there "
-            "is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule like "
-            "puct()."
+            f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: "
+            "there is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule "
+            "like puct()."
         )
     return exploration.dirichlet(alpha, fraction) if plain else explore
 

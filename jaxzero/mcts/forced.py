@@ -46,7 +46,7 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     ...     policy = jz.alphazero(model, 200, rule=rule, root_rule=root_rule, dirichlet_fraction=0.0)
     ...     jax.jit(policy)((), jax.random.key(0), jnp.zeros(1)).info.summary.visits.tolist()
     [[5, 11, 184]]
-    [[12, 13, 175]]
+    [[12, 12, 176]]
     """
     if not isinstance(rule, Rule):
         raise ValueError(f"forced_playouts({rule!r}): give a Rule, like forced_playouts(puct()).")

@@ -81,7 +81,7 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
     if num_players < 1 or (num_players != stored if stored > 1 else num_players > 2):
         allowed = f"num_players={stored}" if stored > 1 else "num_players=1 or 2"
         raise ValueError(
-            f"player_values(num_players={num_players}) of a tree that stores {stored} value: use {allowed}."
+            f"player_values(num_players={num_players}) of a tree that stores {stored} value(s) per node. Use {allowed}."
         )
     if stored > 1:
         child = by_action(tree, root)

@@ -95,8 +95,8 @@ def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
         slow, quick = search(full, slice(chosen)), search(fast, slice(chosen, None))
         if not hasattr(slow.info, "has_target") or jax.tree.structure(slow.info) != jax.tree.structure(quick.info):
             raise ValueError(
-                f"playout_cap of policies whose info is a {type(slow.info).__name__} and a {type(quick.info).__name__}: "
-                "both must be a SearchInfo, to be put together. Use policies like alphazero(model, 600)."
+                f"playout_cap of policies that give a {type(slow.info).__name__} and a {type(quick.info).__name__} as "
+                "info: both must be a SearchInfo, to be put together. Use policies like alphazero(model, 600)."
             )
         games = order + group * jnp.arange(len(order))[:, None]
         trees = BothTrees(slow.tree, quick.tree, games[:, :chosen].reshape(-1), games[:, chosen:].reshape(-1))
@@ -124,8 +124,8 @@ def _order(keys: Keys, state: State, tree: Any, group: int) -> tuple[Keys, Int[A
     """One key per game, and for each group its games in a drawn order."""
     if tree is not None:
         raise ValueError(
-            "a policy of playout_cap cannot think on from a tree: the next call searches other games fully. Leave tree= "
-            "out, or use one of the two policies alone."
+            "a policy of playout_cap cannot think on from a tree: the next call searches other games fully. Leave "
+            "tree= out, or use one of the two policies alone."
         )
     shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
     batch = shapes[0][0] if shapes and shapes[0] else 0

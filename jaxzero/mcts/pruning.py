@@ -1,15 +1,15 @@
 """Policy targets without what noise and forcing did: `alphazero(target=...)`, in place of the shares of visits.
 
-A search that explores visits moves for the sake of looking at them; a network that learns the shares of visits learns to
-look, too. Both targets here ask what the rule would have done with what the search found out, and give that:
+A search that explores visits moves for the sake of looking at them; a network that learns the shares of visits learns
+to look, too. Both targets here ask what the rule would have done with what the search found out, and give that:
 
 * `solved_visits`: the counts at which PUCT is in balance, with the final Q-values and the clean prior. It can give an
   action more than it got, and needs no integers: the one to begin with.
 * `pruned_visits`: the counts of the search, less what PUCT would not have asked for (Wu 2019, KataGo).
 
-They are made for noise and `forced_playouts`; without either they differ little from the visits. Both need the rule that
-searched, and read the exploration factor and the Q-values of its own scores, first-play urgency included. Gumbel search
-has a target of its own. They cost a few passes over `[B, W]` once per search.
+They are made for noise and `forced_playouts`; without either they differ little from the visits. Both are given the
+rule that searched, and read the exploration factor and the Q-values, first-play urgency included, off its scores. Gumbel
+search has a target of its own. They cost some thirty passes over `[B, W]`, or a few, once per search.
 """
 
 from collections.abc import Callable
@@ -68,8 +68,8 @@ def solved_visits(rule: Rule) -> Target:
     ...     jz.Model(root, step), 200, rule=rule, root_rule=jz.forced_playouts(rule), target=jz.solved_visits(rule)
     ... )
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
-    >>> out.action_weights.round(2).tolist()  # as PUCT visits them without noise and forcing: 5, 11, 184 of 200
-    [[0.02, 0.05, 0.92]]
+    >>> (200 * out.action_weights).round().tolist()  # PUCT's visits without noise and forcing: 5, 11, 184
+    [[5.0, 10.0, 185.0]]
     """
     _check("solved_visits", rule)
 
@@ -85,9 +85,9 @@ def solved_visits(rule: Rule) -> Target:
 def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
     """The shares of the visits, less those that PUCT would not have asked for.
 
-    Wu 2019, section 3.2: with c* the most visited action, every other loses up to √(k·P·ΣN) visits, as long as its score
-    with what is left stays below that of c*, with the final Q-values and the prior in force; actions left with one
-    visit are dropped.
+    Wu 2019, section 3.2: with c* the most visited action, every other loses up to √(k·P·ΣN) visits, as long as its
+    score with what is left stays below that of c*, with the final Q-values and the prior in force; actions left with
+    one visit are dropped.
 
     Args:
         rule: the rule that searched, without `forced_playouts`: `puct` or `muzero_puct`.
@@ -108,8 +108,8 @@ def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
     ...     dirichlet_fraction=0.0
     ... )
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
-    >>> out.info.summary.visits.tolist(), out.action_weights.round(2).tolist()
-    ([[12, 13, 175]], [[0.03, 0.06, 0.92]])
+    >>> out.info.summary.visits.tolist(), (192 * out.action_weights).round().tolist()
+    ([[12, 12, 176]], [[5.0, 11.0, 176.0]])
     """
     _check("pruned_visits", rule)
     if k is not None:
@@ -135,8 +135,8 @@ def ideal_visits(
 ) -> Float[Array, "B W"]:
     """N̂ of `solved_visits`, of sum `total`.
 
-    What is solved for is δ = V − max Q over the actions with a prior: by bisecting ln δ, for V itself is not fine enough
-    in float32; then by Newton's method on δ. Σ N̂ falls and is convex in δ, so Newton from below stays below.
+    What is solved for is δ = V − max Q over the actions with a prior: by bisecting ln δ, for V itself is not fine
+    enough in float32; then by Newton's method on δ. Σ N̂ falls and is convex in δ, so Newton from below stays below.
 
     Args:
         qvalues: Q.

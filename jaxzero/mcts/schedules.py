@@ -17,7 +17,7 @@ from jaxzero.mcts.inputs import in_range
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import State
 
-__all__ = ["Schedule", "by_move", "falling", "halving", "steps"]
+__all__ = ["Schedule", "by_move", "falling", "decaying", "steps"]
 
 Schedule = Callable[[Int[Array, "..."]], Float[Array, "..."]]
 
@@ -50,11 +50,11 @@ def steps(*parts: tuple[int, float], start: float = 1.0) -> Schedule:
     return schedule
 
 
-def halving(early: Any = 0.75, late: Any = 0.15, half_life: Any = 19.0) -> Schedule:
+def decaying(early: Any = 0.75, late: Any = 0.15, half_life: Any = 19.0) -> Schedule:
     """late + (early − late) · 2^(−m/half_life) at move m: half way from early to late after `half_life` moves.
 
-    KataGo's self-play: 0.75, 0.15 for the temperature of the move, 1.25, 1.1 for that of the root's prior, and half-lives
-    of as many moves as the board is wide (Wu 2019 has 0.8 and 0.2, and the same half-life).
+    KataGo's self-play: 0.75, 0.15 for the temperature of the move, 1.25, 1.1 for that of the root's prior, and a
+    half-life of as many moves as the board is wide (Wu 2019 has 0.8 and 0.2, and the same half-life).
 
     Args:
         early: at move 0.
@@ -64,7 +64,7 @@ def halving(early: Any = 0.75, late: Any = 0.15, half_life: Any = 19.0) -> Sched
     Raises:
         ValueError: early or late below 0, or a half-life that is not above 0.
 
-    >>> [round(float(x), 3) for x in halving(0.75, 0.15, 19)(jnp.array([0, 19, 38, 1000]))]
+    >>> [round(float(x), 3) for x in decaying(0.75, 0.15, 19)(jnp.array([0, 19, 38, 1000]))]
     [0.75, 0.45, 0.3, 0.15]
     """
     in_range("early", early, 0, float("inf"))
