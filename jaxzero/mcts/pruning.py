@@ -8,8 +8,8 @@ to look, too. Both targets here ask what the rule would have done with what the 
 * `pruned_visits`: the counts of the search, less what PUCT would not have asked for (Wu 2019, KataGo).
 
 They are made for noise and `forced_playouts`; without either they differ little from the visits. Both are given the
-rule that searched, and read the exploration factor and the Q-values, first-play urgency included, off its scores. Gumbel
-search has a target of its own. They cost some thirty passes over `[B, W]`, or a few, once per search.
+rule that searched, and read the exploration factor and the Q-values, first-play urgency included, off its scores.
+Gumbel search has a target of its own. They cost some thirty passes over `[B, W]`, or a few, once per search.
 """
 
 from collections.abc import Callable

@@ -51,8 +51,10 @@ def by_temperature(temperature: Any = 1.0) -> Act:
 
 def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) -> Float[Array, "... W"]:
     """Logits of the probabilities ∝ weights^(1/t), the highest 0; those of no weight all but never drawn."""
-    logits = jnp.log(weights) / jnp.maximum(temperature, jnp.finfo(temperature.dtype).tiny)[..., None]
-    return jnp.maximum(logits - jnp.max(logits, -1, keepdims=True), jnp.finfo(temperature.dtype).min)
+    logits = jnp.log(weights)
+    logits = logits - jnp.max(logits, -1, keepdims=True)
+    logits = logits / jnp.maximum(temperature, jnp.finfo(temperature.dtype).tiny)[..., None]
+    return jnp.maximum(logits, jnp.finfo(temperature.dtype).min)
 
 
 def per_game_number(x: Any, tree: Tree) -> Float[Array, "B"]:
