@@ -71,14 +71,15 @@ def test_as_narrow_and_as_flat_as_can_be():
         flat = np.full((1, width), 1 / width, np.float32)
         for total in (1.0, 16.0, 800.0):
             visits = np.asarray(one(0 * flat, flat, np.float32([[1.25 * total**0.5]]), np.float32([[total]])), float)
-            np.testing.assert_allclose(visits.sum(), total, rtol=1e-5, err_msg=f"{width}, {total}")
+            slack = 1e-5 * total + 2e-7 * width  # all actions are rounded alike: one rounding each
+            np.testing.assert_allclose(visits.sum(), total, rtol=0, atol=slack, err_msg=f"{width}, {total}")
             assert np.ptp(visits) == 0
     visits = one(np.float32([[0.5, -1]]), np.float32([[1e-30, 1]]), np.float32([[20]]), np.float32([[400]]))
     assert jnp.isfinite(visits).all() and abs(float(visits.sum()) - 400) < 4e-3 and visits[0, 1] < 13
 
 
 def bandit(rewards, prior):
-    """Arms that pay and end; the first play is 0."""
+    """Arms that pay and end."""
 
     def step(params, keys, action, state):
         zeros = jnp.zeros(action.shape)
@@ -95,11 +96,14 @@ def bandit(rewards, prior):
 
 
 def test_it_is_what_an_undisturbed_search_comes_to():
-    """PUCT on values that do not change, without noise, visits every action as often as the equation says, to 2."""
+    """PUCT on values that do not change, without noise, visits every action as often as the equation says, to 2.
+
+    If it tries all of them first: what it finds out late it cannot make up for.
+    """
     rng = np.random.default_rng(0)
     rewards = jnp.asarray(rng.uniform(-1, 1, (200, 5)), jnp.float32)
     prior = jnp.asarray(rng.dirichlet(np.full(5, 2.0), 200), jnp.float32)
-    rule = jz.puct(1.5)
+    rule = jz.puct(1.5, jz.raw(2.0))
     policy = jz.alphazero(bandit(rewards, prior), 300, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
     out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(200))
     difference = 300 * np.asarray(out.action_weights) - np.asarray(out.info.summary.visits)
@@ -230,45 +234,52 @@ def test_targets_of_many_trees(name):
         check_trees(name, seed)
 
 
-@pytest.mark.parametrize("target", [jz.solved_visits, jz.pruned_visits, lambda rule: jz.pruned_visits(rule, None)])
-def test_where_there_is_nothing_to_prune(target):
+TARGETS = [jz.solved_visits, jz.pruned_visits, lambda rule: jz.pruned_visits(rule, None)]
+
+
+def test_where_there_is_nothing_to_prune():
     legal = np.array([[1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]], bool)
-    rule = jz.puct()
-
-    def run(world, simulations, capacity):
-        policy = jz.alphazero(worlds.model, simulations, rule=rule, target=target(rule), capacity=capacity)
-        return policy(world, jax.random.key(0), jnp.zeros(4, jnp.int32))
-
     world = worlds.make(range(4), "open", num_actions=4)._replace(root_legal=legal)
     world.terminal[3, 0] = True
-    out = jax.jit(lambda world: run(world, 12, None))(world)
-    assert (out.action_weights[1] == legal[1]).all()  # one legal action
-    np.testing.assert_allclose(out.action_weights[2:], 0.25)  # none, and a terminal root
-    np.testing.assert_allclose(out.action_weights.sum(1), 1, rtol=1e-6)
-    none = jax.jit(lambda world: run(world, 1, 1))(world)  # room for the root only: a search without a visit
-    np.testing.assert_allclose(none.action_weights, [[0.25] * 4, [0, 1, 0, 0], [0.25] * 4, [0.25] * 4])
+    rule, keys, start = jz.puct(), jax.random.split(jax.random.key(0), 4), jnp.zeros(4, jnp.int32)
+
+    @jax.jit
+    def run(world):
+        policy = jz.alphazero(worlds.model, 12, rule=rule, target=TARGETS[0](rule))
+        out = policy(world, keys, start)
+        planted = jz.plant(*worlds.model.root(world, keys, start), rule, 3)
+        return out.action_weights, *([build(rule)(tree) for build in TARGETS] for tree in (out.tree, planted))
+
+    given, searched, unsearched = run(world)
+    np.testing.assert_array_equal(given, searched[0])  # the policy hands on its target's answer
+    for weights in searched:
+        assert (weights[1] == legal[1]).all()  # one legal action
+        np.testing.assert_allclose(weights[2:], 0.25)  # none, and a terminal root
+        np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-6)
+    for weights in unsearched:  # without a visit
+        np.testing.assert_allclose(weights, [[0.25] * 4, [0, 1, 0, 0], [0.25] * 4, [0.25] * 4])
 
 
 def test_numbers_of_the_rule_may_be_traced_and_one_per_game():
     world = worlds.make([1] * 6, "open", num_actions=5)
 
-    def run(c, fraction=0.0):
+    @jax.jit
+    def run(c):
         rule = jz.puct(c)
-        policy = jz.alphazero(worlds.model, 30, rule=rule, dirichlet_fraction=fraction, target=jz.solved_visits(rule))
+        policy = jz.alphazero(worlds.model, 30, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
         return policy(world, jax.random.key(0), jnp.zeros(6, jnp.int32)).action_weights
 
-    both = jax.jit(run)(jnp.array([0.3] * 3 + [3.0] * 3))
-    np.testing.assert_allclose(both[:3], jax.jit(run)(0.3)[:3], rtol=1e-5)
-    np.testing.assert_allclose(both[3:], jax.jit(lambda: run(3.0))()[3:], rtol=1e-5)
-    assert np.abs(both[0] - both[3]).max() > 0.01
+    both, one, other = run(jnp.array([0.3] * 3 + [3.0] * 3)), run(jnp.full(6, 0.3)), run(jnp.full(6, 3.0))
+    np.testing.assert_array_equal(both, np.concatenate([one[:3], other[3:]]))
+    assert np.abs(one - other).max() > 0.01
 
 
 @pytest.mark.parametrize("build", [jz.solved_visits, jz.pruned_visits])
 @pytest.mark.parametrize(
     "rule",
-    [jz.ucb1(), jz.forced_playouts(jz.puct()), jz.with_root_prior(jz.puct()), jz.gumbel_interior(), jz.gumbel_root(8, 4)],
-    ids=["ucb1", "forced", "root_prior", "gumbel_interior", "gumbel_root"],
-)  # fmt: skip
+    [jz.ucb1(), jz.forced_playouts(jz.puct()), jz.with_root_prior(jz.puct()), jz.gumbel_interior()],
+    ids=["ucb1", "forced", "root_prior", "gumbel"],
+)
 def test_a_rule_that_is_not_puct(build, rule):
     with pytest.raises(ValueError, match=f"{build.__name__} of a rule that is not PUCT.*Give the puct"):
         build(rule)
