@@ -95,10 +95,11 @@ def bandit(rewards, prior):
     return jz.Model(root, below)
 
 
+@pytest.mark.slow
 def test_it_is_what_an_undisturbed_search_comes_to():
-    """PUCT on values that do not change, without noise, visits every action as often as the equation says, to 2.
+    """PUCT on values that do not change, without noise, visits every action as often as the equation says, to 1.
 
-    If it tries all of them first: what it finds out late it cannot make up for.
+    The best one has what that leaves. All are tried first: what is found out late cannot be made up for.
     """
     rng = np.random.default_rng(0)
     rewards = jnp.asarray(rng.uniform(-1, 1, (200, 5)), jnp.float32)
@@ -107,7 +108,8 @@ def test_it_is_what_an_undisturbed_search_comes_to():
     policy = jz.alphazero(bandit(rewards, prior), 300, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
     out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(200))
     difference = 300 * np.asarray(out.action_weights) - np.asarray(out.info.summary.visits)
-    assert np.abs(difference).max() < 2
+    best = np.arange(5) == np.argmax(rewards, 1)[:, None]
+    assert np.abs(difference[~best]).max() < 1.01 and np.abs(difference[best]).max() < 4.01
 
 
 # --- on trees: the search's own factor and values --------------------------------------------------------------------
@@ -260,6 +262,7 @@ def test_where_there_is_nothing_to_prune():
         np.testing.assert_allclose(weights, [[0.25] * 4, [0, 1, 0, 0], [0.25] * 4, [0.25] * 4])
 
 
+@pytest.mark.slow
 def test_numbers_of_the_rule_may_be_traced_and_one_per_game():
     world = worlds.make([1] * 6, "open", num_actions=5)
 
