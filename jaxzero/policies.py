@@ -157,7 +157,7 @@ def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore |
             "there is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule "
             "like puct()."
         )
-    return exploration.dirichlet(alpha, fraction) if plain else explore
+    return exploration.dirichlet(alpha, fraction) if plain else exploration.checked(explore)
 
 
 def _for_root(rule: Rule, root_rule: Rule | None) -> Rule:

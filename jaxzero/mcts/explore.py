@@ -25,6 +25,7 @@ from jaxzero.types import Keys
 __all__ = [
     "Explore",
     "chain",
+    "checked",
     "dirichlet",
     "prior_at_root",
     "root_temperature",
@@ -45,19 +46,28 @@ def prior_at_root(tree: Tree) -> Float[Array, "B W"]:
 
 
 def with_explored(tree: Tree, keys: Keys, explore: Explore) -> Tree:
-    """Sets `tree.root.prior` to what `explore` makes of the clean prior, which stays as it is.
+    """Sets `tree.root.prior` to what `explore` makes of the clean prior, which stays as it is."""
+    tree = tree.replace(root=tree.root.replace(prior=None))
+    return tree.replace(root=tree.root.replace(prior=explore(keys, tree)))
+
+
+def checked(explore: Explore) -> Explore:
+    """A function of the user's: what it answers is looked at, and over the legal actions only.
 
     Raises:
-        ValueError: an answer that is no prior of B games and W actions.
+        ValueError: while tracing, if that is no prior of B games and W actions.
     """
-    tree = tree.replace(root=tree.root.replace(prior=None))
-    prior, shape = explore(keys, tree), (tree.size.shape[0], tree.num_edges)
-    if getattr(prior, "shape", None) != shape:
-        raise ValueError(
-            f"explore answered {getattr(prior, 'shape', prior)!r}; it must be a prior {shape}. Give a function of keys "
-            "and tree, like shaped_dirichlet(10.83, 0.25) with its parentheses."
-        )
-    return tree.replace(root=tree.root.replace(prior=prior))
+
+    def safe(keys: Keys, tree: Tree) -> Array:
+        prior, clean = explore(keys, tree), edge_view(tree, jnp.zeros_like(tree.size)).prior
+        if getattr(prior, "shape", None) != clean.shape:
+            raise ValueError(
+                f"explore answered {getattr(prior, 'shape', prior)!r}; it must be a prior {clean.shape}. Give a "
+                "function of keys and tree, like shaped_dirichlet(10.83, 0.25) with its parentheses."
+            )
+        return jnp.where(jnp.isneginf(clean), -jnp.inf, prior)
+
+    return safe
 
 
 def with_dirichlet(tree: Tree, keys: Keys, alpha: Any, fraction: Any) -> Tree:

@@ -239,16 +239,16 @@ def _is_puct(rule: Rule) -> bool:
         game=jnp.arange(2),
         action=jnp.tile(jnp.arange(3), (2, 1)),
         prior=jnp.array([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]),
-        visits=jnp.tile(jnp.array([40, 1, 1]), (2, 1)),
+        visits=jnp.tile(jnp.array([4000, 1, 1]), (2, 1)),
         value=zero,
         reward=zero,
         discount=one,
         child_value=zero,
-        node_visits=jnp.full(2, 43),
+        node_visits=jnp.full(2, 4003),
         node_value=zero[:, 0],
         raw_value=zero[:, 0],
         unvisited_mass=zero[:, 0],
-        root=RootData(simulations=jnp.full(2, 42), prior=one / 3),
+        root=RootData(simulations=jnp.full(2, 4002), prior=one / 3),
     )
     try:
         with jax.ensure_compile_time_eval():

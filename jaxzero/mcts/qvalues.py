@@ -35,10 +35,14 @@ def raw(first_play: float | FirstPlay = 0.0) -> QValues:
         first_play: what an unvisited edge counts as: a number, which may be traced, or a function `EdgeView -> [...]`
             of one number per node, see `first_play`.
     """
+    if not callable(first_play):
+        return lambda view: jnp.where(view.visits > 0, view.value, first_play)
 
     def transform(view: EdgeView) -> Array:
-        unvisited = first_play(view)[..., None] if callable(first_play) else first_play
-        return jnp.where(view.visits > 0, view.value, unvisited)
+        unvisited = first_play(view)
+        if callable(unvisited):
+            raise ValueError(f"first_play={first_play!r} answered a function. Use reduced_parent(0.2), called.")
+        return jnp.where(view.visits > 0, view.value, unvisited[..., None])
 
     return transform
 

@@ -145,9 +145,13 @@ def searched(**options):
 def test_the_plain_noise_is_the_default():
     programs = [
         str(jax.make_jaxpr(jz.alphazero(worlds.model, 16, **options))(WORLD, keys_of(32), START))
-        for options in ({}, dict(explore=jz.dirichlet(0.3, 0.25)), dict(root_rule=jz.puct()), dict(dirichlet_alpha=1.0))
+        for options in ({}, dict(root_rule=jz.puct()), dict(dirichlet_alpha=1.0))
     ]
-    assert programs[0] == programs[1] == programs[2] != programs[3]
+    assert programs[0] == programs[1] != programs[2]
+    tree = planted(*priors(5, 50))
+    noisy = [np.asarray(noise(keys_of(50), tree)) for noise in (jz.dirichlet(), explore.checked(jz.dirichlet()))]
+    np.testing.assert_array_equal(*noisy)
+    np.testing.assert_array_equal(noisy[0], jz.with_dirichlet(tree, keys_of(50), 0.3, 0.25).root.prior)
 
 
 @pytest.mark.slow
@@ -234,6 +238,12 @@ MODEL = worlds.model
 def test_what_cannot_hold_together_is_refused_with_a_way_out(build, says):
     with pytest.raises(ValueError, match=says):
         build()
+
+
+def test_an_illegal_action_stays_illegal_whatever_explore_says():
+    out = searched(explore=lambda keys, tree: jnp.ones((32, 6)))
+    legal = np.isfinite(jz.edge_view(out.tree, jnp.zeros(32, int)).prior)
+    assert (~legal).any() and (np.asarray(out.info.summary.visits)[~legal] == 0).all()
 
 
 def test_what_does_not_answer_with_a_prior():

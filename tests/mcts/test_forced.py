@@ -29,6 +29,11 @@ def test_first_play_by_hand(first_play, expected):
     np.testing.assert_allclose(jz.raw(first_play)(SEEN), [0.4, -0.2, expected, expected], atol=1e-6)
 
 
+def test_a_first_play_not_called():
+    with pytest.raises(ValueError, match=r"first_play=.*answered a function. Use reduced_parent\(0.2\)"):
+        jz.raw(jz.reduced_parent)(SEEN)
+
+
 def test_first_play_where_nothing_was_visited():
     fresh = edges(prior=PRIOR, node_value=0.3, raw_value=0.3)
     for first_play, expected in (
