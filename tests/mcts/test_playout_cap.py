@@ -1,5 +1,10 @@
 """Playout caps: exactly so many full searches in every group, each game as if it had been searched alone."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -154,3 +159,33 @@ def test_what_it_cannot_do():
     bare = lambda *args: stub(0)(*args).replace(info=())
     with pytest.raises(ValueError, match="give a tuple and a SearchInfo as info.*both must be"):
         jz.playout_cap(bare, stub(0))((), keys_of(32), jnp.zeros(32))
+
+
+ON_FOUR_DEVICES = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+import jaxzero as jz
+from tests.mcts.test_playout_cap import stub
+
+assert len(jax.devices()) == 4
+policy = jz.playout_cap(stub(1), stub(0))
+mesh = jax.make_mesh((4,), ("games",), axis_types=(AxisType.Auto,))
+by_game = NamedSharding(mesh, PartitionSpec("games"))
+keys, state = jax.random.split(jax.random.key(0), 256), jnp.arange(256.0)
+run = jax.jit(lambda keys, state: policy((), keys, state), in_shardings=(by_game, by_game), out_shardings=by_game)
+program = run.lower(keys, state).compile().as_text()
+assert not [word for word in ("all-gather", "all-reduce", "all-to-all", "collective-permute") if word in program]
+whole = jax.jit(lambda keys, state: policy((), keys, state))(keys, state)
+jax.tree.map(np.testing.assert_array_equal, jax.device_get(run(keys, state)), jax.device_get(whole))
+print("the same, and nothing sent")
+"""
+
+
+@pytest.mark.slow
+def test_four_devices_say_the_same_and_send_nothing():
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    root = pathlib.Path(__file__).resolve().parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", ON_FOUR_DEVICES], env=os.environ | flags, cwd=root, capture_output=True, text=True
+    )
+    assert found.stdout == "the same, and nothing sent\n", found.stderr
