@@ -169,12 +169,12 @@ SLOW = {
     "full": Setting(capacity=9, searches=(5, 15), max_depth=4),
     "all_edges_full": Setting(all_edges=True, capacity=9, searches=(5, 15), max_depth=4, num_players=3),
     "three_players": Setting(num_players=3, noise=False),
-    "wide": Setting(num_actions=40, searches=(60,), games=16),
+    "wide": Setting(num_actions=36, searches=(45,), games=12),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_whole_trees_in_every_setting(name):
-    """(6 · 64 + 16) games · 11 rules = 4,400 cases."""
+    """(6 · 64 + 12) games · 11 rules = 4,356 cases."""
     check(SLOW[name], list(RULES), 20_000 + 1_000 * list(SLOW).index(name))

@@ -97,9 +97,9 @@ def bandit(rewards, prior):
 
 @pytest.mark.slow
 def test_it_is_what_an_undisturbed_search_comes_to():
-    """PUCT on values that do not change, without noise, visits every action as often as the equation says, to 1.
+    """PUCT on values that do not change, without noise, rounds up: it visits no action 1 more than the equation says.
 
-    The best one has what that leaves. All are tried first: what is found out late cannot be made up for.
+    And none much less than the others leave it. All are tried first: what is found out late cannot be made up for.
     """
     rng = np.random.default_rng(0)
     rewards = jnp.asarray(rng.uniform(-1, 1, (200, 5)), jnp.float32)
@@ -108,8 +108,7 @@ def test_it_is_what_an_undisturbed_search_comes_to():
     policy = jz.alphazero(bandit(rewards, prior), 300, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
     out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(200))
     difference = 300 * np.asarray(out.action_weights) - np.asarray(out.info.summary.visits)
-    best = np.arange(5) == np.argmax(rewards, 1)[:, None]
-    assert np.abs(difference[~best]).max() < 1.01 and np.abs(difference[best]).max() < 4.01
+    assert -1.01 < difference.min() and difference.max() < 4.01
 
 
 # --- on trees: the search's own factor and values --------------------------------------------------------------------
@@ -137,18 +136,16 @@ RULES = {  # the rule; and its parts, from the view
 
 
 @functools.cache
-def trees(name, seed):
-    """Searched with noise and forced playouts; in float64."""
+def program(name):
+    """`(world, key) -> what was searched with noise and forced playouts, and its targets`, compiled once."""
     rule, q, c = RULES[name]
-    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
-    world = worlds.make(range(seed, seed + GAMES), kinds, num_actions=6, dtype=np.float64)
 
     @jax.jit
-    def run(world):
+    def run(world, key):
         policy = jz.alphazero(
             worlds.model, SIMULATIONS, rule=rule, root_rule=jz.forced_playouts(rule), dirichlet_fraction=0.5
         )
-        out = policy(world, jax.random.key(seed), jnp.zeros(GAMES, jnp.int32))
+        out = policy(world, key, jnp.zeros(GAMES, jnp.int32))
         view, in_force = jz.edge_view(out.tree, jnp.zeros(GAMES, int)), jz.prior_at_root(out.tree)
         noisy = view._replace(prior=in_force)
         answers = [
@@ -157,7 +154,7 @@ def trees(name, seed):
         ]
         return view, in_force, [q(view), q(noisy)], c(view), answers, out.info.summary.visit_probs
 
-    return jax.device_get(run(world))
+    return run
 
 
 def one_by_one(visits, q, prior, pull, k):
@@ -195,8 +192,11 @@ def as_katago(visits, q, prior, pull):
 
 
 def check_trees(name, seed):
+    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
     with worlds.x64():
-        view, in_force, (q, q_noisy), pull, (solved_, pruned, katago), shares = trees(name, seed)
+        world = worlds.make(range(seed, seed + GAMES), kinds, num_actions=6, dtype=np.float64)
+        found = jax.device_get(program(name)(world, jax.random.key(seed)))
+    view, in_force, (q, q_noisy), pull, (solved_, pruned, katago), shares = found
     prior = np.maximum(view.prior, 0)
     ideal = solved(q, prior, pull, view.visits.sum(-1, keepdims=True))
     proved = 0
