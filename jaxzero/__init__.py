@@ -11,13 +11,20 @@ to be imported by name: this one needs jax, chex and jaxtyping only.
 
 from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
 from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
+from jaxzero.mcts.explore import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
+from jaxzero.mcts.first_play import mean_of_visited, parent_raw_value, parent_value, reduced_parent
+from jaxzero.mcts.forced import forced_playouts
 from jaxzero.mcts.graph import num_positions, transpositions
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
 from jaxzero.mcts.parallel import parallel, virtual_loss, virtual_mean, virtual_visits
+from jaxzero.mcts.perspectives import kl, player_values, policy_improvement
+from jaxzero.mcts.playout_cap import BothTrees, playout_cap
+from jaxzero.mcts.pruning import pruned_visits, solved_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.mcts.reuse import advance
-from jaxzero.mcts.root import best_value, by_temperature, most_visited, with_dirichlet
+from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
+from jaxzero.mcts.schedules import by_move, decaying, falling, steps
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
 from jaxzero.mcts.solver import avoid_proven, bounds, solved
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
@@ -33,6 +40,8 @@ __all__ = [
     "gumbel",
     "muzero",
     "uct",
+    "playout_cap",
+    "BothTrees",
     "PolicyOutput",
     "SearchInfo",
     "Status",
@@ -80,6 +89,10 @@ __all__ = [
     "qvalues",
     "summary",
     "principal_variation",
+    "player_values",
+    "prior_at_root",
+    "policy_improvement",
+    "kl",
     # rules
     "Rule",
     "EdgeView",
@@ -90,16 +103,34 @@ __all__ = [
     "gumbel_root",
     "gumbel_interior",
     "with_root_prior",
+    "forced_playouts",
     # Q-value transforms
     "raw",
     "with_virtual_zero",
     "by_min_max",
     "by_parent_and_siblings",
     "completed_by_mix_value",
-    # the root
+    # first-play urgency
+    "parent_value",
+    "parent_raw_value",
+    "reduced_parent",
+    "mean_of_visited",
+    # the root: before a search
+    "dirichlet",
+    "shaped_dirichlet",
+    "root_temperature",
+    "chain",
     "with_dirichlet",
     "with_gumbel",
+    # and after it
     "by_temperature",
     "most_visited",
     "best_value",
+    "solved_visits",
+    "pruned_visits",
+    # numbers that change in the course of a game
+    "by_move",
+    "steps",
+    "decaying",
+    "falling",
 ]

@@ -13,15 +13,18 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
+from jaxzero.mcts import explore as exploration
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
 from jaxzero.mcts.outputs import as_pair, check_embedding
-from jaxzero.mcts.root import Act, by_temperature, most_visited, with_dirichlet
-from jaxzero.mcts.rules import muzero_puct, puct, ucb1, with_root_prior
-from jaxzero.mcts.search import plant, replant, search, simulate
+from jaxzero.mcts.pruning import Target
+from jaxzero.mcts.root import Act, by_temperature, most_visited
+from jaxzero.mcts.rules import muzero_puct, puct, stores_probabilities, ucb1, with_root_prior
+from jaxzero.mcts.search import Stop, plant, replant, search, simulate
+from jaxzero.mcts.solver import avoid_proven
 from jaxzero.mcts.tree import Layout, Tree
 from jaxzero.mcts.view import Summary, edge_view, summary
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
@@ -39,12 +42,17 @@ class SearchInfo(NamedTuple):
         overflows: walks that found the tree full.
         size: node slots in use.
         summary: visits, their shares, Q-values and value at the root.
+        has_target: True where `action_weights` may be learned from (see `playout_cap`); None: everywhere.
     """
 
     status: Int[Array, "B"]
     overflows: Int[Array, "B"]
     size: Int[Array, "B"]
     summary: Summary
+    has_target: Bool[Array, "B"] | None = None
+
+
+ALPHA, FRACTION = 0.3, 0.25  # of the root noise, where nothing else is asked for
 
 
 def alphazero(
@@ -52,13 +60,17 @@ def alphazero(
     num_simulations: int,
     *,
     rule: Rule | None = None,
-    dirichlet_alpha: Any = 0.3,
-    dirichlet_fraction: Any = 0.25,
+    root_rule: Rule | None = None,
+    dirichlet_alpha: Any = ALPHA,
+    dirichlet_fraction: Any = FRACTION,
+    explore: exploration.Explore | None = None,
+    target: Target | None = None,
     act: Act | None = None,
     max_depth: int | None = None,
     capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
+    stop: Stop | None = None,
 ) -> Policy:
     """PUCT search with a network; the visit shares are the improved policy.
 
@@ -69,16 +81,23 @@ def alphazero(
         model: what the tree is made of.
         num_simulations: simulations per call.
         rule: how nodes choose; default `puct(1.25)`.
+        root_rule: how the root chooses, as in `forced_playouts(rule)`, or with another first-play urgency; default: as
+            the other nodes. The prior in force there is seen to.
         dirichlet_alpha: α of the root noise, over the legal actions only; may be traced, or one per game.
         dirichlet_fraction: ε; the number 0 leaves the noise out.
+        explore: `(keys, tree) -> prior in force at the root`, in place of that noise: `shaped_dirichlet(10.83, 0.25)`,
+            `chain(root_temperature(1.1), dirichlet(0.3, 0.25))`.
+        target: `Tree -> action_weights`: `solved_visits(rule)`, `pruned_visits(rule)`; default: the shares of visits.
         act: how the action is taken; default `by_temperature(1.0)`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
         simulate: what one simulation is; called like `jaxzero.simulate`.
+        stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
-        ValueError: num_simulations or max_depth below 1, α or ε out of range.
+        ValueError: num_simulations or max_depth below 1, α or ε out of range; noise, or a root's rule, that wants
+            probabilities, with a rule that stores none; both `explore` and numbers of the plain noise.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -94,26 +113,18 @@ def alphazero(
         num_simulations=num_simulations, max_depth=max_depth, capacity=capacity
     )
     room = num_simulations + 1 if capacity is None else capacity
-    in_range("dirichlet_fraction", dirichlet_fraction, 0, 1)
-    in_range("dirichlet_alpha", dirichlet_alpha, 0, float("inf"), open_=True)
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
-    check_functions(rule, act)
-    noisy = not (isinstance(dirichlet_fraction, int | float) and dirichlet_fraction == 0)
-    with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
-        stored = float(jnp.sum(rule.prepare(jnp.zeros((1, 2)))))
-    if noisy and abs(stored - 1) > 1e-3:
-        raise ValueError(
-            f"dirichlet_fraction={dirichlet_fraction} with a rule that stores no probabilities: there is nothing "
-            "that the noise could be mixed with. Use dirichlet_fraction=0, or a rule like puct()."
-        )
-    root_rule = with_root_prior(rule) if noisy else rule
+    check_functions(rule, act, root_rule, explore, target)
+    explore = _noise(rule, dirichlet_alpha, dirichlet_fraction, explore)
+    root_rule = _for_root(rule, root_rule)
+    root_rule = root_rule if explore is None else with_root_prior(root_rule)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
-        if noisy:
-            tree = with_dirichlet(tree, keys[:, 1], dirichlet_alpha, dirichlet_fraction)
-        else:  # a search before may have left its noise
+        if explore is None:  # a search before may have left its noise
             tree = tree.replace(root=tree.root.replace(prior=None))
+        else:
+            tree = exploration.with_explored(tree, keys[:, 1], explore)
         tree = search(
             params,
             keys[:, 0],
@@ -124,11 +135,50 @@ def alphazero(
             root_rule=root_rule,
             max_depth=max_depth,
             simulate=simulate,
+            stop=stop,
         )
         found = summary(tree)
-        return _output(tree, act(keys[:, 2], tree, found), found.visit_probs, found)
+        weights = found.visit_probs if target is None else target(tree)
+        return _output(tree, act(keys[:, 2], tree, found), weights, found)
 
     return policy
+
+
+def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore | None) -> exploration.Explore | None:
+    """How the root explores: as `explore` says, else by plain noise; None: not at all."""
+    in_range("dirichlet_fraction", fraction, 0, 1)
+    in_range("dirichlet_alpha", alpha, 0, float("inf"), open_=True)
+    plain = explore is None
+    if not plain and not (alpha is ALPHA and fraction is FRACTION):
+        raise ValueError(
+            f"explore with dirichlet_alpha={alpha}, dirichlet_fraction={fraction}: it takes the place of that noise. "
+            "Leave the numbers out, or use chain(..., dirichlet(alpha, fraction))."
+        )
+    if plain and isinstance(fraction, int | float) and fraction == 0:
+        return None
+    if not stores_probabilities(rule):
+        raise ValueError(
+            f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: "
+            "there is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule "
+            "like puct()."
+        )
+    return exploration.dirichlet(alpha, fraction) if plain else exploration.checked(explore)
+
+
+def _for_root(rule: Rule, root_rule: Rule | None) -> Rule:
+    """The root's rule: one that reads the priors that `rule` stores."""
+    if root_rule is not None and stores_probabilities(rule) != stores_probabilities(root_rule):
+        kind = {True: "probabilities", False: "logits"}
+        raise ValueError(
+            f"root_rule reads {kind[stores_probabilities(root_rule)]} where rule stores "
+            f"{kind[stores_probabilities(rule)]}. Use two rules of one kind: puct() and muzero_puct(), or ucb1() and "
+            "ucb1_uctk(); a Gumbel root needs jz.gumbel()."
+        )
+    if root_rule is None:
+        return rule
+    if rule.returns is None or root_rule.returns is not None:
+        return root_rule
+    return avoid_proven(root_rule, *rule.returns)
 
 
 def muzero(
@@ -138,13 +188,17 @@ def muzero(
     pb_c_init: Any = 1.25,
     pb_c_base: Any = 19652.0,
     qvalues: q.QValues | None = None,
-    dirichlet_alpha: Any = 0.3,
-    dirichlet_fraction: Any = 0.25,
+    root_rule: Rule | None = None,
+    dirichlet_alpha: Any = ALPHA,
+    dirichlet_fraction: Any = FRACTION,
+    explore: exploration.Explore | None = None,
+    target: Target | None = None,
     act: Act | None = None,
     max_depth: int | None = None,
     capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
+    stop: Stop | None = None,
 ) -> Policy:
     """PUCT search with MuZero's growing constant and Q-values rescaled by parent and siblings.
 
@@ -157,13 +211,17 @@ def muzero(
         pb_c_init: c₁.
         pb_c_base: c₂.
         qvalues: what an edge is worth; default `by_parent_and_siblings()`.
+        root_rule: how the root chooses, as in `forced_playouts(muzero_puct())`; default: as the other nodes.
         dirichlet_alpha: α of the root noise.
         dirichlet_fraction: ε; the number 0 leaves the noise out.
+        explore: `(keys, tree) -> prior in force at the root`, in place of that noise.
+        target: `Tree -> action_weights`, as `solved_visits(muzero_puct())`; default: the shares of visits.
         act: how the action is taken; default `by_temperature(1.0)`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
         simulate: what one simulation is; called like `jaxzero.simulate`.
+        stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
         ValueError: as `alphazero`.
@@ -182,13 +240,17 @@ def muzero(
         model,
         num_simulations,
         rule=muzero_puct(pb_c_init, pb_c_base, transform),
+        root_rule=root_rule,
         dirichlet_alpha=dirichlet_alpha,
         dirichlet_fraction=dirichlet_fraction,
+        explore=explore,
+        target=target,
         act=act,
         max_depth=max_depth,
         capacity=capacity,
         layout=layout,
         simulate=simulate,
+        stop=stop,
     )
 
 
@@ -197,11 +259,13 @@ def uct(
     num_simulations: int,
     *,
     rule: Rule | None = None,
+    root_rule: Rule | None = None,
     act: Act = most_visited,
     max_depth: int | None = None,
     capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
+    stop: Stop | None = None,
 ) -> Policy:
     """UCB1 search without a network, for a model that evaluates by random rollouts: see `models.rollout`.
 
@@ -211,11 +275,13 @@ def uct(
         model: what the tree is made of.
         num_simulations: simulations per call.
         rule: how nodes choose; default `ucb1(√2)`.
+        root_rule: how the root chooses; default: as the other nodes.
         act: how the action is taken; default `most_visited`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
         simulate: what one simulation is; called like `jaxzero.simulate`.
+        stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
         ValueError: num_simulations or max_depth below 1.
@@ -235,12 +301,14 @@ def uct(
         model,
         num_simulations,
         rule=ucb1() if rule is None else rule,
+        root_rule=root_rule,
         dirichlet_fraction=0.0,
         act=act,
         max_depth=max_depth,
         capacity=capacity,
         layout=layout,
         simulate=simulate,
+        stop=stop,
     )
 
 
@@ -255,6 +323,7 @@ def gumbel(
     capacity: int | None = None,
     layout: Layout = Layout(),
     simulate: Callable = simulate,
+    stop: Stop | None = None,
 ) -> Policy:
     """Gumbel search: an improvement of the policy even with few simulations.
 
@@ -271,6 +340,7 @@ def gumbel(
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
         simulate: what one simulation is; called like `jaxzero.simulate`.
+        stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
@@ -315,6 +385,7 @@ def gumbel(
             root_rule=root_rule,
             max_depth=max_depth,
             simulate=simulate,
+            stop=stop,
         )
         view = edge_view(tree, jnp.zeros_like(tree.size))
         weights = halving.improved_policy(view, transform)

@@ -447,9 +447,44 @@ def _mine(node: Node, value: float | np.ndarray) -> float:
 # --- Q transforms ----------------------------------------------------------------------------------------------------
 
 
-def raw(first_play: float = 0.0) -> Transform:
+FirstPlay = Callable[[Node], float]  # what an action not taken yet counts as
+
+
+def raw(first_play: float | FirstPlay = 0.0) -> Transform:
     """Q as it is; `first_play` for actions not taken yet."""
-    return lambda node: [q if n else first_play for q, n in zip(qvalues(node), visits(node))]
+
+    def transform(node: Node) -> list[float]:
+        missing = first_play(node) if callable(first_play) else first_play
+        return [q if n else missing for q, n in zip(qvalues(node), visits(node))]
+
+    return transform
+
+
+def parent_raw_value(node: Node) -> float:
+    """What the network said of the node."""
+    return _mine(node, node.raw_value)
+
+
+def parent_value(node: Node) -> float:
+    """What the search found of the node so far."""
+    return _mine(node, node.value)
+
+
+def reduced_parent(reduction: float = 0.2, parent: FirstPlay = parent_value) -> FirstPlay:
+    """KataGo: V - r sqrt(sum of the priors of the actions taken)."""
+    return lambda node: parent(node) - reduction * math.sqrt(sum(p for p, n in zip(priors(node), visits(node)) if n))
+
+
+def mean_of_visited(extra: float | FirstPlay | None = None) -> FirstPlay:
+    """The mean Q of the actions taken, with one value more; without that and without an action: the raw value."""
+
+    def first_play(node: Node) -> float:
+        taken = [q for q, n in zip(qvalues(node), visits(node)) if n]
+        if extra is not None:
+            taken.append(extra(node) if callable(extra) else extra)
+        return sum(taken) / len(taken) if taken else parent_raw_value(node)
+
+    return first_play
 
 
 def virtual_zero() -> Transform:
@@ -530,6 +565,20 @@ def muzero_puct(pb_c_init: float = 1.25, pb_c_base: float = 19652.0, q: Transfor
         return [q_ + c * p * math.sqrt(node.visits) / (1 + n) for q_, p, n in zip(q(node), priors(node), visits(node))]
 
     return rule
+
+
+def forced_playouts(rule: Rule, k: float = 2.0) -> Rule:
+    """Actions taken, but less than sqrt(k P sum N) times, first: the one that lacks most. Else the rule."""
+
+    def forced(node: Node, simulation: int) -> Scores:
+        ns = visits(node)
+        lacks = [math.sqrt(k * (p * sum(ns))) - n for p, n in zip(priors(node), ns)]
+        wanted = [lack if n and lack > 0 else NEVER for lack, n in zip(lacks, ns)]
+        near = [abs(lack) for lack, n in zip(lacks, ns) if n and lack]  # an exact tie is one in any arithmetic
+        node.margin = min([node.margin, *near])
+        return wanted if max(wanted) > 0 else rule(node, simulation)
+
+    return forced
 
 
 def ucb1_uctk(uctk: float = 1.0) -> Rule:

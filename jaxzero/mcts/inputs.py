@@ -44,14 +44,20 @@ def check_start(model: Any, state: State, tree: Any) -> int:
     return shapes[0][0]
 
 
-def check_functions(rule: Any, act: Any) -> None:
+def check_functions(rule: Any, act: Any, root_rule: Any = None, explore: Any = None, target: Any = None) -> None:
     """Raises a ValueError if these are not what a policy calls, a builder that was not called among them."""
     if not isinstance(rule, Rule):
         raise ValueError(f"rule={rule!r}: give a Rule, like puct() with its parentheses.")
+    if root_rule is not None and not isinstance(root_rule, Rule):
+        raise ValueError(f"root_rule={root_rule!r}: give a Rule, like forced_playouts(puct()), or None.")
     if not callable(act) or act is by_temperature:
         raise ValueError(
             f"act={act!r}: give a function of keys, tree and summary, like most_visited or by_temperature(0.5)."
         )
+    if explore is not None and not callable(explore):
+        raise ValueError(f"explore={explore!r}: give a function of keys and tree, like shaped_dirichlet(10.83, 0.25).")
+    if target is not None and not callable(target):
+        raise ValueError(f"target={target!r}: give a function of the tree, like solved_visits(rule).")
 
 
 def one_per_game(keys: Keys, batch: int) -> Keys:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from jaxzero.types import EdgeView
 
 __all__ = [
+    "FirstPlay",
     "QValues",
     "by_min_max",
     "by_parent_and_siblings",
@@ -24,15 +25,26 @@ __all__ = [
 ]
 
 QValues = Callable[[EdgeView], Float[Array, "... W"]]
+FirstPlay = Callable[[EdgeView], Float[Array, "..."]]
 
 
-def raw(first_play: float = 0.0) -> QValues:
+def raw(first_play: float | FirstPlay = 0.0) -> QValues:
     """The mean return W/N as it is.
 
     Args:
-        first_play: what an unvisited edge counts as.
+        first_play: what an unvisited edge counts as: a number, which may be traced, or a function `EdgeView -> [...]`
+            of one number per node, see `first_play`.
     """
-    return lambda view: jnp.where(view.visits > 0, view.value, first_play)
+    if not callable(first_play):
+        return lambda view: jnp.where(view.visits > 0, view.value, first_play)
+
+    def transform(view: EdgeView) -> Array:
+        unvisited = first_play(view)
+        if callable(unvisited):
+            raise ValueError(f"first_play={first_play!r} answered a function. Use reduced_parent(0.2), called.")
+        return jnp.where(view.visits > 0, view.value, unvisited[..., None])
+
+    return transform
 
 
 def with_virtual_zero() -> QValues:

@@ -1,4 +1,4 @@
-"""What happens at the root only: noise on the prior before a search, and the choice of an action after it."""
+"""After a search: the choice of an action at the root."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,40 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import Summary, edge_view, legal_actions
+from jaxzero.mcts.view import Summary, legal_actions
 from jaxzero.types import Keys
 
-__all__ = ["Act", "best_value", "by_temperature", "dirichlet", "most_visited", "with_dirichlet"]
+__all__ = ["Act", "best_value", "by_temperature", "most_visited", "per_game_number", "sharpened"]
 
 Act = Callable[[Keys, Tree, Summary], Int[Array, "B"]]
-
-
-def with_dirichlet(tree: Tree, keys: Keys, alpha: Any, fraction: Any) -> Tree:
-    """Sets `tree.root.prior` to (1 − ε)·P + ε·Dir(α) over the legal actions; the stored prior stays clean.
-
-    Silver et al. 2017 (AlphaGo Zero): ε = 0.25; Silver et al. 2018 (AlphaZero): α = 0.3 / 0.15 / 0.03 for
-    chess / shogi / Go, about 10 divided by the usual number of legal moves.
-
-    Args:
-        tree: the trees, whose rule stores probabilities.
-        keys: one per game.
-        alpha: α; a number, or one per game `[B]`.
-        fraction: ε, likewise.
-    """
-    clean, legal = edge_view(tree, jnp.zeros_like(tree.size)).prior, legal_actions(tree)
-    alpha, fraction = (jnp.broadcast_to(jnp.asarray(x, clean.dtype), keys.shape[:1]) for x in (alpha, fraction))
-    noise = jax.vmap(dirichlet)(keys, alpha, legal)
-    mixed = (1 - fraction[:, None]) * clean + fraction[:, None] * noise
-    return tree.replace(root=tree.root.replace(prior=jnp.where(jnp.isneginf(clean), -jnp.inf, mixed)))
-
-
-def dirichlet(key: Array, alpha: Float[Array, ""], legal: Array) -> Float[Array, "W"]:
-    """One draw from the symmetric Dirichlet distribution over the legal actions, 0 elsewhere.
-
-    Gamma draws in logarithms: for the α of Go most of them are too small for a float.
-    """
-    draws = jax.random.loggamma(key, jnp.maximum(alpha, 1e-6), legal.shape, dtype=alpha.dtype)
-    return jnp.where(legal, jax.nn.softmax(jnp.where(legal, draws, -jnp.inf)), 0)
 
 
 def most_visited(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
@@ -61,7 +33,7 @@ def by_temperature(temperature: Any = 1.0) -> Act:
     AlphaGo Zero: t = 1 for the first 30 moves of a game, then 0; MuZero: 1, 0.5, 0.25 as training goes on.
 
     Args:
-        temperature: t; a number, or one per game `[B]`; it may be traced.
+        temperature: t; a number, one per game `[B]`, or `Tree -> [B]` (see `by_move`); it may be traced.
 
     Raises:
         ValueError: a negative number.
@@ -70,13 +42,32 @@ def by_temperature(temperature: Any = 1.0) -> Act:
         raise ValueError(f"temperature={temperature} is negative. Use 0 for the most visited action, or more.")
 
     def act(keys: Keys, tree: Tree, summary: Summary) -> Array:
-        t = jnp.broadcast_to(jnp.asarray(temperature, summary.value.dtype), summary.value.shape)
-        logits = jnp.log(summary.visit_probs) / jnp.maximum(t, jnp.finfo(t.dtype).tiny)[:, None]
-        logits = jnp.maximum(logits - jnp.max(logits, -1, keepdims=True), jnp.finfo(t.dtype).min)
-        drawn = jax.vmap(jax.random.categorical)(keys, logits)
+        t = per_game_number(temperature, tree)
+        drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t))
         return jnp.where(t > 0, drawn, _highest(tree, summary.visits)).astype(jnp.int32)
 
     return act
+
+
+def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) -> Float[Array, "... W"]:
+    """Logits of the probabilities ∝ weights^(1/t), the highest 0; those of no weight all but never drawn."""
+    logits = jnp.log(weights)
+    logits = logits - jnp.max(logits, -1, keepdims=True)
+    logits = logits / jnp.maximum(temperature, jnp.finfo(temperature.dtype).tiny)[..., None]
+    return jnp.maximum(logits, jnp.finfo(temperature.dtype).min)
+
+
+def per_game_number(x: Any, tree: Tree) -> Float[Array, "B"]:
+    """A number, one per game `[B]`, or a function `Tree -> [B]`, as one per game.
+
+    Raises:
+        ValueError: something of another shape.
+    """
+    batch = tree.size.shape[0]
+    x = jnp.asarray(x(tree) if callable(x) else x, tree.stats.dtype)
+    if x.shape not in ((), (batch,)):
+        raise ValueError(f"an array of shape {x.shape} in a search of {batch} games: give a number, or [{batch}].")
+    return jnp.broadcast_to(x, (batch,))
 
 
 def _highest(tree: Tree, score: Array) -> Int[Array, "B"]:

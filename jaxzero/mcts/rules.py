@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,7 +11,16 @@ from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.rows import per_game
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["muzero_puct", "prior_in_force", "probabilities", "puct", "ucb1", "ucb1_uctk", "with_root_prior"]
+__all__ = [
+    "muzero_puct",
+    "prior_in_force",
+    "probabilities",
+    "puct",
+    "stores_probabilities",
+    "ucb1",
+    "ucb1_uctk",
+    "with_root_prior",
+]
 
 
 def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
@@ -110,6 +120,12 @@ def ucb1_uctk(uctk: Any = 1.0) -> Rule:
         uctk: 1; larger explores more uniformly; a number, or one per game `[B]`; it may be traced.
     """
     return _ucb1(lambda view, ratio: constant(uctk, view, ratio) * jnp.sqrt(ratio / 5))
+
+
+def stores_probabilities(rule: Rule) -> bool:
+    """Whether what the rule stores of a node are probabilities, not logits: asked while a policy is built."""
+    with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
+        return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, 2))))) - 1) < 1e-3
 
 
 def with_root_prior(rule: Rule) -> Rule:

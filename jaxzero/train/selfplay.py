@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero import targets
+from jaxzero.mcts.root import sharpened
+from jaxzero.mcts.schedules import Schedule
 from jaxzero.types import Keys, Params, State
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
@@ -77,7 +79,13 @@ class Stats(NamedTuple):
     bad: Int[Array, ""]
 
 
-def exploring(random_plies: int = 0, random_rate: float = 0.0, sampled_plies: int = 0, trace: float = 1.0) -> Callable:
+def exploring(
+    random_plies: int = 0,
+    random_rate: float = 0.0,
+    sampled_plies: int = 0,
+    trace: float = 1.0,
+    temperature: Schedule | None = None,
+) -> Callable:
     """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
 
     The policy's own action is kept, except that
@@ -85,18 +93,29 @@ def exploring(random_plies: int = 0, random_rate: float = 0.0, sampled_plies: in
       self-play to positions it would avoid. The plies before it do not learn from what came after it (their
       return is cut at its root value, see `targets.returns`);
     * otherwise, in the first `sampled_plies`, the move is drawn from the improved policy (AlphaZero: 30 plies,
-      Silver et al. 2018). A Gumbel policy in self-play explores by itself and needs none.
+      Silver et al. 2018). A Gumbel policy in self-play explores by itself and needs none;
+    * or, with a `temperature`, in every ply with probability ∝ weight^(1/t), t its number at that ply; t = 0: the
+      action of the highest weight.
 
     Args:
         random_plies: the chance of a random move falls linearly over these plies.
         random_rate: and never below this.
         sampled_plies: plies in which the move is drawn from `action_weights`.
         trace: λ of the other plies, 1 for the plain outcome.
+        temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.mcts.schedules`; None: as above.
+
+    Raises:
+        ValueError: numbers out of range, or both `sampled_plies` and a temperature.
     """
     if not 0 <= random_rate < 1:
         raise ValueError(f"exploring: random_rate={random_rate} must be in [0, 1).")
     if not 0 <= trace <= 1:
         raise ValueError(f"exploring: trace={trace} must be in [0, 1].")
+    if temperature is not None and (sampled_plies or not callable(temperature)):
+        raise ValueError(
+            f"exploring: temperature={temperature!r} with sampled_plies={sampled_plies}: give one of the two, the "
+            "temperature as a function of the ply. Use steps((30, 0.0)) for 30 plies at temperature 1."
+        )
 
     def choose(keys, ply, out, legal):
         def one(key, ply, action, weights, legal):
@@ -107,6 +126,11 @@ def exploring(random_plies: int = 0, random_rate: float = 0.0, sampled_plies: in
             if sampled_plies:
                 drawn = jax.random.categorical(k_sample, jnp.where(legal, jnp.log(weights + 1e-9), -1e9))
                 action = jnp.where(ply < sampled_plies, drawn, action)
+            if temperature is not None:
+                t = jnp.asarray(temperature(ply), weights.dtype)
+                weights = jnp.where(legal, weights, 0)
+                drawn = jax.random.categorical(k_sample, jnp.where(legal, sharpened(weights, t), -jnp.inf))
+                action = jnp.where(t > 0, drawn, jnp.argmax(weights)).astype(action.dtype)
             return jnp.where(at_random, anything, action), jnp.where(at_random, 0.0, trace)
 
         return jax.vmap(one)(keys, ply, out.action, out.action_weights, legal)
@@ -126,7 +150,7 @@ def self_play(
 
     Args:
         game: a `jaxzero.games.Game`.
-        policy: `(params, keys, state) -> PolicyOutput`.
+        policy: `(params, keys, state) -> PolicyOutput`. Plies where its `info.has_target` is False make no rows.
         choose: see `exploring`, the default.
         plies: T, moves per chunk.
         window: how many plies can wait for the end of their game; the longest game, if it has a bound.
@@ -158,6 +182,7 @@ def self_play(
     def move(params, games: SelfPlay):
         keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, 5), out_axes=1)(games.keys)
         out = policy(params, k_search, games.state)
+        has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
         action, trace = choose(k_choose, games.ply, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
@@ -170,7 +195,7 @@ def self_play(
             reward=reward,
             ended=ended,
             trace=trace,
-            waiting=jnp.ones_like(ended),
+            waiting=jnp.ones_like(ended) if has_target is None else has_target,
         )
         stats = _stats(games, out, ended, reward)
         fresh = jax.vmap(game.init)(k_init)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.mcts import root
+from jaxzero.mcts import explore, root
 from jaxzero.mcts.view import Summary
 from tests import worlds
 
@@ -29,7 +29,7 @@ def test_noise_falls_on_legal_actions_only():
     prior /= prior.sum(1, keepdims=True)
     tree = planted(prior, legal)
     keys = jax.random.split(jax.random.key(0), games)
-    noisy = np.asarray(root.with_dirichlet(tree, keys, 0.3, 0.25).root.prior)
+    noisy = np.asarray(explore.with_dirichlet(tree, keys, 0.3, 0.25).root.prior)
     assert np.isneginf(noisy[~legal]).all() and (noisy[legal] >= 0).all()
     np.testing.assert_allclose(np.where(legal, noisy, 0).sum(1), 1, rtol=1e-5)
     noise = (noisy[legal] - 0.75 * prior[legal]) / 0.25
@@ -45,15 +45,15 @@ def test_noise_of_each_game_is_its_own_and_its_numbers_may_differ():
     prior, legal = np.full((3, 8), 1 / 8), np.ones((3, 8), bool)
     keys = jax.random.split(jax.random.key(1), 3)
     alpha, fraction = jnp.array([0.1, 1.0, 100.0]), jnp.array([1.0, 0.0, 1.0])
-    together = root.with_dirichlet(planted(prior, legal), keys, alpha, fraction)
-    alone = root.with_dirichlet(planted(prior[:1], legal[:1]), keys[:1], 0.1, 1.0)
+    together = explore.with_dirichlet(planted(prior, legal), keys, alpha, fraction)
+    alone = explore.with_dirichlet(planted(prior[:1], legal[:1]), keys[:1], 0.1, 1.0)
     np.testing.assert_array_equal(together.root.prior[0], alone.root.prior[0])
     np.testing.assert_allclose(together.root.prior[1], 1 / 8, rtol=1e-6)
     assert together.root.prior[0].max() > 0.3 and together.root.prior[2].max() < 0.2
 
 
 def test_tiny_alpha_is_a_one_hot_draw_and_no_nan():
-    noise = jax.vmap(root.dirichlet, (0, None, None))(
+    noise = jax.vmap(explore.draw_dirichlet, (0, None, None))(
         jax.random.split(jax.random.key(0), 2000), jnp.float32(1e-4), jnp.array([True, True, False, True])
     )
     assert jnp.isfinite(noise).all() and (noise[:, 2] == 0).all()
@@ -64,7 +64,7 @@ def test_tiny_alpha_is_a_one_hot_draw_and_no_nan():
 @pytest.mark.parametrize("legal", [[False] * 4, [False, True, False, False]])
 def test_noise_where_there_is_hardly_anything_to_choose(legal):
     tree = planted(np.full((1, 4), 0.25), [legal])
-    noisy = root.with_dirichlet(tree, jax.random.split(jax.random.key(0), 1), 0.3, 0.25).root.prior[0]
+    noisy = explore.with_dirichlet(tree, jax.random.split(jax.random.key(0), 1), 0.3, 0.25).root.prior[0]
     np.testing.assert_allclose(noisy, np.where(legal, 1, -np.inf), rtol=1e-6)
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxzero as jz
 from jaxzero import games
 from jaxzero.games import Game, Symmetry
 from jaxzero.train import selfplay
@@ -133,6 +134,38 @@ def test_exploring_plays_legal_moves_at_the_rates_asked_for():
     assert int(selfplay.exploring(sampled_plies=3)(keys, ply(3), out, legal)[0].max()) == 0
 
 
+@pytest.mark.parametrize("t", [0.5, 1.0, 2.0])
+def test_a_temperature_by_ply_is_a_power_of_the_weights(t):
+    n, weights = 6_000, np.float32([0.5, 0.3, 0.2])
+    out = policy(None, jax.random.split(jax.random.key(0), n), None)
+    out = out.replace(action=jnp.full(n, 1, jnp.int32), action_weights=jnp.tile(weights, (n, 1)))
+    legal, keys = jnp.tile(jnp.array([True, True, False]), (n, 1)), jax.random.split(jax.random.key(1), n)
+    choose = selfplay.exploring(temperature=jz.steps((30, 0.0), start=t))
+    action, trace = choose(keys, jnp.where(jnp.arange(n) < n // 2, 29, 30), out, legal)
+    share = weights[:2] ** (1 / t) / (weights[:2] ** (1 / t)).sum()
+    early, late = np.asarray(action[: n // 2]), np.asarray(action[n // 2 :])
+    assert abs(early.mean() - share[1]) < 4.5 * np.sqrt(share[0] * share[1] / (n // 2)) and early.max() == 1
+    assert (late == 0).all() and (trace == 1).all()  # the highest weight, not the policy's own action
+
+
+def test_plies_of_fast_searches_make_no_rows_and_lead_to_the_outcomes_of_the_others():
+    info = lambda out: out.replace(info=jz.SearchInfo(out.info.status, *[jnp.zeros_like(out.value)] * 3))
+    both = [lambda *args, mark=mark: info(policy(*args)).replace(value=policy(*args).value + mark) for mark in (1, 0)]
+    capped = jz.playout_cap(*both, p=0.25, group=8)
+    begin, play = selfplay.self_play(toy(), capped, plies=9, window=6)
+    play, state, rows, plies = jax.jit(play), begin(jax.random.key(3), 16), [], 0
+    for _ in range(12):
+        state, new, ready, stats = play(None, state)
+        rows.append(np.asarray(new.observation)[np.asarray(ready)])
+        np.testing.assert_array_equal(
+            np.asarray(new.value)[np.asarray(ready)], np.where(rows[-1][:, 4] == rows[-1][:, 2], 1.0, -1.0)
+        )
+        plies += int(stats.plies)
+    rows = np.concatenate(rows)
+    assert len(set(zip(rows[:, 0], rows[:, 3]))) == len(rows)
+    assert plies == 12 * 9 * 16 and len(rows) + int(state.window.waiting.sum()) == plies // 4
+
+
 def test_connect_four_rows_are_positions_with_their_outcomes():
     game = games.from_pgx("connect_four")
 
@@ -166,3 +199,6 @@ def test_bad_sizes_are_named():
         selfplay.self_play(toy(), policy, plies=0, window=4)
     with pytest.raises(ValueError, match="random_rate=1"):
         selfplay.exploring(random_rate=1.0)
+    for wrong in (dict(temperature=0.5), dict(temperature=jz.steps((30, 0.0)), sampled_plies=3)):
+        with pytest.raises(ValueError, match=r"temperature=.*give one of the two.*Use steps\(\(30, 0.0\)\)"):
+            selfplay.exploring(**wrong)
