@@ -26,9 +26,10 @@ from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.mcts.schedules import by_move, decaying, falling, steps
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
-from jaxzero.mcts.solver import avoid_proven, bounds, solved
+from jaxzero.mcts.solver import avoid_proven, bounds, seek_proof, solved
+from jaxzero.mcts.summary import principal_variation, qvalues, summary
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
-from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
+from jaxzero.mcts.view import edge_view
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
 
@@ -76,6 +77,7 @@ __all__ = [
     "any_of",
     # proven values
     "avoid_proven",
+    "seek_proof",
     "bounds",
     # from move to move
     "advance",

@@ -24,9 +24,9 @@ from jaxzero.mcts.pruning import Target
 from jaxzero.mcts.root import Act, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, stores_probabilities, ucb1, with_root_prior
 from jaxzero.mcts.search import Stop, plant, replant, search, simulate
-from jaxzero.mcts.solver import avoid_proven
+from jaxzero.mcts.solver import avoid_proven, not_worse
+from jaxzero.mcts.summary import Summary, summary, without_worse
 from jaxzero.mcts.tree import Layout, Tree
-from jaxzero.mcts.view import Summary, edge_view, summary
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
@@ -138,7 +138,7 @@ def alphazero(
             stop=stop,
         )
         found = summary(tree)
-        weights = found.visit_probs if target is None else target(tree)
+        weights = found.visit_probs if target is None else without_worse(tree, target(tree))
         return _output(tree, act(keys[:, 2], tree, found), weights, found)
 
     return policy
@@ -387,7 +387,7 @@ def gumbel(
             simulate=simulate,
             stop=stop,
         )
-        view = edge_view(tree, jnp.zeros_like(tree.size))
+        view = not_worse(tree, jnp.zeros_like(tree.size))
         weights = halving.improved_policy(view, transform)
         return _output(tree, halving.last_action(view, transform), weights, summary(tree))
 

@@ -18,8 +18,9 @@ from jaxtyping import Array, Bool, Float
 
 from jaxzero.mcts.inputs import in_range
 from jaxzero.mcts.root import per_game_number
+from jaxzero.mcts.summary import legal_actions
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import edge_view, legal_actions
+from jaxzero.mcts.view import edge_view
 from jaxzero.types import Keys
 
 __all__ = [

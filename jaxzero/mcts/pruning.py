@@ -23,8 +23,9 @@ from jaxzero.mcts.explore import prior_at_root
 from jaxzero.mcts.inputs import in_range
 from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.rules import stores_probabilities
+from jaxzero.mcts.summary import legal_actions
 from jaxzero.mcts.tree import RootData, Tree
-from jaxzero.mcts.view import edge_view, legal_actions
+from jaxzero.mcts.view import edge_view
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["Target", "ideal_visits", "pruned_visits", "solved_visits"]

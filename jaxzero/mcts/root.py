@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.mcts.summary import Summary, open_actions
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import Summary, legal_actions
 from jaxzero.types import Keys
 
 __all__ = ["Act", "best_value", "by_temperature", "most_visited", "per_game_number", "sharpened"]
@@ -72,4 +72,4 @@ def per_game_number(x: Any, tree: Tree) -> Float[Array, "B"]:
 
 def _highest(tree: Tree, score: Array) -> Int[Array, "B"]:
     score = score.astype(tree.stats.dtype)
-    return jnp.argmax(jnp.where(legal_actions(tree), score, -jnp.inf), -1).astype(jnp.int32)
+    return jnp.argmax(jnp.where(open_actions(tree), score, -jnp.inf), -1).astype(jnp.int32)

@@ -22,6 +22,7 @@ After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-
 is needed: with more than two players what a player gets depends on the others' choice among equals.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,25 +64,67 @@ def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
+    >>> keys = jax.random.split(jax.random.key(0), 1)
+    >>> states = jax.vmap(game.init)(keys)
+    >>> for action in (0, 3, 1, 4):  # both have two in a row: who is to move wins by the third
+    ...     states = jax.vmap(game.step)(states, jnp.full(1, action), keys)
     >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
-    >>> rule, keys = jz.avoid_proven(jz.puct()), jax.random.split(jax.random.key(0), 1)
-    >>> policy = jz.alphazero(model, 3000, rule=rule, dirichlet_fraction=0.0, stop=jz.solved)
-    >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
-    >>> jz.bounds(out.tree).tolist(), bool(out.tree.root.simulations[0] < 3000)  # a draw, proven
-    ([[0.0, 0.0]], True)
+    >>> policy = jz.alphazero(model, 64, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, stop=jz.solved)
+    >>> out = jax.jit(policy)((), keys, states)
+    >>> jz.bounds(out.tree).tolist(), out.action.tolist(), bool(out.tree.root.simulations[0] < 64)
+    ([[1.0, 1.0]], [2], True)
     """
+    return _without(rule, worse, least, greatest)
+
+
+def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
+    """As `avoid_proven`, and only such edges are followed that may be better than what is proven of the others.
+
+    Every walk then ends where something can be learned, and games are solved with far fewer simulations. What is lost
+    is the meaning of visits and means: the best move, once solved, gets none any more. So it is for solving, not for
+    targets.
+
+    Args:
+        rule: what chooses among the other edges.
+        least: the least return of the game, for the player to move.
+        greatest: the greatest.
+
+    Raises:
+        ValueError: as `avoid_proven`.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> keys = jax.random.split(jax.random.key(0), 1)
+    >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
+    >>> how = dict(rule=jz.seek_proof(jz.puct()), simulate=jz.transpositions(), stop=jz.solved)
+    >>> policy = jz.alphazero(model, 8000, dirichlet_fraction=0.0, **how)
+    >>> jz.bounds(jax.jit(policy)((), keys, jax.vmap(game.init)(keys)).tree).tolist()  # from the start: a draw
+    [[0.0, 0.0]]
+    """
+
+    def nothing_to_learn(view: EdgeView) -> Array:
+        legal = ~jnp.isneginf(view.prior)
+        low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
+        better = legal & (view.upper > low)  # none: the node is solved
+        return worse(view) | (jnp.any(better, -1, keepdims=True) & ~better)
+
+    return _without(rule, nothing_to_learn, least, greatest)
+
+
+def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, greatest: float) -> Rule:
     if rule.returns is not None:
-        raise ValueError("avoid_proven(avoid_proven(rule)): once is enough. Use avoid_proven(rule).")
+        raise ValueError("the rule proves values already: avoid_proven(rule) or seek_proof(rule), and once, is enough.")
     if not least < greatest:
         raise ValueError(
-            f"avoid_proven(least={least}, greatest={greatest}): the first must be the lesser. Use the least and the "
-            "greatest return of the game, -1 and 1 by default."
+            f"returns between {least} and {greatest}: the first must be the lesser. Give the least and the greatest "
+            "return of the game, -1 and 1 by default."
         )
 
     def score(view: EdgeView) -> Array:
-        closed = worse(view)
-        open_prior = jnp.where(closed, -jnp.inf, view.prior)
-        return jnp.where(closed, -jnp.inf, rule.score(view._replace(prior=open_prior)))
+        shut = closed(view)
+        open_prior = jnp.where(shut, -jnp.inf, view.prior)
+        return jnp.where(shut, -jnp.inf, rule.score(view._replace(prior=open_prior)))
 
     return rule._replace(score=score, returns=(float(least), float(greatest)))
 

@@ -1,4 +1,4 @@
-"""What can be read off a tree: edges as a rule sees them, Q-values, summaries, the principal variation."""
+"""Views: what a tree says of nodes and their edges, as a rule sees them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,17 +22,7 @@ from jaxzero.mcts.rows import (
 from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
 
-__all__ = [
-    "Summary",
-    "by_action",
-    "candidate_view",
-    "edge_view",
-    "legal_actions",
-    "parents",
-    "principal_variation",
-    "qvalues",
-    "summary",
-]
+__all__ = ["by_action", "candidate_view", "edge_view", "parents"]
 
 
 class Edges(NamedTuple):
@@ -238,61 +228,3 @@ def parents(tree: Tree) -> Int[Array, "B N"]:
     # Turn by turn, for [B, N, W] at once would be as much memory as the tree; and nodes with many children are few.
     found = jnp.full((batch, capacity + 1), NONE, jnp.int32)
     return jax.lax.fori_loop(0, jnp.max(count), turn, found)[:, :-1]
-
-
-class Summary(NamedTuple):
-    """What a search found at the root.
-
-    Attributes:
-        visits: simulations through each action.
-        visit_probs: their shares; uniform over the legal actions if there are none.
-        qvalues: mean return of each action for the player to move; 0 if unvisited.
-        value: the root's mean value, for the player to move.
-    """
-
-    visits: Int[Array, "B W"]
-    visit_probs: Float[Array, "B W"]
-    qvalues: Float[Array, "B W"]
-    value: Float[Array, "B"]
-
-
-def summary(tree: Tree) -> Summary:
-    """Visits, their shares, Q-values and value at the root of each game."""
-    view = edge_view(tree, jnp.zeros_like(tree.size))
-    total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
-    legal = legal_actions(tree).astype(view.value.dtype)
-    uniform = legal / jnp.sum(legal, -1, keepdims=True)
-    return Summary(
-        view.visits, jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform), view.value, view.node_value
-    )
-
-
-def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
-    """The root's legal actions; all of them where there is none, so that what follows stays defined."""
-    legal = ~jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior)
-    return legal | ~jnp.any(legal, -1, keepdims=True)
-
-
-def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
-    """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
-    return edge_view(tree, jnp.zeros_like(tree.size) if nodes is None else nodes).value
-
-
-def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
-    """The most visited action, then the most visited reply, and so on; −1 after the last.
-
-    Args:
-        tree: the trees.
-        max_length: L, how many actions to follow.
-    """
-
-    def step(node: Array, _: None) -> tuple[Array, Array]:
-        inner = jnp.maximum(node, 0)
-        visits = edge_view(tree, inner).visits
-        action = jnp.argmax(visits, -1).astype(jnp.int32)
-        on = (node >= 0) & (jnp.max(visits, -1) > 0)
-        below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
-        below = linked(tree, jnp.maximum(below, 0))
-        return jnp.where(on, below, NONE), jnp.where(on, action, NONE)
-
-    return jax.lax.scan(step, jnp.zeros_like(tree.size), None, length=max_length)[1].T

@@ -7,7 +7,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero.mcts import explore, root
-from jaxzero.mcts.view import Summary
+from jaxzero.mcts.summary import Summary
 from tests import worlds
 
 

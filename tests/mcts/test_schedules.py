@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxzero as jz
-from jaxzero.mcts.view import Summary
+from jaxzero.mcts.summary import Summary
 from tests.mcts.test_explore import planted
 
 MOVES = jnp.arange(200)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero.mcts import summary, view
 from jaxzero.mcts import tree as t
-from jaxzero.mcts import view
 from tests import reference as ref
 from tests import worlds
 
@@ -97,7 +97,7 @@ def test_parents_and_children_agree():
 
 def test_the_summary_is_the_roots():
     tree, roots = searched(2)
-    found = view.summary(tree)
+    found = summary.summary(tree)
     for game, root in enumerate(roots):
         assert found.visits[game].tolist() == ref.visits(root)
         np.testing.assert_allclose(found.qvalues[game], ref.qvalues(root), atol=1e-5)
@@ -105,23 +105,25 @@ def test_the_summary_is_the_roots():
         np.testing.assert_allclose(found.visit_probs[game].sum(), 1, rtol=1e-6)
         if root.children:
             np.testing.assert_allclose(found.visit_probs[game], np.array(ref.visits(root)) / SIMULATIONS, rtol=1e-6)
-    np.testing.assert_array_equal(found.qvalues, view.qvalues(tree))
+    np.testing.assert_array_equal(found.qvalues, summary.qvalues(tree))
     children = worlds.children(tree)[:, 0].max(1)
-    np.testing.assert_array_equal(view.qvalues(tree, jnp.asarray(children))[3], view.edge_view(tree, children).value[3])
+    np.testing.assert_array_equal(
+        summary.qvalues(tree, jnp.asarray(children))[3], view.edge_view(tree, children).value[3]
+    )
 
 
 def test_an_unvisited_root_is_uniform_over_what_is_legal():
     world = worlds.make(range(3), "open", num_actions=4)
     world = world._replace(root_legal=np.array([[True, False, True, False], [True] * 4, [False] * 4]))
     tree = jz.plant(*worlds.model.root(world, None, jnp.zeros(3, int)), jz.puct(), 2)
-    np.testing.assert_allclose(view.summary(tree).visit_probs, [[0.5, 0, 0.5, 0], [0.25] * 4, [0.25] * 4])
+    np.testing.assert_allclose(summary.summary(tree).visit_probs, [[0.5, 0, 0.5, 0], [0.25] * 4, [0.25] * 4])
     assert tree.status.tolist() == [0, 0, jz.Status.NO_LEGAL_ACTION]
-    assert (view.principal_variation(tree, 3) == -1).all()
+    assert (summary.principal_variation(tree, 3) == -1).all()
 
 
 def test_the_principal_variation_follows_the_most_visited():
     tree, roots = searched(3)
-    lines = np.asarray(view.principal_variation(tree, 5))
+    lines = np.asarray(summary.principal_variation(tree, 5))
     for game, root in enumerate(roots):
         expected = ref.principal_variation(root)[:5]
         assert lines[game].tolist() == expected + [-1] * (5 - len(expected))

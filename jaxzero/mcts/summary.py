@@ -1,0 +1,89 @@
+"""What a search found: visits and values at the root, the principal variation."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.mcts.solver import worse
+from jaxzero.mcts.tree import NONE, Tree
+from jaxzero.mcts.view import by_action, edge_view, linked
+
+__all__ = ["Summary", "legal_actions", "open_actions", "principal_variation", "qvalues", "summary", "without_worse"]
+
+
+class Summary(NamedTuple):
+    """What a search found at the root.
+
+    Attributes:
+        visits: simulations through each action.
+        visit_probs: their shares; uniform over the legal actions if there are none. Of actions that are proven to be
+            worse than another 0.
+        qvalues: mean return of each action for the player to move; 0 if unvisited.
+        value: the root's mean value, for the player to move.
+    """
+
+    visits: Int[Array, "B W"]
+    visit_probs: Float[Array, "B W"]
+    qvalues: Float[Array, "B W"]
+    value: Float[Array, "B"]
+
+
+def summary(tree: Tree) -> Summary:
+    """Visits, their shares, Q-values and value at the root of each game."""
+    view = edge_view(tree, jnp.zeros_like(tree.size))
+    total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
+    legal = legal_actions(tree).astype(view.value.dtype)
+    uniform = legal / jnp.sum(legal, -1, keepdims=True)
+    shares = jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform)
+    return Summary(view.visits, without_worse(tree, shares), view.value, view.node_value)
+
+
+def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
+    """The root's legal actions; all of them where there is none, so that what follows stays defined."""
+    legal = ~jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior)
+    return legal | ~jnp.any(legal, -1, keepdims=True)
+
+
+def open_actions(tree: Tree) -> Bool[Array, "B W"]:
+    """The root's legal actions, less those that are proven to be worse than another."""
+    legal = legal_actions(tree)
+    return legal if tree.bounds is None else legal & ~worse(edge_view(tree, jnp.zeros_like(tree.size)))
+
+
+def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W"]:
+    """The weights without those of actions that are proven to be worse than another; where nothing is left, uniform."""
+    if tree.bounds is None:
+        return weights
+    still_open = open_actions(tree)
+    left = jnp.where(still_open, weights, 0)
+    total = jnp.sum(left, -1, keepdims=True)
+    return jnp.where(
+        total > 0, left / jnp.where(total > 0, total, 1), still_open / jnp.sum(still_open, -1, keepdims=True)
+    )
+
+
+def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
+    """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
+    return edge_view(tree, jnp.zeros_like(tree.size) if nodes is None else nodes).value
+
+
+def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
+    """The most visited action, then the most visited reply, and so on; −1 after the last.
+
+    Args:
+        tree: the trees.
+        max_length: L, how many actions to follow.
+    """
+
+    def step(node: Array, _: None) -> tuple[Array, Array]:
+        inner = jnp.maximum(node, 0)
+        visits = edge_view(tree, inner).visits
+        action = jnp.argmax(visits, -1).astype(jnp.int32)
+        on = (node >= 0) & (jnp.max(visits, -1) > 0)
+        below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
+        below = linked(tree, jnp.maximum(below, 0))
+        return jnp.where(on, below, NONE), jnp.where(on, action, NONE)
+
+    return jax.lax.scan(step, jnp.zeros_like(tree.size), None, length=max_length)[1].T
