@@ -24,7 +24,7 @@ class Step(NamedTuple):
     """What a model says about a batch of positions.
 
     Attributes:
-        prior_logits: unnormalised log-probabilities of the actions.
+        prior_logits: unnormalised log-probabilities of the actions; where chance moves, of its outcomes.
         value: expected return from here on, for the player to move: `[B]`; or one entry per player,
             absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
         reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
@@ -36,6 +36,8 @@ class Step(NamedTuple):
         legal: True where an action may be taken; None: every action, always.
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
+        chance: True where chance moves next, not a player: see `jaxzero.mcts.chance`; None: never. `value` is then
+            for the player that `to_play` names all the same.
     """
 
     prior_logits: Float[Array, "B A"]
@@ -45,6 +47,7 @@ class Step(NamedTuple):
     legal: Bool[Array, "B A"] | None = None
     terminal: Bool[Array, "B"] | None = None
     to_play: Int[Array, "B"] | None = None
+    chance: Bool[Array, "B"] | None = None
 
 
 class Model(NamedTuple):
@@ -79,6 +82,7 @@ class EdgeView(NamedTuple):
         raw_value: what the network said of the node, for the player to move there.
         unvisited_mass: sum of `Rule.mass` over the legal, unvisited edges, shown or not; 0 for a rule without.
         root: the per-game record `tree.root`, for the root's own rule.
+        chance: whether chance moves at the node: then the search does not ask the rule; None: it never does.
     """
 
     game: Int[Array, "..."]
@@ -94,6 +98,7 @@ class EdgeView(NamedTuple):
     raw_value: Float[Array, "..."]
     unvisited_mass: Float[Array, "..."]
     root: Any = None
+    chance: Bool[Array, "..."] | None = None
 
 
 class Rule(NamedTuple):

@@ -21,6 +21,7 @@ class Node:
     logits: list[float]
     legal: list[bool]
     terminal: bool
+    chance: bool  # an outcome is taken here, not an action
     to_play: int
     raw_value: float | np.ndarray
     reward: float | np.ndarray = 0.0  # of the edge that led here, to the player who took it (or to every player)
@@ -116,11 +117,18 @@ def best(node: Node, rule: Rule, simulation: int) -> int | None:
     actions = _open_actions(node)
     if not actions:
         return None
-    scores = rule(node, simulation)
+    scores = by_probability(node) if node.chance else rule(node, simulation)
     action = max(actions, key=lambda a: scores[a])  # max answers the first
     gaps = [scores[action] - scores[a] for a in actions if scores[a] < scores[action]]
+    if node.chance:  # 3/6 to one visit and 1/6 to none tie exactly or not, as rounding has it
+        gaps += [0.0 for a in actions if scores[a] == scores[action] and visits(node)[a] != visits(node)[action]]
     node.margin = min([node.margin, *gaps])
     return action
+
+
+def by_probability(node: Node) -> Scores:
+    """What is due to each outcome of a chance node: p / (N + 1/2), Webster's method."""
+    return [p / (n + 0.5) for p, n in zip(priors(node), visits(node))]
 
 
 def _open_actions(node: Node) -> list[int]:
@@ -132,9 +140,11 @@ def _node(world: World, state: int) -> Node:
     value = _number(world.value[state])
     raw_value = value - value if terminal else value  # the outcome was the reward on the way here
     to_play = 0 if world.to_play is None else int(world.to_play[state])
-    return Node(
-        state, world.logits[state].tolist(), world.legal[state].tolist(), terminal, to_play, raw_value, value=raw_value
-    )
+    chance = world.chance is not None and bool(world.chance[state]) and not terminal
+    logits, legal = world.logits[state].tolist(), world.legal[state].tolist()
+    if chance:
+        legal = [ok and x > NEVER for ok, x in zip(legal, logits)]
+    return Node(state, logits, legal, terminal, chance, to_play, raw_value, value=raw_value)
 
 
 def _child(world: World, parent: Node, action: int) -> Node:

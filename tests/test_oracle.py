@@ -73,6 +73,7 @@ class Setting(NamedTuple):
     planned: int | None = None  # what Gumbel's halving is planned for; None: all simulations
     root_all_edges: bool = False  # show every edge to the root's rule only
     games: int = BATCH
+    chance: bool = False  # chance moves in half of the states
 
     @property
     def rules(self) -> dict[str, Pair]:
@@ -142,6 +143,7 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
         seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64
     )
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
+    world = worlds.with_chance(world, first_seed) if setting.chance else world
     found = program(setting)(world, list(setting.rules).index(name), drawn)
     found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
     compared = 0
@@ -207,6 +209,8 @@ FAST = {
     "few": (Setting(games=7, max_depth=7, searches=(20,)), 2),  # ends of walks are visited with the rest; with 9, apart
     "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
     "gumbel": (Setting("gumbel"), 3),
+    "chance": (Setting(chance=True), 8),
+    "chance_gumbel": (Setting("gumbel", chance=True, num_actions=9, searches=(9, 15)), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
 
@@ -258,11 +262,22 @@ SLOW = {
     "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
     "root_sees_all": Setting(root_all_edges=True, searches=(5, 15), capacity=9),
     "gumbel_root_sees_all": Setting("gumbel", root_all_edges=True),
+    "chance": Setting(chance=True),
+    "chance_all_edges": Setting(chance=True, all_edges=True),
+    "chance_signed": Setting(chance=True, signed=True),
+    "chance_three_players": Setting(chance=True, num_players=3, searches=(7, 17)),
+    "chance_one_player": Setting(chance=True, num_players=1, max_depth=4),
+    "chance_full": Setting("noise", chance=True, capacity=9),
+    "chance_all_edges_full": Setting(chance=True, all_edges=True, capacity=9),
+    "chance_gumbel": Setting("gumbel", chance=True),
+    "chance_gumbel_full": Setting("gumbel", chance=True, searches=(9, 11), capacity=13, num_players=3, max_depth=5),
+    "chance_wide": Setting(chance=True, num_actions=70, searches=(50,)),
     "tiles": Setting(games=96, num_actions=70, searches=(40,)),
+    "tiles_chance": Setting(games=96, chance=True, num_actions=20, searches=(30,)),
     "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
 }
-BATCHES = 5  # 5 · (64 · 32 + 96 · 3) = 11,680 cases
+BATCHES = 5  # 5 · (64 · 42 + 96 · 4) = 15,360 cases
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def _grow(
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     fresh = as_stored(rule.prepare(step.prior_logits), prior.dtype)
     reward = step.reward.reshape(value.shape)
-    facts = Facts(action, frontier.next_prior, mover, discount, reward, to_play, step.terminal, value)
+    facts = Facts(action, frontier.next_prior, mover, discount, reward, to_play, step.terminal, value, step.chance)
     nothing = jnp.full((*action.shape, 2), NONE)
     found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
     if rule.by_prior:

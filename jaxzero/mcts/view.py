@@ -172,6 +172,7 @@ def _view(
         raw_value=of_mover(facts.raw_value),
         unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
         root=tree.root,
+        chance=facts.chance,
     )
 
 
