@@ -394,3 +394,26 @@ def values_by_path(root: Node) -> dict[tuple[int, ...], float | np.ndarray]:
 def margin(root: Node) -> float:
     """The closest call of the whole search, exact ties aside: arithmetic that errs by more may choose otherwise."""
     return min(node.margin for node in by_path(root).values())
+
+
+# --- exact values ----------------------------------------------------------------------------------------------------
+
+
+def solve(world: World, state: int) -> float | np.ndarray:
+    """What a state of a finite game is worth if everyone plays best: expectimax, or max^n (Luckhardt and Irani 1986).
+
+    For the player to move there, or one entry per player, as the values of the world are.
+    """
+    node = _node(world, state)
+    if node.terminal or not any(node.legal):
+        return node.raw_value
+    worth = {a: action_value(world, state, a) for a, legal in enumerate(node.legal) if legal}
+    if node.chance:
+        return sum(p * worth[a] for a, p in enumerate(priors(node)) if a in worth)
+    return max(worth.values(), key=lambda value: _mine(node, value))
+
+
+def action_value(world: World, state: int, action: int) -> float | np.ndarray:
+    """What an action is worth, for the player who takes it, or one entry per player."""
+    child = _child(world, _node(world, state), action)
+    return child.reward + child.discount * solve(world, child.state)

@@ -86,6 +86,17 @@ def with_chance(world: World, seed: int, share: float = 0.5) -> World:
     return world._replace(chance=chance, logits=np.where(closed, -np.inf, world.logits).astype(world.logits.dtype))
 
 
+def finite(world: World, seed: int, width: int = 4) -> World:
+    """The same worlds in layers of `width` states: an action leads to the next layer, and the last one is terminal."""
+    rng, m = np.random.default_rng(seed), world.terminal.shape[1]
+    layer = np.arange(m) // width
+    below = np.minimum(layer + 1, layer[-1])[:, None] * width
+    return world._replace(
+        successor=(below + rng.integers(width, size=world.successor.shape)).astype(np.int32),
+        terminal=np.broadcast_to(layer == layer[-1], world.terminal.shape),
+    )
+
+
 # --- the kinds: each takes the draft of a world (fields without the axis B) and changes what it is about -------------
 
 

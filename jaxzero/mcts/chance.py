@@ -7,7 +7,7 @@ games. Every policy searches them, by its own rule where a player moves. The slo
 keep their numbers, and `action_weights` [B, W] are 0 beyond.
 
 **How the visits are shared out.** The next one goes to the outcome with the highest p / (N + ½), Webster's method of
-apportionment (Balinski and Young 1982, *Fair Representation*; stochastic MuZero and mctx have p / (N + 1), Jefferson's).
+apportionment (Balinski and Young 1982, *Fair Representation*; mctx's stochastic MuZero has p / (N + 1), Jefferson's).
 It is deterministic, and the counts follow the probabilities closer than draws would: after n visits to C outcomes
 
     ½ Σ |N − p n| ≤ C/2,   so the mean over the visits is within (max v − min v) · C / (2 n) of the expectation,
@@ -29,7 +29,6 @@ probability. `max_depth` counts outcomes as edges, a principal variation lists t
 without noise at the root take a chance node there, too: the visits of `summary` then follow the probabilities.
 """
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.mcts.qvalues import prior_weights
