@@ -23,7 +23,7 @@ def searched(model, game, simulations: int, kind: str = "puct", batch: int = 2):
     if kind == "gumbel":
         policy = jz.gumbel(model, simulations, gumbel_scale=0.0)
     else:
-        rule = jz.ucb1(0.7) if kind == "ucb1" else jz.puct(4.0)
+        rule = jz.ucb1(0.7) if kind == "ucb1" else jz.puct(3.0)
         policy = jz.alphazero(model, simulations, rule=rule, dirichlet_fraction=0.0, act=jz.most_visited)
     keys = jax.random.split(jax.random.key(1), batch)
     return jax.device_get(jax.jit(policy)(None, keys, states(game, batch)))
@@ -34,9 +34,9 @@ def searched(model, game, simulations: int, kind: str = "puct", batch: int = 2):
 RACES = {
     "two": ((0, 1, 0), 2, 1.0),
     "twice": ((0, 0, 1), 2, 1.0),
-    "three": ((0, 1, 2), 3, 1.0),
-    "three_twice": ((2, 2, 0), 3, 1.0),
-    "alone": ((0, 0, 0), 1, 0.9),
+    "three": ((0, 1), 3, 1.0),
+    "three_twice": ((2, 2), 3, 1.0),
+    "alone": ((0, 0), 1, 0.9),
 }
 
 
@@ -62,14 +62,13 @@ def test_best_play_is_found(name):
     check_race(name, "puct", 2500, off=0.06)
 
 
-@pytest.mark.parametrize("name", ["two"])
-def test_gumbel_finds_it_too(name):
-    check_race(name, "gumbel", 600, off=0.06)
+def test_gumbel_finds_it_too():
+    check_race("two", "gumbel", 600, off=0.06)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RACES)
-@pytest.mark.parametrize("kind", ["puct", "ucb1", "gumbel"])
+@pytest.mark.parametrize("kind", ["puct", "ucb1"])
 def test_best_play_is_found_by_every_rule(name, kind):
     check_race(name, kind, 8000, off=0.06)
 

@@ -14,39 +14,30 @@ from tests.test_chance_models import searched
 SEATS = {  # order of play, number of players, their teams
     "partners": ((0, 1, 2), 4, (0, 1, 0, 1)),
     "neighbours": ((0, 1, 2), 4, (0, 0, 1, 1)),
-    "one_against_two": ((1, 2, 0), 3, (0, 1, 1)),
-    "three_teams": ((0, 3, 1), 5, (0, 0, 1, 2, 2)),
+    "three_teams": ((0, 3), 5, (0, 0, 1, 2, 2)),
 }
 
 
-def check(name: str, kind: str, simulations: int) -> None:
+def check(name: str, simulations: int) -> None:
     order, players, team_of = SEATS[name]
     game, outcomes = race(order, players)
     game = as_teams(game, team_of)
     _, mine = solve(order, players, team_of=team_of)
-    out = searched(with_outcomes(know_nothing(game), game, outcomes), game, simulations, kind)
+    out = searched(with_outcomes(know_nothing(game), game, outcomes), game, simulations)
     best = int(np.argmax(mine))
     assert (out.action == best).all()
-    if kind != "gumbel":
-        np.testing.assert_allclose(out.info.summary.qvalues[:, best], mine[best], atol=0.06)
-
-
-def fair(name: str) -> bool:
-    """Two teams are zero-sum only where they are of one size: the mean of what members are ahead."""
-    team_of = SEATS[name][2]
-    return max(team_of) > 1 or np.bincount(team_of).min() == np.bincount(team_of).max()
+    np.testing.assert_allclose(out.info.summary.qvalues[:, best], mine[best], atol=0.06)
 
 
 @pytest.mark.parametrize("name", ["three_teams"])
 def test_teams_play_their_best(name):
-    check(name, "puct", 2500)
+    check(name, 2500)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["puct", "ucb1", "gumbel"])
-@pytest.mark.parametrize("name", [name for name in SEATS if fair(name)])
-def test_teams_play_their_best_by_every_rule(name, kind):
-    check(name, kind, 8000)
+@pytest.mark.parametrize("name", SEATS)
+def test_teams_play_their_best_wherever_they_sit(name):
+    check(name, 8000)
 
 
 @pytest.mark.parametrize("name", ["partners", pytest.param("neighbours", marks=pytest.mark.slow)])
