@@ -9,8 +9,8 @@ from which each of C outcomes leads on, so that an action is worth its mean over
     policy   = jaxzero.gumbel(model, num_simulations=128)          # or any other
 
 With `sampled`, the C outcomes of each chance node are draws, each worth 1/C: a sample average, whose error of O(1/√C)
-no number of simulations removes. Where all outcomes can be listed, write `Outcomes` by hand: then the search has the
-probabilities themselves, and its error goes like 1/N.
+no number of simulations removes. Where all outcomes can be listed, do so, with `by_keys` (the dice of backgammon) or
+`Outcomes` of your own: then the search has the probabilities themselves, and its error goes like 1/N.
 
 What it costs: a node for the chance node and one for each outcome seen, so a given number of simulations looks less far
 ahead; with large C and few simulations hardly further than one step. Each simulation makes one step of the game and one
@@ -28,7 +28,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.games import Game
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
 
-__all__ = ["Outcomes", "for_actions", "sampled", "with_outcomes"]
+__all__ = ["Outcomes", "by_keys", "for_actions", "sampled", "with_outcomes"]
 
 
 class Outcomes(NamedTuple):
@@ -81,6 +81,48 @@ def sampled(
     )
 
 
+def by_keys(
+    game: Game,
+    keys: Keys,
+    probabilities: Float[Array, "C"],
+    happens: Callable[[State, Int[Array, ""], State], Bool[Array, ""]] | None = None,
+) -> Outcomes:
+    """All outcomes of a game whose chance hangs on the key alone, as dice do: the C keys that bring them about.
+
+    Args:
+        game: the rules.
+        keys: one for each outcome, `[C]`.
+        probabilities: of the outcomes, up to a factor.
+        happens: see `Outcomes`; None: with every step.
+
+    Raises:
+        ValueError: another number of probabilities than of keys, or fewer than two.
+
+    The 21 rolls of backgammon's dice, of which pgx makes one as is done here:
+
+    >>> import numpy as np
+    >>> from jaxzero import games
+    >>> game, keys = games.from_pgx("backgammon"), jax.random.split(jax.random.key(0), 500)
+    >>> roll = jax.vmap(lambda key: jnp.sort(jax.random.randint(key, (1, 2), 0, 6)[0]))
+    >>> rolls, found = np.unique(roll(keys), axis=0, return_index=True)
+    >>> passes = lambda state, action, following: game.to_play(state) != game.to_play(following)
+    >>> by_keys(game, keys[found], jnp.where(rolls[:, 0] == rolls[:, 1], 1 / 36, 2 / 36), passes).count
+    21
+    """
+    count = len(keys)
+    if count < 2 or jnp.shape(probabilities) != (count,):
+        raise ValueError(
+            f"by_keys with {count} keys and probabilities of shape {jnp.shape(probabilities)}: give two keys or more, "
+            f"and one probability for each, [{count}]."
+        )
+    return Outcomes(
+        count,
+        probabilities=lambda state, action: jnp.asarray(probabilities),
+        step=lambda state, action, outcome, key: game.step(state, action, keys[outcome]),
+        happens=happens,
+    )
+
+
 class Moment(NamedTuple):
     """What the tree stores: a position; or, at a chance node, the position before and what was done there.
 
@@ -108,7 +150,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         model: says what positions are worth, `model.root` of the game's unpacked states: `models.perfect`,
             `models.rollout`. (A rollout draws its own chances.)
         game: the rules.
-        outcomes: `sampled(game, C)`, or the exact ones.
+        outcomes: `sampled(game, C)`, `by_keys`, or others.
         discount: γ of a step of the game; that of `model` is not asked for.
 
     Returns:

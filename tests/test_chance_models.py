@@ -9,7 +9,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games
-from jaxzero.chance_models import for_actions, sampled, with_outcomes
+from jaxzero.chance_models import by_keys, for_actions, sampled, with_outcomes
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.models import perfect, rollout
 from tests.race import know_nothing, race, solve
@@ -185,6 +185,27 @@ def test_one_sample_is_no_chance_node(count):
         sampled(race((0,), 1)[0], count)
 
 
+@pytest.mark.parametrize("number, shape", [(1, (1,)), (3, (2,)), (3, ())])
+def test_every_key_has_a_probability(number, shape):
+    keys = jax.random.split(jax.random.key(0), number)
+    with pytest.raises(ValueError, match=rf"by_keys with {number} keys.*one probability for each, \[{number}\]"):
+        by_keys(race((0,), 1)[0], keys, jnp.ones(shape))
+
+
+def test_keys_bring_about_the_outcomes():
+    """The four gains of the even way, by keys found for them: best play comes out as with the outcomes themselves."""
+    game, outcomes = race((0, 1), 2)
+    keys = jax.random.split(jax.random.key(0), 200)
+    state = game.init(keys[0])
+    gains = jax.vmap(lambda key: game.step(state, 1, key).score[0])(keys)
+    found = np.unique(gains, return_index=True)[1]
+    listed = by_keys(game, keys[found], jnp.full(4, 0.25))
+    for outcome in range(4):
+        ours, theirs = (o.step(state, 1, outcome, keys[0]).score for o in (listed, outcomes))
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_allclose(listed.probabilities(state, 1), outcomes.probabilities(state, 1))
+
+
 # --- pgx -------------------------------------------------------------------------------------------------------------
 
 
@@ -239,3 +260,34 @@ def test_in_2048_outcomes_are_tiles_put_after_the_move():
     assert wait.chance.all() and (boards[:1] != boards[1:]).any()
     tiles = (boards > 0).sum(-1)
     assert (tiles == tiles[:1]).all(), "the move is the same, one tile is added to it"
+
+
+@pytest.mark.slow
+def test_the_dice_of_backgammon_can_be_listed():
+    pytest.importorskip("pgx")
+    game, keys = games.from_pgx("backgammon"), jax.random.split(jax.random.key(0), 500)
+    roll = jax.vmap(lambda key: jnp.sort(jax.random.randint(key, (1, 2), 0, 6)[0]))
+    rolls, found = np.unique(roll(keys), axis=0, return_index=True)
+    weights = jnp.where(rolls[:, 0] == rolls[:, 1], 1 / 36, 2 / 36)
+    passes = lambda state, action, following: game.to_play(state) != game.to_play(following)
+    dice = by_keys(game, keys[found], weights, passes)
+
+    def half_a_turn(state, key):
+        return game.step(state, jnp.argmax(game.legal(state)), key)
+
+    state = jax.jit(lambda key: half_a_turn(game.init(key), key))(keys[0])
+    after = jax.jit(jax.vmap(lambda i: dice.step(state, jnp.argmax(game.legal(state)), i, keys[0])))(jnp.arange(21))
+    assert (jax.vmap(game.to_play)(after) != game.to_play(state)).all(), "the dice were rolled"
+    counts = np.asarray(jax.vmap(game.observe)(after))[:, -6:]  # how often each number may be played
+    for (low, high), count in zip(rolls, counts):
+        assert count[low] > 0 and count[high] > 0 and count.sum() == (4 if low == high else 2)
+    model = with_outcomes(
+        perfect(game, lambda params, x: (jnp.zeros((len(x), game.num_actions)), x[:, 0] / 15)), game, dice
+    )
+    out = jax.jit(jz.gumbel(model, 400, max_considered=2))(None, keys[:2], states(game, 2))
+    assert (out.info.status == 0).all()
+    facts, visits = unpack_facts(out.tree.facts[:, :-1]), np.asarray(out.tree.visits)
+    busy = int(np.argmax(np.where(facts.chance, visits, 0)[0]))
+    counts = np.asarray(jz.edge_view(out.tree, jnp.array([busy, 0])).visits[0, :21])
+    n = counts.sum()
+    assert n > 60 and -np.minimum(counts - n * np.asarray(weights), 0).sum() <= 21 / 2
