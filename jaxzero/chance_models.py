@@ -156,6 +156,9 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     Returns:
         A model over W = max(A, C) slots, see `for_actions`.
 
+    Raises:
+        ValueError: something else in place of the outcomes; while tracing: not C probabilities.
+
     >>> import jaxzero as jz
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("2048")
@@ -166,6 +169,8 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     >>> out.action_weights.shape, out.tree.num_edges
     ((2, 4), 8)
     """
+    if not isinstance(outcomes, Outcomes):
+        raise ValueError(f"outcomes={outcomes!r}: give Outcomes, like sampled(game, 16).")
     width, many = max(game.num_actions, outcomes.count), game.num_players > 2
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
@@ -182,6 +187,10 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         action = jnp.where(at.chance, at.action, edge)
         key = _where(at.chance, at.key, _data(keys[:, 0]))
         weights = jax.vmap(outcomes.probabilities)(at.state, action)
+        if weights.shape[1:] != (outcomes.count,):
+            raise ValueError(
+                f"Outcomes.probabilities returned shape {weights.shape[1:]}; by its count it must be ({outcomes.count},)."
+            )
         guess = jax.vmap(jax.random.categorical)(keys[:, 1], jnp.log(weights))
         outcome = jnp.where(at.chance, jnp.minimum(edge, outcomes.count - 1), guess)
         after = jax.vmap(outcomes.step)(at.state, action, outcome, _key(key, keys))

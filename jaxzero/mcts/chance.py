@@ -3,8 +3,8 @@
 A model says so with `Step.chance`: True where chance moves next. The node's logits are then the log-probabilities of
 its C outcomes, in the first C of the W = max(A, C) edge slots that both kinds of nodes have, −inf in the others; the
 embedding must tell `model.step` which kind it was asked to go on from. `jaxzero.chance_models` makes such models of
-games. Every policy searches them, by its own rule where a player moves. The slots from A on are illegal there: actions
-keep their numbers, and `action_weights` [B, W] are 0 beyond.
+games. Every policy searches them, by its own rule where a player moves. The slots from A on are illegal actions there:
+the others keep their numbers, and `action_weights` [B, W] are 0 beyond.
 
 **How the visits are shared out.** The next one goes to the outcome with the highest p / (N + ½), Webster's method of
 apportionment (Balinski and Young 1982, *Fair Representation*; mctx's stochastic MuZero has p / (N + 1), Jefferson's).
