@@ -171,7 +171,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     """
     if not isinstance(outcomes, Outcomes):
         raise ValueError(f"outcomes={outcomes!r}: give Outcomes, like sampled(game, 16).")
-    width, many = max(game.num_actions, outcomes.count), game.num_players > 2
+    width = max(game.num_actions, outcomes.count)
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         said, packed = model.root(params, keys, state)
@@ -186,11 +186,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         keys = jax.vmap(lambda key: jax.random.split(key, 3))(keys)
         action = jnp.where(at.chance, at.action, edge)
         key = _where(at.chance, at.key, _data(keys[:, 0]))
-        weights = jax.vmap(outcomes.probabilities)(at.state, action)
-        if weights.shape[1:] != (outcomes.count,):
-            raise ValueError(
-                f"Outcomes.probabilities returned shape {weights.shape[1:]}; by its count it must be ({outcomes.count},)."
-            )
+        weights = _weights(outcomes, at.state, action)
         guess = jax.vmap(jax.random.categorical)(keys[:, 1], jnp.log(weights))
         outcome = jnp.where(at.chance, jnp.minimum(edge, outcomes.count - 1), guess)
         after = jax.vmap(outcomes.step)(at.state, action, outcome, _key(key, keys))
@@ -200,44 +196,56 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         else:
             happens = jax.vmap(outcomes.happens)(at.state, action, after)
         happens = happens & ~at.chance
-        decision, waiting = _steps(at.state, after, said.prior_logits, said.value, weights)
+        decision = _decision(game, width, discount, at.state, after, said)
+        waiting = _waiting(game, width, at.state, decision, weights)
         below = Moment(packed, jnp.zeros_like(action), key, happens)
         return _where(happens, waiting, decision), _where(happens, Moment(at.state, action, key, happens), below)
 
-    def _steps(before: State, after: State, logits: Array, value: Array, weights: Array) -> tuple[Step, Step]:
-        """What there is to say of the position that follows; and of the chance node that waits for it."""
-        mover, to_play = jax.vmap(game.to_play)(before), jax.vmap(game.to_play)(after)
-        terminal, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
-        value = _where(terminal, jnp.zeros_like(value), value)
-        onwards = jnp.where(terminal, 0.0, discount).astype(value.dtype)
-        if many:
-            worth = reward + onwards[:, None] * value
-        else:
-            reward = jnp.take_along_axis(reward, mover[:, None], 1)[:, 0]
-            worth = reward + onwards * jnp.where(to_play == mover, value, -value)
-        decision = Step(
-            prior_logits=_widened(logits, width),
-            value=value,
-            reward=reward,
-            discount=onwards,
-            legal=_widened(jax.vmap(game.legal)(after), width),
-            terminal=terminal,
-            to_play=to_play,
-            chance=jnp.zeros_like(terminal),
-        )
-        waiting = decision._replace(
-            prior_logits=_widened(jnp.log(weights).astype(logits.dtype), width),
-            value=worth,
-            reward=jnp.zeros_like(reward),
-            discount=jnp.ones_like(onwards),
-            legal=_widened(weights > 0, width),
-            terminal=jnp.zeros_like(terminal),
-            to_play=mover,
-            chance=jnp.ones_like(terminal),
-        )
-        return decision, waiting
-
     return Model(root, step)
+
+
+def _weights(outcomes: Outcomes, state: State, action: Int[Array, "B"]) -> Float[Array, "B C"]:
+    weights = jax.vmap(outcomes.probabilities)(state, action)
+    if weights.shape[1:] != (outcomes.count,):
+        raise ValueError(
+            f"Outcomes.probabilities returned shape {weights.shape[1:]}; by its count it must be ({outcomes.count},)."
+        )
+    return weights
+
+
+def _decision(game: Game, width: int, discount: Any, before: State, after: State, said: Step) -> Step:
+    """What there is to say of the position that follows, of which the model says `said`."""
+    terminal, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
+    if game.num_players <= 2:
+        reward = jnp.take_along_axis(reward, jax.vmap(game.to_play)(before)[:, None], 1)[:, 0]
+    return Step(
+        prior_logits=_widened(said.prior_logits, width),
+        value=_where(terminal, jnp.zeros_like(said.value), said.value),
+        reward=reward,
+        discount=jnp.where(terminal, 0.0, discount).astype(said.value.dtype),
+        legal=_widened(jax.vmap(game.legal)(after), width),
+        terminal=terminal,
+        to_play=jax.vmap(game.to_play)(after),
+        chance=jnp.zeros_like(terminal),
+    )
+
+
+def _waiting(game: Game, width: int, before: State, following: Step, weights: Float[Array, "B C"]) -> Step:
+    """The chance node above: seen by who acted, worth what one of its outcomes is."""
+    mover, value = jax.vmap(game.to_play)(before), following.value
+    if game.num_players <= 2:
+        value = _where(following.to_play == mover, value, -value)
+    onwards = following.discount.reshape((-1,) + (1,) * (value.ndim - 1))
+    return following._replace(
+        prior_logits=_widened(jnp.log(weights).astype(following.prior_logits.dtype), width),
+        value=following.reward + onwards * value,
+        reward=jnp.zeros_like(following.reward),
+        discount=jnp.ones_like(following.discount),
+        legal=_widened(weights > 0, width),
+        terminal=jnp.zeros_like(following.terminal),
+        to_play=mover,
+        chance=jnp.ones_like(following.chance),
+    )
 
 
 def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callable[..., PolicyOutput]:
