@@ -139,6 +139,7 @@ def test_a_sampled_outcome_is_the_same_whenever_it_is_asked_for():
     np.testing.assert_array_equal(one, other)
     scores = np.stack([step(None, later, jnp.full(16, i), at)[1].state.score for i in range(8)])
     assert len(np.unique(scores[:, :, 0])) == 4, "every gain occurs"
+    assert (scores[:1] != scores[1:]).any((0, 2)).all(), "the outcomes of a chance node are draws of their own"
     assert (scores[:, :1] != scores[:, 1:2]).any(), "each game draws its own"
 
 
