@@ -21,7 +21,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
 
     `Model.root` takes the game's unpacked states; the embeddings it gives the tree are packed. The value of a
     finished game is 0: its result was paid as the reward of the last step. In a game of chance an edge keeps the one
-    outcome that was drawn when it was expanded.
+    outcome that was drawn when it was expanded; `jaxzero.chance_models` keeps several.
 
     Args:
         game: the rules.

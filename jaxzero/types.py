@@ -24,7 +24,7 @@ class Step(NamedTuple):
     """What a model says about a batch of positions.
 
     Attributes:
-        prior_logits: unnormalised log-probabilities of the actions.
+        prior_logits: unnormalised log-probabilities of the actions; where chance moves, of its outcomes.
         value: expected return from here on, for the player to move: `[B]`; or one entry per player,
             absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
         reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
@@ -37,6 +37,8 @@ class Step(NamedTuple):
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
+        chance: True where chance moves next, not a player: see `jaxzero.mcts.chance`; None: never. `value` is then
+            for the player that `to_play` names all the same.
     """
 
     prior_logits: Float[Array, "B A"]
@@ -47,6 +49,7 @@ class Step(NamedTuple):
     terminal: Bool[Array, "B"] | None = None
     to_play: Int[Array, "B"] | None = None
     truncated: Bool[Array, "B"] | None = None
+    chance: Bool[Array, "B"] | None = None
 
 
 class Model(NamedTuple):
@@ -86,6 +89,7 @@ class EdgeView(NamedTuple):
         upper: the return that the mover is proven to get at most, likewise.
         in_flight: walks through the edge that wait for their evaluation, while lanes walk; else None. Visits and
             values do not count them. See `parallel`.
+        chance: whether chance moves at the node: then the search does not ask the rule; None: it never does.
     """
 
     game: Int[Array, "..."]
@@ -104,6 +108,7 @@ class EdgeView(NamedTuple):
     lower: Float[Array, "... W"] | None = None
     upper: Float[Array, "... W"] | None = None
     in_flight: Int[Array, "... W"] | None = None
+    chance: Bool[Array, "..."] | None = None
 
 
 class Rule(NamedTuple):

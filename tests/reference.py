@@ -23,6 +23,7 @@ class Node:
     logits: list[float]
     legal: list[bool]
     terminal: bool
+    chance: bool  # an outcome is taken here, not an action
     to_play: int
     raw_value: float | np.ndarray
     reward: float | np.ndarray = 0.0  # of the edge that led here, to the player who took it (or to every player)
@@ -243,11 +244,18 @@ def best(node: Node, rule: Rule, simulation: int) -> int | None:
     actions = _open_actions(node)
     if not actions:
         return None
-    scores = rule(node, simulation)
+    scores = by_probability(node) if node.chance else rule(node, simulation)
     action = max(actions, key=lambda a: scores[a])  # max answers the first
     gaps = [scores[action] - scores[a] for a in actions if scores[a] < scores[action]]
+    if node.chance:  # 3/6 to one visit and 1/6 to none tie exactly or not, as rounding has it
+        gaps += [0.0 for a in actions if scores[a] == scores[action] and visits(node)[a] != visits(node)[action]]
     node.margin = min([node.margin, *gaps])
     return action
+
+
+def by_probability(node: Node) -> Scores:
+    """What is due to each outcome of a chance node: p / (N + 1/2), Webster's method."""
+    return [p / (n + 0.5) for p, n in zip(priors(node), visits(node))]
 
 
 def _open_actions(node: Node) -> list[int]:
@@ -269,6 +277,8 @@ def _bounded(node: Node, returns: tuple[float, float] | None) -> Node:
 
 def _tighten(node: Node, returns: tuple[float, float] | None) -> bool:
     """Bounds by those of the edges; answers whether they are closer than before."""
+    if node.chance:
+        return False
     before, (least, greatest) = (node.lower, node.upper), returns
     edges = [edge_bounds(node, a, returns) for a, legal in enumerate(node.legal) if legal]
     every = all(a in node.children for a, legal in enumerate(node.legal) if legal)
@@ -293,9 +303,11 @@ def _node(world: World, state: int) -> Node:
     value = _number(world.value[state])
     raw_value = value - value if terminal else value  # the outcome was the reward on the way here
     to_play = 0 if world.to_play is None else int(world.to_play[state])
-    return Node(
-        state, world.logits[state].tolist(), world.legal[state].tolist(), terminal, to_play, raw_value, value=raw_value
-    )
+    chance = world.chance is not None and bool(world.chance[state]) and not terminal
+    logits, legal = world.logits[state].tolist(), world.legal[state].tolist()
+    if chance:
+        legal = [ok and x > NEVER for ok, x in zip(legal, logits)]
+    return Node(state, logits, legal, terminal, chance, to_play, raw_value, value=raw_value)
 
 
 def _child(world: World, parent: Node, action: int, returns: tuple[float, float] | None) -> Node:
@@ -719,3 +731,26 @@ def values_by_path(root: Node) -> dict[tuple[int, ...], float | np.ndarray]:
 def margin(root: Node) -> float:
     """The closest call of the whole search, exact ties aside: arithmetic that errs by more may choose otherwise."""
     return min(node.margin for node in by_path(root).values())
+
+
+# --- exact values ----------------------------------------------------------------------------------------------------
+
+
+def solve(world: World, state: int) -> float | np.ndarray:
+    """What a state of a finite game is worth if everyone plays best: expectimax, or max^n (Luckhardt and Irani 1986).
+
+    For the player to move there, or one entry per player, as the values of the world are.
+    """
+    node = _node(world, state)
+    if node.terminal or not any(node.legal):
+        return node.raw_value
+    worth = {a: action_value(world, state, a) for a, legal in enumerate(node.legal) if legal}
+    if node.chance:
+        return sum(p * worth[a] for a, p in enumerate(priors(node)) if a in worth)
+    return max(worth.values(), key=lambda value: _mine(node, value))
+
+
+def action_value(world: World, state: int, action: int) -> float | np.ndarray:
+    """What an action is worth, for the player who takes it, or one entry per player."""
+    child = _child(world, _node(world, state), action)
+    return child.reward + child.discount * solve(world, child.state)

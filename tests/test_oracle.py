@@ -85,6 +85,7 @@ class Setting(NamedTuple):
     virtual: str = "visits"
     solver: bool = False  # values are proven, edges proven worse avoided
     played: bool = False  # between the searches a move is made: the subtree below it is kept
+    chance: bool = False  # chance moves in half of the states
 
     @property
     def rules(self) -> dict[str, Pair]:
@@ -212,6 +213,7 @@ def compare(setting: Setting, name: str, first_seed: int) -> int:
         seeds, kinds, num_actions=setting.num_actions, num_players=setting.num_players, dtype=np.float64
     )
     world, drawn = worlds.signed(world) if setting.signed else world, draws(setting, seeds)
+    world = worlds.with_chance(world, first_seed) if setting.chance else world
     moves = moves_of(setting, world, first_seed)
     found = program(setting)(world, list(setting.rules).index(name), drawn, moves)
     found = jax.device_get(found) | dict(children=worlds.children(found["tree"]))
@@ -332,6 +334,8 @@ FAST = {
     "solver": (Setting("noise", solver=True, searches=(40,)), 4),
     "lanes": (Setting("noise", lanes=4, searches=(40,), max_depth=9), 3),
     "gumbel": (Setting("gumbel"), 3),
+    "chance": (Setting(chance=True), 8),
+    "chance_gumbel": (Setting("gumbel", chance=True, num_actions=9, searches=(9, 15)), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
 
@@ -383,7 +387,18 @@ SLOW = {
     "gumbel_full": Setting("gumbel", capacity=8, max_depth=3),
     "root_sees_all": Setting(root_all_edges=True, searches=(5, 15), capacity=9),
     "gumbel_root_sees_all": Setting("gumbel", root_all_edges=True),
+    "chance": Setting(chance=True),
+    "chance_all_edges": Setting(chance=True, all_edges=True),
+    "chance_signed": Setting(chance=True, signed=True),
+    "chance_three_players": Setting(chance=True, num_players=3, searches=(7, 17)),
+    "chance_one_player": Setting(chance=True, num_players=1, max_depth=4),
+    "chance_full": Setting("noise", chance=True, capacity=9),
+    "chance_all_edges_full": Setting(chance=True, all_edges=True, capacity=9),
+    "chance_gumbel": Setting("gumbel", chance=True),
+    "chance_gumbel_full": Setting("gumbel", chance=True, searches=(9, 11), capacity=13, num_players=3, max_depth=5),
+    "chance_wide": Setting(chance=True, num_actions=70, searches=(50,)),
     "tiles": Setting(games=96, num_actions=70, searches=(40,)),
+    "tiles_chance": Setting(games=96, chance=True, num_actions=20, searches=(30,)),
     "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
 }
@@ -397,6 +412,9 @@ SLOW |= {
     "lanes_solver": Setting("noise", lanes=4, solver=True, searches=(60,), virtual="mean"),
     "lanes_signed": Setting(lanes=3, signed=True, games=7),
     "lanes_gumbel": Setting("gumbel", lanes=4, searches=(32,), virtual="mean"),
+    "chance_lanes": Setting("noise", lanes=4, chance=True, searches=(40,)),
+    "chance_solver": Setting(solver=True, chance=True, searches=(60,)),
+    "chance_played": Setting("gumbel", chance=True, searches=(24, 16), played=True),
     "solver": Setting(solver=True, searches=(60,)),
     "solver_all_edges": Setting(solver=True, all_edges=True, searches=(20, 20), max_depth=4),
     "solver_full": Setting("noise", solver=True, searches=(30,), capacity=14, num_players=1),

@@ -31,6 +31,7 @@ class World(NamedTuple):
     discount: Any  # [B, M, A] >= 0; with its sign when `to_play` is None
     to_play: Any  # [B, M] int32, or None
     root_legal: Any = None  # [B, A] bool: replaces `legal` at the root; None: `legal` holds there too
+    chance: Any = None  # [B, M] bool: chance moves there, by the logits; None: nowhere
 
 
 def make(
@@ -70,6 +71,29 @@ def signed(world: World) -> World:
         terminal=np.zeros_like(world.terminal),
         discount=world.discount * sign,
         to_play=None,
+    )
+
+
+def with_chance(world: World, seed: int, share: float = 0.5) -> World:
+    """The same worlds, in about that share of whose states chance moves, the first state excepted.
+
+    The outcomes are the legal actions; a third of the logits of those states are −inf, so that some outcomes, here and
+    there all, cannot happen.
+    """
+    rng = np.random.default_rng(seed)
+    chance = (rng.random(world.terminal.shape) < share) & (np.arange(world.terminal.shape[1]) > 0)
+    closed = chance[..., None] & (rng.random(world.logits.shape) < 1 / 3)
+    return world._replace(chance=chance, logits=np.where(closed, -np.inf, world.logits).astype(world.logits.dtype))
+
+
+def finite(world: World, seed: int, width: int = 4) -> World:
+    """The same worlds in layers of `width` states: an action leads to the next layer, and the last one is terminal."""
+    rng, m = np.random.default_rng(seed), world.terminal.shape[1]
+    layer = np.arange(m) // width
+    below = np.minimum(layer + 1, layer[-1])[:, None] * width
+    return world._replace(
+        successor=(below + rng.integers(width, size=world.successor.shape)).astype(np.int32),
+        terminal=np.broadcast_to(layer == layer[-1], world.terminal.shape),
     )
 
 
@@ -188,7 +212,7 @@ KINDS: dict[str, Callable[[np.random.Generator, World], World]] = {
 
 def _cast(world: World, dtype: Any) -> World:
     exact = {"logits", "value", "reward", "discount"}
-    as_is = {"legal", "terminal"}
+    as_is = {"legal", "terminal", "chance"}
     return World(
         **{
             name: x
@@ -219,6 +243,7 @@ def _evaluate(world: World, state: jax.Array) -> Step:
         legal=world.legal[game, state],
         terminal=world.terminal[game, state],
         to_play=None if world.to_play is None else world.to_play[game, state],
+        chance=None if world.chance is None else world.chance[game, state],
     )
 
 
@@ -351,13 +376,13 @@ def edges(**fields: Any) -> EdgeView:
     """The view of one node: what `fields` say of it and its edges, else numbers that mean an unvisited node."""
     width = max(np.shape(x)[0] for name, x in fields.items() if name != "root" and np.ndim(x))
     of_node = {"game": 0, "node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0}
-    of_node["root"] = RootData(simulations=jnp.zeros(1, jnp.int32))
+    of_node["root"], of_node["chance"] = RootData(simulations=jnp.zeros(1, jnp.int32)), None
     of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
     of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
     whole = {"game", "action", "visits", "node_visits"}
     return EdgeView(
         **{
-            name: x if name == "root" else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
+            name: x if name == "root" or x is None else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)
             for name, x in (of_node | of_edges | fields).items()
         }
     )

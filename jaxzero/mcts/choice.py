@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
 from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
@@ -70,8 +71,10 @@ def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile |
 
 
 def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
-    """The rule's scores, −inf where an edge is closed or a score is not a number."""
+    """The rule's scores, or where chance moves its own; −inf where an edge is closed or a score is not a number."""
     scores = rule.score(view)
+    if view.chance is not None:
+        scores = jnp.where(view.chance[..., None], by_probability(view), scores)
     return jnp.where(jnp.isneginf(view.prior) | jnp.isnan(scores), -jnp.inf, scores)
 
 

@@ -115,6 +115,10 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
     return Model(root, step)
 
 
+def _unknown(bounds: Float[Array, "B 2"]) -> Bool[Array, "B"]:
+    return bounds[:, 0] < bounds[:, 1]
+
+
 def _asked(step: Step, state: State) -> tuple[Step, Kept]:
     none = jnp.full(step.prior_logits.shape[0], NONE, jnp.int32)
     return step, Kept(state, step.prior_logits, none, jnp.ones_like(none, bool))
@@ -143,7 +147,9 @@ def _remembered(earlier: Tree, entry: Int[Array, "B"], like: tuple[Step, Kept]) 
         legal=~jnp.isneginf(edge_view(earlier, entry).prior),
         terminal=facts.terminal,
         to_play=facts.to_play,
+        chance=facts.chance,
+        truncated=facts.terminal if earlier.bounds is None else facts.terminal & _unknown(take(earlier.bounds, entry)),
     )
     kept = kept._replace(entry=entry, asked=jnp.zeros_like(kept.asked))
-    said = Step(*(None if a is None else x.astype(a.dtype) for x, a in zip(step, like[0], strict=True)))
+    said = Step(*(None if a is None else jnp.asarray(x, a.dtype) for x, a in zip(step, like[0], strict=True)))
     return said, kept

@@ -202,7 +202,8 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
     to_play, value = player_to_move(step), step.value.reshape(shape)
     signed = shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
-    return Facts(action, edge_prior, mover, discount, step.reward.reshape(shape), to_play, step.terminal, value)
+    reward = step.reward.reshape(shape)
+    return Facts(action, edge_prior, mover, discount, reward, to_play, step.terminal, value, step.chance)
 
 
 def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import State, Step
 
@@ -57,6 +58,7 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
         terminal=(batch,),
         to_play=(batch,),
         truncated=(batch,),
+        chance=(batch,),
     )
     for name, shape in wanted.items():
         field = getattr(step, name)
@@ -67,7 +69,7 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
                 f"Return B = {batch} entries, A = {width} actions"
                 + (f", P = {players[0]} players." if players else ".")
             )
-    for name in ("legal", "terminal", "truncated"):
+    for name in ("legal", "terminal", "truncated", "chance"):
         mask = getattr(step, name)
         if mask is not None and mask.dtype != bool:
             raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
@@ -77,6 +79,9 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     given = step.prior_logits.astype(jnp.promote_types(step.prior_logits.dtype, jnp.float32))
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
     legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
+    chance = _chance(step, terminal, tree)
+    if chance is not None:  # what cannot happen
+        legal = legal & ~(chance[:, None] & jnp.isneginf(given))
     logits = jnp.where(legal, given, -jnp.inf)
     highest = jnp.max(logits, -1, keepdims=True)
     bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
@@ -98,7 +103,20 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
         value=finite(step.value, going),
         reward=finite(step.reward, True),
         discount=finite(step.discount, True),
+        chance=chance,
     ), bad
+
+
+def _chance(step: Step, terminal: Bool[Array, "B"], tree: Tree | None) -> Bool[Array, "B"] | None:
+    """Where chance moves; None if the model never says so."""
+    known = step.chance is not None if tree is None else unpack_facts(tree.facts).chance is not None
+    if step.chance is None:
+        return jnp.zeros_like(terminal) if known else None
+    if not known:
+        raise ValueError(
+            "Step.chance is given by model.step and None by model.root. Give it in both; False where a player moves."
+        )
+    return step.chance & ~terminal
 
 
 def check_embedding(state: State, batch: int, stored: State = None) -> None:

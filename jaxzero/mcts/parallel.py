@@ -217,6 +217,7 @@ def _pending(tree: Tree, rule: Rule, end: Any) -> Any:
         reward=value,
         discount=jnp.zeros(batch, dtype),
         terminal=jnp.zeros(batch, bool),
+        chance=None if unpack_facts(tree.facts).chance is None else jnp.zeros(batch, bool),
     )
     closed = rule._replace(prepare=lambda logits: logits)
     state = jax.tree.map(lambda x: jnp.zeros_like(x[:, 0]), tree.state)

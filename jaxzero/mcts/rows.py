@@ -77,6 +77,7 @@ class Facts(NamedTuple):
         to_play: the player to move; −1: unknown.
         terminal: whether the episode is over here.
         raw_value: what the model said of the node; 0 at a terminal one.
+        chance: whether chance moves here; None, and no part of the row, where the model never says so.
     """
 
     action: Array
@@ -87,6 +88,7 @@ class Facts(NamedTuple):
     to_play: Array
     terminal: Array
     raw_value: Float[Array, "... P"]
+    chance: Array | None = None
 
 
 def unpack_stats(row: Float[Array, "... 2+P"]) -> Stats:
@@ -101,12 +103,12 @@ def unpack_frontier(row: Float[Array, "... 4+K"]) -> Frontier:
 
 
 def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
-    """Takes rows of `Tree.facts` apart; indices become integers."""
+    """Takes rows of `Tree.facts` apart; indices become integers. A row of 7 + 2P knows of chance."""
     p = (row.shape[-1] - 6) // 2
+    chance = row[..., 6 + 2 * p] > 0 if row.shape[-1] % 2 else None
     action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 2, 4 + p))
-    return Facts(
-        action, row[..., 1], mover, row[..., 3], row[..., 4 : 4 + p], to_play, row[..., 5 + p] > 0, row[..., 6 + p :]
-    )
+    reward, terminal, raw_value = row[..., 4 : 4 + p], row[..., 5 + p] > 0, row[..., 6 + p : 6 + 2 * p]
+    return Facts(action, row[..., 1], mover, row[..., 3], reward, to_play, terminal, raw_value, chance)
 
 
 def children_at_hand(frontier: Float[Array, "... 4+K"]) -> int:
@@ -116,8 +118,9 @@ def children_at_hand(frontier: Float[Array, "... 4+K"]) -> int:
 
 def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
     """Puts a row together."""
-    axes = max(x.ndim for x in row)
-    return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in row], -1)
+    parts = [x for x in row if x is not None]
+    axes = max(x.ndim for x in parts)
+    return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in parts], -1)
 
 
 def per_game(x: Array, like: Array) -> Array:

@@ -15,7 +15,8 @@ are no obstacle, for bounds are returns. Where bounds meet,
 It helps where games end within reach of the search: tactics, endgames, and small games, which it solves. A simulation
 that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
 a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
-know it. An end by a move limit proves nothing, if `Step.truncated` says so.
+know it. An end by a move limit proves nothing, if `Step.truncated` says so; nor is anything proven where chance moves,
+for its outcomes may be samples.
 
 After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
 2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node
@@ -207,7 +208,9 @@ def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
     upper = jnp.max(jnp.where(edges.seen, high, -jnp.inf), -1)
     least, greatest = tree.root.returns[:, 0], tree.root.returns[:, 1]
     unvisited = unvisited | ~jnp.any(edges.seen, -1)
-    return jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
+    found = jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
+    chance = unpack_facts(take(tree.facts, node)).chance
+    return found if chance is None else jnp.where(chance[:, None], tree.root.returns, found)
 
 
 def revalued(

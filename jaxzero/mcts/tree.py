@@ -105,7 +105,7 @@ class Tree:
         stats: per node, a packed `Stats`.
         best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet.
         frontier: per node, a packed `Frontier`.
-        facts: per node, a packed `Facts`.
+        facts: per node, a packed `Facts`; one entry longer where the model knows of chance.
         state: per node, the model's embedding.
         later_children: per node, the children after the first K, which are in `frontier`; None if K = W, up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
@@ -202,9 +202,8 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         return jnp.zeros((batch, capacity + 1, *row.shape[1:]), row.dtype).at[:, 0].set(row)
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
-    facts = Facts(
-        index + NONE, zero, index + NONE, zero, jnp.zeros_like(value), player_to_move(step), step.terminal, value
-    )
+    nobody, reward = index + NONE, jnp.zeros_like(value)
+    facts = Facts(nobody, zero, nobody, zero, reward, player_to_move(step), step.terminal, value, step.chance)
     return Tree(
         stats=first(pack(Stats(zero + 1, zero, value), dtype)),
         best_child=jnp.full((batch, capacity + 1), NONE, jnp.int32),

@@ -176,6 +176,7 @@ def _view(
         lower=lower,
         upper=upper,
         in_flight=None if tree.in_flight is None else place(_walks(tree, edges.child, tile)),
+        chance=facts.chance,
     )
 
 

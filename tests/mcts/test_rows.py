@@ -35,6 +35,7 @@ def test_rows_can_be_taken_apart_and_put_together(players):
             r.unpack_facts,
         ),
     ]
+    rows.append((rows[-1][0]._replace(chance=indices() % 2 > 0), r.unpack_facts))
     for row, unpack in rows:
         again = unpack(r.pack(row, jnp.float32))
         jax.tree.map(np.testing.assert_array_equal, tuple(again), tuple(row))
