@@ -18,10 +18,13 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts import explore as exploration
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.anytime import decided
 from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
 from jaxzero.mcts.outputs import as_pair, check_embedding
+from jaxzero.mcts.parallel import Virtual
 from jaxzero.mcts.pruning import Target
 from jaxzero.mcts.root import Act, by_temperature, most_visited
+from jaxzero.mcts.rounds import search_in_rounds
 from jaxzero.mcts.rules import muzero_puct, puct, stores_probabilities, ucb1, with_root_prior
 from jaxzero.mcts.search import Stop, plant, replant, search, simulate
 from jaxzero.mcts.solver import avoid_proven, not_worse
@@ -319,6 +322,8 @@ def gumbel(
     max_considered: int | None = None,
     gumbel_scale: Any = 1.0,
     qvalues: q.QValues | None = None,
+    wrap: Callable[[Rule], Rule] | None = None,
+    rounds: Virtual | None = None,
     max_depth: int | None = None,
     capacity: int | None = None,
     layout: Layout = Layout(),
@@ -336,6 +341,9 @@ def gumbel(
         max_considered: m; default 16, or `num_simulations` if that is less.
         gumbel_scale: 1 to explore; 0 to play for strength; may be traced.
         qvalues: completed and scaled Q-values; default `completed_by_mix_value()`.
+        wrap: what is put around both rules, the root's and the others': `avoid_proven`.
+        rounds: what walks in flight change, like `virtual_mean()`: simulations of one halving round share calls of the
+            model; None: one after another. Another search, see `jaxzero.mcts.rounds`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
@@ -343,7 +351,8 @@ def gumbel(
         stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
-        ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations.
+        ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations; rounds
+            together with simulate or stop; stop=decided.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -367,31 +376,45 @@ def gumbel(
             f"{num_simulations}."
         )
     transform = q.completed_by_mix_value() if qvalues is None else qvalues
-    rule = halving.gumbel_interior(transform)
-    root_rule = halving.gumbel_root(num_simulations, considered, transform)
+    _check_gumbel(wrap, rounds, simulate, stop)
+    rule, root_rule = (halving.gumbel_interior(transform), halving.gumbel_root(num_simulations, considered, transform))
+    if wrap is not None:
+        rule, root_rule = wrap(rule), wrap(root_rule)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        given = tree
-        tree, keys = _begin(params, keys, state, given, model, rule, room, layout)
-        if given is None or given.root.prior is None:
+        resumed = tree is not None and tree.root.prior is not None
+        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
+        if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
-        tree = search(
-            params,
-            keys[:, 0],
-            tree,
-            model,
-            rule,
-            num_simulations,
-            root_rule=root_rule,
-            max_depth=max_depth,
-            simulate=simulate,
-            stop=stop,
-        )
+        given = params, keys[:, 0], tree, model, rule, num_simulations
+        if rounds is None:
+            tree = search(*given, root_rule=root_rule, max_depth=max_depth, simulate=simulate, stop=stop)
+        else:
+            how = dict(root_rule=root_rule, max_depth=max_depth, max_considered=considered, virtual=rounds)
+            tree = search_in_rounds(*given, **how)
         view = not_worse(tree, jnp.zeros_like(tree.size))
         weights = halving.improved_policy(view, transform)
         return _output(tree, halving.last_action(view, transform), weights, summary(tree))
 
     return policy
+
+
+def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | None) -> None:
+    """Raises a ValueError if options of `gumbel` cannot hold together."""
+    for name, function in (("wrap", wrap), ("rounds", rounds)):
+        if function is not None and not callable(function):
+            example = {"wrap": "avoid_proven", "rounds": "virtual_mean()"}[name]
+            raise ValueError(f"gumbel({name}={function!r}): give a function, like {example}, or None.")
+    if rounds is not None and (simulation is not simulate or stop is not None):
+        raise ValueError(
+            "gumbel(rounds=...) with simulate or stop: rounds say themselves how simulations are made, and their plan "
+            "is made as a whole. Leave out the one or the other."
+        )
+    if stop is decided:
+        raise ValueError(
+            "gumbel(stop=decided): what is decided there goes by visits, and the halving by its schedule. Use "
+            "stop=solved, or plan for fewer simulations."
+        )
 
 
 def _begin(

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
@@ -45,6 +45,7 @@ from jaxzero.types import EdgeView, Keys, Model, Params, Path, Rule, State, Step
 __all__ = ["Leaves", "apply", "collect", "parallel", "virtual_loss", "virtual_mean", "virtual_visits"]
 
 Virtual = Callable[[EdgeView], EdgeView]
+Active = Callable[[Tree, Int[Array, "B"], Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations before, lane)
 
 
 def virtual_visits(first_play: float = 0.0) -> Virtual:
@@ -101,10 +102,17 @@ def _with_visits(view: EdgeView, more: Array, value: Array) -> EdgeView:
 
 
 class Lanes(NamedTuple):
-    """A `simulate` function of several simulations, which `search` counts as that many; see `parallel`."""
+    """A `simulate` function of several simulations, which `search` counts as that many; see `parallel`.
+
+    Attributes:
+        simulations: K.
+        virtual: what walks in flight change.
+        active: which games walk in a lane; None: all that take part.
+    """
 
     simulations: int
     virtual: Virtual
+    active: Active | None = None
 
     def __call__(
         self,
@@ -118,7 +126,7 @@ class Lanes(NamedTuple):
         max_depth: int | None = None,
     ) -> tuple[Tree, Path]:
         """Arguments and results as those of `jaxzero.simulate`."""
-        tree, leaves = collect(tree, path, rule, root_rule, self.simulations, self.virtual, max_depth)
+        tree, leaves = collect(tree, path, rule, root_rule, self.simulations, self.virtual, max_depth, self.active)
         step, state = _evaluate(params, keys, tree, leaves, model)
         return apply(tree, leaves, step, state, rule, root_rule, max_depth)
 
@@ -167,7 +175,14 @@ class Leaves(NamedTuple):
 
 
 def collect(
-    tree: Tree, path: Path, rule: Rule, root_rule: Rule, lanes: int, virtual: Virtual, max_depth: int | None = None
+    tree: Tree,
+    path: Path,
+    rule: Rule,
+    root_rule: Rule,
+    lanes: int,
+    virtual: Virtual,
+    max_depth: int | None = None,
+    active: Active | None = None,
 ) -> tuple[Tree, Leaves]:
     """Walks K times, and makes the nodes where the walks end, not evaluated yet.
 
@@ -181,11 +196,13 @@ def collect(
         lanes: K.
         virtual: what walks in flight change.
         max_depth: how many edges below the root a walk may go.
+        active: which games walk in a lane; None: all that take part.
     """
     busy, busy_root = (_in_flight(r, virtual) for r in (rule, paired(rule, root_rule)))
 
-    def lane(tree: Tree, _: None) -> tuple[Tree, Leaves]:
-        walk = descend(tree, max_depth, path)
+    def lane(tree: Tree, i: Array) -> tuple[Tree, Leaves]:
+        memory = path if active is None else path._replace(going=path.going & active(tree, began.simulations, i))
+        walk = descend(tree, max_depth, memory)
         end = ends(tree, walk, max_depth)
         action = jnp.maximum(unpack_frontier(end.at.frontier).next_action, 0)
         size = grown_size(tree, end)
@@ -199,7 +216,7 @@ def collect(
     began = tree.root
     if lanes > 1:
         tree = tree.replace(in_flight=jnp.zeros_like(tree.best_child))
-    tree, leaves = jax.lax.scan(lane, tree, None, length=lanes)
+    tree, leaves = jax.lax.scan(lane, tree, jnp.arange(lanes))
     return tree.replace(in_flight=None, root=began), leaves
 
 
@@ -246,7 +263,8 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
 
     last = (jnp.max(path.length) - 1 + group - 1) // group - 1
     tree = jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree))[1]
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + 1))
+    counts = 1 if path.going is None else path.going.astype(jnp.int32)
+    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
     return choose_at_root(tree, root_rule)
 
 
