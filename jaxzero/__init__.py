@@ -18,6 +18,7 @@ from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
+from jaxzero.win_rates import win_rates
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "qvalues",
     "summary",
     "principal_variation",
+    "win_rates",
     # rules
     "Rule",
     "EdgeView",

@@ -15,8 +15,10 @@ ROOMS = {
     "mcts": {"types", "mcts"},
     "policies": {"types", "mcts"},
     "targets": {"types", "mcts"},
-    "games": {"types"},
-    "models": {"types", "games"},
+    "win_rates": {"types", "mcts"},
+    "games": {"types", "games"},
+    "playouts": {"types", "games"},
+    "models": {"types", "games", "playouts"},
     "nets": {"types", "games", "nets"},
     "train": {"types", "mcts", "games", "models", "targets", "policies", "train"},
     "play": {"types", "mcts", "games", "models", "targets", "policies", "play"},
@@ -25,7 +27,7 @@ ROOMS = {
     "viz": {"types", "mcts", "games", "models", "policies", "play", "viz"},
     "compat": {"types", "mcts", "policies", "compat"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "mcts", "policies", "targets", "games", "models", "play"},
+    "": {"types", "mcts", "policies", "targets", "win_rates", "games", "models", "play"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 

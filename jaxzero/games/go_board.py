@@ -1,7 +1,7 @@
 """Sets of points of a Go board as bits: whole rows packed into 32-bit words, `[W, ...]`.
 
-A 9×9 board is three words of three rows each; a 19×19 board nineteen words of one row. The axes behind the words are for
-games (or whatever else there are many of): all that follows is bitwise and element by element, which a CPU does for
+A 9×9 board is three words of three rows each; a 19×19 board nineteen words of one row. The axes behind the words are
+for games (or whatever else there are many of): all that follows is bitwise and element by element, which a CPU does for
 sixteen games in one instruction.
 """
 

@@ -34,8 +34,8 @@ class Placed(NamedTuple):
 def place(board: Board, mine: Points, theirs: Points, at: Points) -> Placed:
     """A stone on the empty point `at`; nothing happens if that is the empty set.
 
-    A chain lives if it is reached from the liberties that are left. Simple ko: a stone that took exactly one, and has no
-    own stone and no other empty point beside it, must not be taken by a stone on that point.
+    A chain lives if it is reached from the liberties that are left. Simple ko: a stone that took exactly one, and has
+    no own stone and no other empty point beside it, must not be taken by a stone on that point.
     """
     mine = mine | at
     touched = around(board, at)

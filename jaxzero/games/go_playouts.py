@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxzero.games.draws import scramble
+from jaxzero.games.lanes import scramble
 from jaxzero.games.go_board import Board, Points, like
 from jaxzero.games.go_moves import own_eyes, place
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from jaxzero.games.go_board import Board, any_point, board, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place, winner, with_two_liberties
 from jaxzero.games.go_playouts import Lanes, playouts
+from jaxzero.games.lanes import in_tiles
 from jaxzero.games.record import Game, board_symmetries
 
 __all__ = ["GoState", "go", "keep_eyes"]
@@ -57,8 +58,8 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     the same legal moves, and end a game that repeats a position: pgx as a loss, OpenSpiel as a draw.)
 
     Observation, float32 `[size, size, 8]`, for the player to move: 0 own stones, 1 the other's; 2 own stones in chains
-    with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a pass;
-    7 ones for black. It says all that the rules look at but the number of moves.
+    with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a
+    pass; 7 ones for black. It says all that the rules look at but the number of moves.
 
     `Game.playout` plays light playouts, see `go_playouts`; `keep_eyes` is the same rule as a mask.
 
@@ -164,7 +165,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
         rewards=rewards,
         pack=lambda state: state,
         symmetries=board_symmetries(num_points + 1),
-        playout=playout,
+        playout=in_tiles(playout),
     )
 
 

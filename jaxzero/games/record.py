@@ -1,4 +1,4 @@
-"""What a game is: a record of pure functions for one position each, and the relabellings its rules cannot tell apart."""
+"""What a game is: a record of pure functions for one position each, and relabellings its rules cannot tell apart."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -46,8 +46,8 @@ class Game(NamedTuple):
         rewards: `state -> float32 [P]`, what the last step paid, entry p to player p.
         pack: `state -> state` without what the rules can derive again (the legal mask): what a tree stores.
         symmetries: the identity, and whatever else leaves the rules as they are.
-        playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play from
-            these positions pays each player, undiscounted. For a game that knows a better or quicker way than
+        playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
+            from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
             uniformly random legal actions; None: it has none of its own. See `jaxzero.playouts`.
     """
 
