@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero import playouts
 from jaxzero.games import Game
-from jaxzero.games.lanes import scramble
+from jaxzero.games.lanes import scramble, seeds_of
 from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["learned", "perfect", "rollout"]
@@ -98,7 +98,7 @@ def rollout(
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del params
         batch = len(keys)
-        seeds = jax.vmap(jax.random.bits)(keys)
+        seeds = seeds_of(keys)
         keys = jax.vmap(lambda key: jax.random.split(key, rollouts))(keys)
         keys = keys.reshape(batch * rollouts, *keys.shape[2:])  # raw keys have an axis of their own
         returns = playout(keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)

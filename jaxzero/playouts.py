@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero.games import Game
-from jaxzero.games.lanes import scramble
+from jaxzero.games.lanes import scramble, seeds_of
 from jaxzero.types import Keys, State
 
 __all__ = ["Playout", "RolloutPolicy", "uniform", "weighted"]
@@ -73,7 +73,7 @@ def _until_over(game: Game, draw: Callable[[State, Keys, UInt32[Array, "L"]], In
             state = jax.vmap(game.step)(state, action, step_keys)
             return count + 1, state, returns + jax.vmap(game.rewards)(state)  # a finished game pays nothing more
 
-        seeds = jax.vmap(jax.random.bits)(keys)
+        seeds = seeds_of(keys)
         returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
         return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns))[2]
 

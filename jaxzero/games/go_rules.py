@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from jaxzero.games.go_board import Board, any_point, board, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place, winner, with_two_liberties
 from jaxzero.games.go_playouts import Lanes, playouts
-from jaxzero.games.lanes import in_tiles
+from jaxzero.games.lanes import in_tiles, seeds_of
 from jaxzero.games.record import Game, board_symmetries
 
 __all__ = ["GoState", "go", "keep_eyes"]
@@ -144,7 +144,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     def playout(keys: chex.PRNGKey, state: GoState, max_steps: int | None) -> Float[Array, "L 2"]:
         lanes = _lanes(on, state)
         last_move = jnp.minimum(limit, lanes.moves + (limit if max_steps is None else max_steps))
-        end = playouts(on, jax.vmap(jax.random.bits)(keys), lanes, last_move)
+        end = playouts(on, seeds_of(keys), lanes, last_move)
         black_moves = end.moves % 2 == 0
         black, white = (jnp.where(black_moves, *pair) for pair in ((end.mine, end.theirs), (end.theirs, end.mine)))
         finished = ~state.over & ((end.passes >= 2) | (end.moves >= limit))

@@ -8,11 +8,16 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from jaxzero.types import Keys, State
 
-__all__ = ["in_tiles", "scramble"]
+__all__ = ["in_tiles", "scramble", "seeds_of"]
 
 Playout = Callable[[Keys, State, int | None], Float[Array, "L P"]]
 
 TILE = 128  # lanes: few enough for XLA's CPU backend to run a whole turn as one small program, in cache
+
+
+def seeds_of(keys: Keys) -> UInt32[Array, "L"]:
+    """One word of random bits per key."""
+    return jax.vmap(lambda key: jax.random.bits(key, dtype=jnp.uint32))(keys)
 
 
 def scramble(seed: UInt32[Array, "L"], count: Int[Array, ""]) -> UInt32[Array, "L"]:
