@@ -23,10 +23,10 @@ SIZES = 2, 25
 
 
 class GoState(NamedTuple):
-    """A position of Go: 34 bytes on 9×9, 162 on 19×19.
+    """A position of Go: 33 bytes on 9×9, 161 on 19×19.
 
     Attributes:
-        stones: the sets of black's and of white's stones, see `go_board`; `black_and_white` shows them as squares.
+        stones: the sets of black's and of white's stones: sets of points, see `go_board`.
         ko: the point that the player to move may not take back; −1: none.
         last: the last action; −1: there was none.
         moves: how many there were, passes included; black moves first, so its parity says whose turn it is.
