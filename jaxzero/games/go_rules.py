@@ -165,7 +165,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
         rewards=rewards,
         pack=lambda state: state,
         symmetries=board_symmetries(num_points + 1),
-        playout=in_tiles(playout),
+        playout=in_tiles(playout, max(16, 192 // len(on.full))),  # the most that runs in one thread
     )
 
 

@@ -12,8 +12,6 @@ __all__ = ["in_tiles", "scramble", "seeds_of"]
 
 Playout = Callable[[Keys, State, int | None], Float[Array, "L P"]]
 
-TILE = 128  # lanes: few enough for XLA's CPU backend to run a whole turn as one small program, in cache
-
 
 def seeds_of(keys: Keys) -> UInt32[Array, "L"]:
     """One word of random bits per key."""
@@ -31,11 +29,12 @@ def scramble(seed: UInt32[Array, "L"], count: Int[Array, ""]) -> UInt32[Array, "
     return x ^ (x >> 16)
 
 
-def in_tiles(playout: Playout, size: int = TILE) -> Playout:
+def in_tiles(playout: Playout, size: int) -> Playout:
     """The same, on a CPU in groups of at most `size` lanes, one after the other; elsewhere all at once.
 
-    Of a thousand playouts of 9×9 Go per second of CPU time it makes three thousand; games with fewer and larger kernels
-    gain nothing. A group ends with its own longest playout. What a lane is paid does not depend on the groups.
+    For playouts of many small kernels. XLA's CPU backend hands parts of a kernel to other threads as soon as it is
+    large, and waits for them: with 1,024 lanes of 9×9 Go, groups of 64 (which it leaves alone) play three times as many
+    per second. A group ends with its own longest playout. What a lane is paid does not depend on the groups.
     """
 
     def tiled(keys: Keys, state: State, max_steps: int | None = None) -> Float[Array, "L P"]:
