@@ -16,9 +16,9 @@ from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_pri
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view, principal_variation, qvalues, summary
+from jaxzero.outcomes import win_rates
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
-from jaxzero.win_rates import win_rates
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,7 @@ ROOMS = {
     "mcts": {"types", "mcts"},
     "policies": {"types", "mcts"},
     "targets": {"types", "mcts"},
-    "win_rates": {"types", "mcts"},
+    "outcomes": {"types", "mcts"},
     "games": {"types", "games"},
     "playouts": {"types", "games"},
     "models": {"types", "games", "playouts"},
@@ -27,7 +27,7 @@ ROOMS = {
     "viz": {"types", "mcts", "games", "models", "policies", "play", "viz"},
     "compat": {"types", "mcts", "policies", "compat"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "mcts", "policies", "targets", "win_rates", "games", "models", "play"},
+    "": {"types", "mcts", "policies", "targets", "outcomes", "games", "models", "play"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 
