@@ -30,6 +30,7 @@ from jaxzero.mcts.solver import avoid_proven, bounds, seek_proof, solved
 from jaxzero.mcts.summary import principal_variation, qvalues, summary
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view
+from jaxzero.outcomes import win_rates
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
 
@@ -95,6 +96,7 @@ __all__ = [
     "prior_at_root",
     "policy_improvement",
     "kl",
+    "win_rates",
     # rules
     "Rule",
     "EdgeView",

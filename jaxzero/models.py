@@ -1,5 +1,6 @@
 """Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned."""
 
+import operator
 from collections.abc import Callable
 
 import chex
@@ -7,7 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from jaxzero import playouts
 from jaxzero.games import Game
+from jaxzero.games.lanes import scramble, seeds_of
 from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["learned", "perfect", "rollout"]
@@ -54,20 +57,28 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     return _with_rules(game, evaluate, discount)
 
 
-def rollout(game: Game, rollouts: int = 1, max_steps: int | None = None) -> Model:
+def rollout(
+    game: Game, rollouts: int = 1, max_steps: int | None = None, policy: playouts.RolloutPolicy | None = None
+) -> Model:
     """The game's rules, and random playouts, whose mean return is the value (UCT, Kocsis & Szepesvári 2006).
 
-    Every playout takes uniformly random legal actions. Rewards are summed undiscounted, for the player to move
-    at the leaf, or for every player when there are more than two. The logits are uniform, params are ignored.
-    The playouts of a batch run in lock-step until the longest one ends.
+    Rewards are summed undiscounted, for the player to move at the leaf, or for every player when there are more than
+    two. Params are ignored. The playouts of a batch run in lock-step until the longest one ends.
+
+    Unvisited actions are tried in random order: the logits are tiny random numbers, between 0 and 0.01, drawn anew for
+    every node, and `ucb1` takes the highest first. Under `puct` they are priors uniform to 1 %.
 
     Args:
         game: the rules.
-        rollouts: playouts per leaf; all of them run at once, as a batch of B x rollouts.
-        max_steps: a playout longer than this counts for what it was paid so far. None: play to the end.
+        rollouts: R, playouts per leaf, 1 to 65,536; all of them run at once, as a batch of B x R.
+        max_steps: a playout of more actions than this, 1 to 1,000,000, counts for what it was paid so far: in
+            most board games nothing, which is a draw. None: play to the end.
+        policy: how playouts choose: `(state, legal [A]) -> mask or weights [A]` for one position, see
+            `playouts.weighted`. None: the game's own playouts (`games.go`: light ones), or uniformly random actions
+            where it has none.
 
     Raises:
-        ValueError: rollouts or max_steps < 1.
+        ValueError: rollouts or max_steps out of range; while tracing, when the policy returns another shape.
 
     >>> from jaxzero import games
     >>> game = games.from_pgx("connect_four")
@@ -76,23 +87,39 @@ def rollout(game: Game, rollouts: int = 1, max_steps: int | None = None) -> Mode
     >>> bool((step.value > 0).all())  # the first player wins 56 % of random games, and loses 44 %
     True
     """
-    if rollouts < 1 or (max_steps is not None and max_steps < 1):
-        raise ValueError(
-            f"rollout(rollouts={rollouts}, max_steps={max_steps}): both count from 1; max_steps=None plays to the end."
-        )
+    _check_range("rollouts", rollouts, 1 << 16)
+    if max_steps is not None:
+        _check_range("max_steps", max_steps, 1_000_000)
+    if policy is not None:
+        playout = playouts.weighted(game, policy)
+    else:
+        playout = playouts.uniform(game) if game.playout is None else game.playout
 
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del params
         batch = len(keys)
+        seeds = seeds_of(keys)
         keys = jax.vmap(lambda key: jax.random.split(key, rollouts))(keys)
         keys = keys.reshape(batch * rollouts, *keys.shape[2:])  # raw keys have an axis of their own
-        returns = _playout(game, keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)
+        returns = playout(keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)
         value = returns.reshape(batch, rollouts, game.num_players).mean(axis=1)
         if game.num_players <= 2:
             value = _entry(value, jax.vmap(game.to_play)(state))
-        return jnp.zeros((batch, game.num_actions)), value
+        return _random_order(seeds, game.num_actions), value
 
     return _with_rules(game, evaluate, discount=1.0)
+
+
+def _check_range(name: str, value: int, most: int) -> None:
+    if not hasattr(value, "__index__") or not 1 <= operator.index(value) <= most:
+        unlimited = "; max_steps=None plays to the end" if name == "max_steps" else ""
+        raise ValueError(f"rollout({name}={value!r}): use a whole number from 1 to {most:,}{unlimited}.")
+
+
+def _random_order(seeds: UInt32[Array, "B"], num_actions: int) -> Float[Array, "B A"]:
+    """Logits so close that they say nothing, and different, so that they make an order: 24 random bits each."""
+    bits = jax.vmap(scramble, (None, 0), 1)(seeds, jnp.arange(num_actions))
+    return (bits >> 8).astype(jnp.float32) * (0.01 / (1 << 24))
 
 
 def learned(
@@ -160,48 +187,6 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
         return describe(params, keys[:, 1], state, reward)
 
     return Model(root, step)
-
-
-def _playout(game: Game, keys: Keys, state: State, max_steps: int | None) -> Float[Array, "B P"]:
-    """What uniformly random play pays every player from here on."""
-
-    def unfinished(carry: tuple) -> Bool[Array, ""]:
-        count, state, _ = carry
-        going = ~jax.vmap(game.terminal)(state).all()
-        return going if max_steps is None else going & (count < max_steps)
-
-    def play(carry: tuple) -> tuple:
-        count, state, returns = carry
-        step_keys = jax.vmap(lambda key: jax.random.fold_in(key, count + 1))(keys)  # costs nothing where unused
-        action = _random_legal(jax.vmap(game.legal)(state), _scramble(seeds, count))
-        state = jax.vmap(game.step)(state, action, step_keys)
-        return count + 1, state, returns + jax.vmap(game.rewards)(state)  # a finished game pays nothing more
-
-    seeds = jax.vmap(jax.random.bits)(keys)
-    returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
-    return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns))[2]
-
-
-def _scramble(seed: UInt32[Array, "B"], count: Int[Array, ""]) -> UInt32[Array, "B"]:
-    """Random bits of step `count`: a counter, hashed by lowbias32 (C. Wellons, hash-prospector, 2018).
-
-    At small batches the playouts are bound by the number of kernels, and threefry on a CPU is a loop of them.
-    """
-    x = seed + count.astype(jnp.uint32) * jnp.uint32(0x9E3779B9)
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return x ^ (x >> 16)
-
-
-def _random_legal(legal: Bool[Array, "B A"], bits: UInt32[Array, "B"]) -> Int[Array, "B"]:
-    """The k-th legal action, k = bits mod their number: one draw per game, where a categorical needs A.
-
-    The modulo favours the first actions by less than A / 2³².
-    """
-    rank = jnp.cumsum(legal, axis=1, dtype=jnp.int32)
-    count = jnp.maximum(rank[:, -1], 1).astype(jnp.uint32)
-    action = jnp.sum(rank <= (bits % count).astype(jnp.int32)[:, None], axis=1, dtype=jnp.int32)
-    return jnp.minimum(action, legal.shape[1] - 1)  # a finished game: any action does
 
 
 def _entry(per_player: Float[Array, "B P"], player: Int[Array, "B"]) -> Float[Array, "B"]:

@@ -15,8 +15,10 @@ ROOMS = {
     "mcts": {"types", "mcts"},
     "policies": {"types", "mcts"},
     "targets": {"types", "mcts"},
-    "games": {"types"},
-    "models": {"types", "games"},
+    "outcomes": {"types", "mcts"},
+    "games": {"types", "games"},
+    "playouts": {"types", "games"},
+    "models": {"types", "games", "playouts"},
     "chance_models": {"types", "games"},
     "symmetry": {"types", "games", "models"},
     "teams": {"types", "games"},
@@ -28,7 +30,7 @@ ROOMS = {
     "viz": {"types", "mcts", "games", "models", "policies", "play", "viz"},
     "compat": {"types", "mcts", "policies", "compat"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "mcts", "policies", "targets", "games", "models", "play"},
+    "": {"types", "mcts", "policies", "targets", "outcomes", "games", "models", "play"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero import games, models
+import jaxzero as jz
+from jaxzero import games, models, playouts
 
 GAMMA = 0.9
 
@@ -162,7 +163,26 @@ def test_rollout_agrees_with_enumeration(tic_tac_toe, moves, playouts=8192):
     step, _ = jax.jit(models.rollout(tic_tac_toe, playouts).root)(None, keys, after(tic_tac_toe, moves, keys))
     error = np.sqrt((square - mean**2) / playouts)
     np.testing.assert_allclose(step.value, sign * mean, atol=4.5 * error + 1e-6)
-    np.testing.assert_array_equal(step.prior_logits, 0)
+    assert (0 <= step.prior_logits).all() and (step.prior_logits < 0.01).all()
+
+
+def test_unvisited_actions_are_tried_in_random_order(tic_tac_toe, batch=1800):
+    """First at the root, then below: every action equally often first, and the orders of nodes differ."""
+    keys = jax.random.split(jax.random.key(0), batch)
+    model, states = models.rollout(tic_tac_toe), jax.vmap(tic_tac_toe.init)(keys)
+    first = jax.jit(jz.uct(model, 1))((), keys, states).action
+    np.testing.assert_allclose(np.bincount(first, minlength=9), batch / 9, atol=5 * np.sqrt(batch / 9))
+    visits = jax.jit(jz.uct(model, 9))((), keys[:20], states_of(states, 20)).info.summary.visits
+    np.testing.assert_array_equal(visits, 1)
+    _, embedding = model.root(None, keys[:20], states_of(states, 20))
+    orders = [model.step(None, keys[:20], jnp.full(20, a), embedding)[0].prior_logits for a in (0, 1)]
+    root = model.root(None, keys[:20], states_of(states, 20))[0].prior_logits
+    assert len(np.unique(np.argsort(np.concatenate([root, *orders]), axis=1), axis=0)) > 30
+    assert len(np.unique(root)) == root.size, "no two are alike: the lowest index would come first"
+
+
+def states_of(states, count):
+    return jax.tree.map(lambda x: x[:count], states)
 
 
 def test_rollout_values_of_a_game_do_not_depend_on_the_batch(tic_tac_toe):
@@ -213,17 +233,63 @@ def test_rollout_draws_the_dice_of_one_player_anew():
 def test_a_uniformly_random_legal_action_is_uniform_and_legal():
     bits = jax.vmap(jax.random.bits)(jax.random.split(jax.random.key(0), 30_000))
     legal = jnp.array([False, True, False, True, True, False])
-    count = np.bincount(models._random_legal(jnp.tile(legal, (len(bits), 1)), bits), minlength=6)
+    count = np.bincount(playouts.random_legal(jnp.tile(legal, (len(bits), 1)), bits), minlength=6)
     assert (count[~legal] == 0).all()
     np.testing.assert_allclose(count[legal], 10_000, atol=4 * np.sqrt(30_000 * 2 / 9))
-    nothing = models._random_legal(jnp.zeros((4, 6), bool), bits[:4])
+    nothing = playouts.random_legal(jnp.zeros((4, 6), bool), bits[:4])
     assert ((0 <= nothing) & (nothing < 6)).all()
 
 
-@pytest.mark.parametrize("wrong", [{"rollouts": 0}, {"rollouts": 4, "max_steps": 0}])
-def test_rollout_counts_from_one(wrong):
-    with pytest.raises(ValueError, match="count from 1"):
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"rollouts": 0}, r"rollouts=0\): use a whole number from 1 to 65,536\."),
+        ({"rollouts": 65_537}, r"rollouts=65537.*from 1 to 65,536"),
+        ({"rollouts": 2.0}, r"rollouts=2.0.*from 1 to 65,536"),
+        ({"rollouts": 4, "max_steps": 0}, "max_steps=0.*from 1 to 1,000,000; max_steps=None plays to the end"),
+        ({"max_steps": 1_000_001}, "max_steps=1000001.*from 1 to 1,000,000"),
+    ],
+)
+def test_rollout_says_what_is_in_range(wrong, message):
+    with pytest.raises(ValueError, match=message):
         models.rollout(three_players(), **wrong)
+
+
+def value_with(policy, game=None, playouts_per_leaf=4000):
+    game, keys = game or three_players(length=3), jax.random.split(jax.random.key(0), 2)
+    model = models.rollout(game, playouts_per_leaf, policy=policy)
+    return jax.jit(model.root)(None, keys, jax.vmap(game.init)(keys))[0].value
+
+
+def test_a_rollout_policy_masks():
+    """Movers 0, 1, 2 are paid what they take; player 2 is paid everything once more."""
+    only_two = lambda state, legal: jnp.arange(4) == 2
+    np.testing.assert_array_equal(value_with(only_two, playouts_per_leaf=3), [[2, 2, 8]] * 2)
+    low = lambda state, legal: jnp.arange(4) < 2
+    np.testing.assert_allclose(value_with(low), [[0.5, 0.5, 2]] * 2, atol=0.07)
+
+
+def test_a_rollout_policy_weighs():
+    weights = lambda state, legal: jnp.array([1.0, 0.0, 3.0, 1e9])  # the last is never legal
+    np.testing.assert_allclose(value_with(weights), [[1.5, 1.5, 6]] * 2, atol=0.12)
+    integers = lambda state, legal: jnp.array([1, 0, 3, 7])
+    np.testing.assert_allclose(value_with(integers), [[1.5, 1.5, 6]] * 2, atol=0.12)
+
+
+@pytest.mark.parametrize("nothing", [False, 0.0, -1.0, jnp.nan])
+def test_a_rollout_policy_that_leaves_nothing_is_passed_over(nothing):
+    value = value_with(lambda state, legal: jnp.full(4, nothing))
+    np.testing.assert_allclose(value, [[1, 1, 4]] * 2, atol=0.12)
+
+
+def test_a_rollout_policy_sees_the_state():
+    first_then_last = lambda state, legal: jnp.arange(4) == jnp.where(state["count"] == 0, 2, 0)
+    np.testing.assert_array_equal(value_with(first_then_last, playouts_per_leaf=2), [[2, 0, 2]] * 2)
+
+
+def test_a_rollout_policy_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"returned shape \(3,\) for a position of three.*\[A\] = \[4\]"):
+        value_with(lambda state, legal: legal[:3])
 
 
 def test_learned_follows_its_three_functions():

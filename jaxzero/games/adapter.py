@@ -1,69 +1,18 @@
-"""Games as records of pure functions, and the adapter that makes one from a pgx environment."""
+"""The adapter that makes a game's record from a pgx environment."""
 
 import difflib
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
+from jaxzero.games.record import SQUARE, Game, Observation, Symmetry, board_symmetries, turn
 from jaxzero.types import State
 
-__all__ = ["Game", "Symmetry", "from_pgx"]
-
-Observation = Float[Array, "..."]
-
-
-class Symmetry(NamedTuple):
-    """A relabelling of positions and actions that the rules cannot tell apart.
-
-    Attributes:
-        observation: the transformed observation (one position, no batch axis).
-        actions: action i of the transformed position is action `actions[i]` of the original one, so
-            policies, masks and visit counts are carried over by `policy[..., jnp.array(actions)]`.
-    """
-
-    observation: Callable[[Observation], Observation]
-    actions: tuple[int, ...]
-
-
-class Game(NamedTuple):
-    """The rules of a game, for one position each: use `jax.vmap` for a batch.
-
-    Attributes:
-        id: the game's name.
-        num_actions: A, a Python int.
-        num_players: P, a Python int.
-        observation_shape: shape of what `observe` returns.
-        init: `key -> state`. Who moves first is the game's choice (in pgx a random player): ask `to_play`.
-        step: `(state, action, key) -> state`. Takes packed states too, returns an unpacked one. The key is for
-            games of chance, the others ignore it. On a terminal state nothing changes, and rewards are 0.
-        observe: `state -> float32 observation` from the view of the player to move.
-        legal: `state -> bool [A]`, True where an action may be taken; all False once the game is over.
-        to_play: `state -> int32`, the player to move, 0 ... P-1.
-        terminal: `state -> bool`, True when the game is over, by rule or by truncation.
-        rewards: `state -> float32 [P]`, what the last step paid, entry p to player p.
-        pack: `state -> state` without what the rules can derive again (the legal mask): what a tree stores.
-        symmetries: the identity, and whatever else leaves the rules as they are.
-    """
-
-    id: str
-    num_actions: int
-    num_players: int
-    observation_shape: tuple[int, ...]
-    init: Callable[[chex.PRNGKey], State]
-    step: Callable[[State, Int[Array, ""], chex.PRNGKey], State]
-    observe: Callable[[State], Observation]
-    legal: Callable[[State], Bool[Array, "A"]]
-    to_play: Callable[[State], Int[Array, ""]]
-    terminal: Callable[[State], Bool[Array, ""]]
-    rewards: Callable[[State], Float[Array, "P"]]
-    pack: Callable[[State], State]
-    symmetries: tuple[Symmetry, ...]
+__all__ = ["from_pgx"]
 
 
 @functools.cache  # one record per game: functions that close over it keep their compiled code in a notebook
@@ -76,8 +25,9 @@ def from_pgx(env_id: str) -> Game:
     illegal action does what pgx does: the game ends, and the mover pays.
 
     Go: the mask does not know positional superko. An action that repeats a position counts as legal, and
-    loses at once. Othello: where neither side can move, two passes are played before the game ends (OpenSpiel
-    ends it without). Needs jax's default 32-bit mode: pgx fails under `jax_enable_x64`.
+    loses at once. (`games.go` is another Go, of any size, and many times faster.) Othello: where neither side can
+    move, two passes are played before the game ends (OpenSpiel ends it without). Needs jax's default 32-bit mode: pgx
+    fails under `jax_enable_x64`.
 
     Args:
         env_id: one of `pgx.available_envs()`, e.g. "tic_tac_toe", "connect_four", "othello", "hex", "go_9x9".
@@ -171,32 +121,17 @@ def _normalise(state: Any) -> Any:
     )
 
 
-def _turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:
-    """Mirrors the columns, then makes quarter turns of the first two axes: observations and index grids alike."""
-    board = board[:, ::-1] if mirror else board
-    for _ in range(quarters):
-        board = board.swapaxes(0, 1)[::-1]
-    return board
-
-
-_SQUARE = tuple((quarters, mirror) for mirror in (False, True) for quarters in range(4))
 _TURNS = {  # (quarters, mirror), the identity first
-    "tic_tac_toe": _SQUARE,
-    "go_9x9": _SQUARE,
-    "go_19x19": _SQUARE,
+    "tic_tac_toe": SQUARE,
+    "go_9x9": SQUARE,
+    "go_19x19": SQUARE,
     "othello": ((0, False), (2, False), (1, True), (3, True)),  # the others swap the colours of the opening's stones
     "hex": ((0, False), (2, False)),  # the others exchange the two players' sides
 }
 
 
 def _symmetries(env_id: str, num_actions: int) -> tuple[Symmetry, ...]:
-    identity = Symmetry(_turn, tuple(range(num_actions)))
+    identity = Symmetry(turn, tuple(range(num_actions)))
     if env_id == "connect_four":  # actions are columns
-        return identity, Symmetry(functools.partial(_turn, mirror=True), identity.actions[::-1])
-    if env_id not in _TURNS:
-        return (identity,)
-    size = int(np.sqrt(num_actions))
-    # actions are the squares row by row, then pass or swap, which stay
-    squares = np.arange(size * size).reshape(size, size)
-    turns = [functools.partial(_turn, quarters=quarters, mirror=mirror) for quarters, mirror in _TURNS[env_id]]
-    return tuple(Symmetry(turn, (*turn(squares).ravel().tolist(), *identity.actions[size * size :])) for turn in turns)
+        return identity, Symmetry(functools.partial(turn, mirror=True), identity.actions[::-1])
+    return board_symmetries(num_actions, _TURNS[env_id]) if env_id in _TURNS else (identity,)
