@@ -10,13 +10,14 @@ to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
 from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
+from jaxzero.mcts.asking import ask, tell
 from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
 from jaxzero.mcts.explore import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
 from jaxzero.mcts.first_play import mean_of_visited, parent_raw_value, parent_value, reduced_parent
 from jaxzero.mcts.forced import forced_playouts
 from jaxzero.mcts.graph import num_positions, transpositions
 from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
-from jaxzero.mcts.parallel import parallel, virtual_loss, virtual_mean, virtual_visits
+from jaxzero.mcts.parallel import max_evaluations, num_evaluations, parallel
 from jaxzero.mcts.perspectives import kl, player_values, policy_improvement
 from jaxzero.mcts.playout_cap import BothTrees, playout_cap
 from jaxzero.mcts.pruning import pruned_visits, solved_visits
@@ -30,6 +31,7 @@ from jaxzero.mcts.solver import avoid_proven, bounds, seek_proof, solved
 from jaxzero.mcts.summary import principal_variation, qvalues, summary
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
 from jaxzero.mcts.view import edge_view
+from jaxzero.mcts.virtual import virtual_loss, virtual_mean, virtual_visits
 from jaxzero.outcomes import win_rates
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
@@ -67,6 +69,10 @@ __all__ = [
     "virtual_visits",
     "virtual_loss",
     "virtual_mean",
+    "num_evaluations",
+    "max_evaluations",
+    "ask",
+    "tell",
     # positions reached in several ways
     "transpositions",
     "num_positions",

@@ -160,33 +160,48 @@ def learned(
 def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, ""]) -> Model:
     """The part that knows the rules: everything of a Step but the logits and the value."""
 
-    def describe(params: Params, keys: Keys, state: State, reward: Array) -> tuple[Step, State]:
+    def described(state: State, reward: Array) -> Step:
         terminal = jax.vmap(game.terminal)(state)
-        logits, value = evaluate(params, keys, state)
-        over = terminal if value.ndim == 1 else terminal[:, None]
         return Step(
-            prior_logits=logits,
-            value=jnp.where(over, 0, value),
+            prior_logits=jnp.zeros((len(terminal), game.num_actions)),
+            value=jnp.zeros_like(reward),
             reward=reward,
             discount=jnp.where(terminal, 0.0, discount),
             legal=jax.vmap(game.legal)(state),
             terminal=terminal,
             to_play=jax.vmap(game.to_play)(state),
-        ), jax.vmap(game.pack)(state)
+            truncated=None if game.truncated is None else jax.vmap(game.truncated)(state),
+        )
+
+    def evaluated(params: Params, keys: Keys, step: Step, state: State) -> Step:
+        logits, value = evaluate(params, keys, state)
+        over = step.terminal if value.ndim == 1 else step.terminal[:, None]
+        return step._replace(prior_logits=logits, value=jnp.where(over, 0, value))
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         rewards = jax.vmap(game.rewards)(state)
-        return describe(params, keys, state, jnp.zeros_like(rewards if game.num_players > 2 else rewards[:, 0]))
+        step = described(state, jnp.zeros_like(rewards if game.num_players > 2 else rewards[:, 0]))
+        return evaluated(params, keys, step, state), jax.vmap(game.pack)(state)
 
-    def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
+    def move(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State, State]:
+        del params
         keys = jax.vmap(jax.random.split)(keys)  # XLA removes what a deterministic game or a network does not draw
         state = jax.vmap(game.step)(embedding, action, keys[:, 0])
         reward = jax.vmap(game.rewards)(state)
         if game.num_players <= 2:
             reward = _entry(reward, jax.vmap(game.to_play)(embedding))
-        return describe(params, keys[:, 1], state, reward)
+        return described(state, reward), state, jax.vmap(game.pack)(state)
 
-    return Model(root, step)
+    def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
+        step, state, packed = move(params, keys, action, embedding)
+        return evaluated(params, _second(keys), step, state), packed
+
+    return Model(root, step, move, lambda params, keys, state: evaluate(params, _second(keys), state))
+
+
+def _second(keys: Keys) -> Keys:
+    """The keys that are left for the evaluation when the step has taken its own."""
+    return jax.vmap(jax.random.split)(keys)[:, 1]
 
 
 def _entry(per_player: Float[Array, "B P"], player: Int[Array, "B"]) -> Float[Array, "B"]:

@@ -21,7 +21,6 @@ from jaxzero.mcts import qvalues as q
 from jaxzero.mcts.anytime import decided
 from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
 from jaxzero.mcts.outputs import as_pair, check_embedding
-from jaxzero.mcts.parallel import Virtual
 from jaxzero.mcts.pruning import Target
 from jaxzero.mcts.root import Act, by_temperature, most_visited
 from jaxzero.mcts.rounds import search_in_rounds
@@ -30,6 +29,7 @@ from jaxzero.mcts.search import Stop, plant, replant, search, simulate
 from jaxzero.mcts.solver import avoid_proven, not_worse
 from jaxzero.mcts.summary import Summary, summary, without_worse
 from jaxzero.mcts.tree import Layout, Tree
+from jaxzero.mcts.virtual import Virtual
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]

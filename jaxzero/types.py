@@ -58,10 +58,15 @@ class Model(NamedTuple):
     Attributes:
         root: `(params, keys, state) -> (Step, embedding)`; the embedding is what the tree stores.
         step: `(params, keys, action, embedding) -> (Step, embedding)`.
+        move: the first half of `step`, for a model that can be divided: `(params, keys, action, embedding) -> (Step,
+            position, embedding)`, what the action leads to, not evaluated: logits and value are 0. None: it cannot be.
+        evaluate: the second half: `(params, keys, position) -> (prior_logits, value)`, with the same keys.
     """
 
     root: Callable[[Params, Keys, State], tuple[Step, State]]
     step: Callable[[Params, Keys, Int[Array, "B"], State], tuple[Step, State]]
+    move: Callable[[Params, Keys, Int[Array, "B"], State], tuple[Step, State, State]] | None = None
+    evaluate: Callable[[Params, Keys, State], tuple[Array, Array]] | None = None
 
 
 class EdgeView(NamedTuple):

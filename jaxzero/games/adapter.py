@@ -81,6 +81,7 @@ def from_pgx(env_id: str) -> Game:
         rewards=lambda state: state.rewards.astype(jnp.float32),
         pack=lambda state: state.replace(legal_action_mask=None),
         symmetries=_symmetries(env_id, num_actions),
+        truncated=lambda state: state.truncated & ~state.terminated,
     )
 
 

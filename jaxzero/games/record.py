@@ -49,6 +49,7 @@ class Game(NamedTuple):
         playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
             from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
             uniformly random legal actions; None: it has none of its own. See `jaxzero.playouts`.
+        truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Game(NamedTuple):
     pack: Callable[[State], State]
     symmetries: tuple[Symmetry, ...]
     playout: Callable[[Keys, State, int | None], Float[Array, "L P"]] | None = None
+    truncated: Callable[[State], Bool[Array, ""]] | None = None
 
 
 def turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:

@@ -10,7 +10,7 @@ from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import State, Step
 
-__all__ = ["as_pair", "check_embedding", "checked"]
+__all__ = ["as_pair", "check_embedding", "checked", "evaluated"]
 
 
 def as_pair(name: str, answer: Any) -> tuple[Step, State]:
@@ -141,3 +141,19 @@ def check_embedding(state: State, batch: int, stored: State = None) -> None:
             f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
             f"{kept}. Return the same structure, shapes and types, one entry per game."
         )
+
+
+def evaluated(step: Step, logits: Array, value: Array) -> Step:
+    """A step that was not evaluated, as `Model.move` answers it, with the evaluation; what is over is worth 0.
+
+    Raises:
+        ValueError: an evaluation of other shapes.
+    """
+    given, wanted = (jnp.shape(logits), jnp.shape(value)), (step.prior_logits.shape, step.value.shape)
+    if given != wanted:
+        raise ValueError(
+            f"an evaluation of {given[0]} logits and {given[1]} values; of these positions it must be {wanted[0]} and "
+            f"{wanted[1]}."
+        )
+    over = jnp.zeros(step.value.shape[0], bool) if step.terminal is None else step.terminal
+    return step._replace(prior_logits=logits, value=jnp.where(over.reshape(-1, *(1,) * (value.ndim - 1)), 0, value))

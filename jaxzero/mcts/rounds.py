@@ -25,9 +25,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.gumbel import halving_schedule
-from jaxzero.mcts.parallel import Active, Lanes, Virtual
+from jaxzero.mcts.leaves import Active
+from jaxzero.mcts.parallel import Lanes
 from jaxzero.mcts.search import enter, fold_simulation
 from jaxzero.mcts.tree import Tree
+from jaxzero.mcts.virtual import Virtual
 from jaxzero.types import Keys, Model, Params, Path, Rule
 
 __all__ = ["round_sizes", "search_in_rounds"]

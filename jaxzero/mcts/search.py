@@ -127,11 +127,13 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     start = jnp.zeros_like(tree.size)
     path = (no_walk(tree, max_depth) if path is None else path)._replace(length=start)
     path = jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
-    if path.going is None:
-        return path
-    # The walk of a game that takes no part is moved to the row that is nowhere, where it changes nothing.
-    start = jnp.where(path.going, path.nodes[:, 0], tree.capacity)
-    return path._replace(nodes=path.nodes.at[:, 0].set(start), length=jnp.where(path.going, path.length, 1))
+    return path if path.going is None else taking_part(path, path.going, tree.capacity)
+
+
+def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
+    """The walks of the games of `going`; those of the others are moved to the row that is nowhere, and change nothing."""
+    start = jnp.where(going, path.nodes[:, 0], capacity)
+    return Path(path.nodes.at[:, 0].set(start), jnp.where(going, path.length, 1), going)
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:

@@ -1,0 +1,192 @@
+"""Lanes are sequential search where they must be; answers come from anywhere. (Whole trees: tests/test_oracle.py.)"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.mcts.rounds import round_sizes
+from tests import worlds
+
+GAMES = 20
+SIMULATIONS = 24
+
+
+def world_and_keys(num_actions=4, players=2):
+    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
+    return worlds.make(range(GAMES), kinds, num_actions=num_actions, num_players=players), jax.random.split(
+        jax.random.key(0), GAMES
+    )
+
+
+def visits_of(tree):
+    return np.asarray(jz.summary(tree).visits)
+
+
+@pytest.mark.parametrize("build", [jz.alphazero, jz.gumbel, jz.uct])
+def test_one_lane_is_the_sequential_search_bit_for_bit(build):
+    world, keys = world_and_keys(players=3 if build is jz.uct else 2)
+    start = jnp.zeros(GAMES, jnp.int32)
+    plain = jax.jit(build(worlds.model, SIMULATIONS, max_depth=6))(world, keys, start)
+    lane = jax.jit(build(worlds.model, SIMULATIONS, max_depth=6, simulate=jz.parallel(1)))(world, keys, start)
+    jax.tree.map(np.testing.assert_array_equal, plain.info, lane.info)
+    np.testing.assert_array_equal(plain.action_weights, lane.action_weights)
+    used = np.asarray(plain.tree.visits) > 0
+    np.testing.assert_array_equal(np.where(used, plain.tree.visits, 0), np.where(used, lane.tree.visits, 0))
+    np.testing.assert_array_equal(plain.tree.value[used], lane.tree.value[used])
+
+
+def test_walks_that_ask_nothing_are_simulations_like_others():
+    """One lane with free walks is a sequential search of as many simulations, and asks at every step while it can."""
+    world, keys = world_and_keys()
+    start, rule = jnp.zeros(GAMES, jnp.int32), jz.puct()
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(how, most=None):
+        tree = jz.plant(*worlds.model.root(world, keys, start), rule, 400)
+        count, stop = (SIMULATIONS, None) if most is None else (300, jz.total_visits(most))
+        return jz.search(world, keys, tree, worlds.model, rule, count, simulate=how, stop=stop)
+
+    free = run(jz.parallel(1, free_walks=9))
+    done = free.root.simulations
+    assert (np.asarray(done) >= SIMULATIONS).all() and (np.asarray(done) > SIMULATIONS).any()
+    np.testing.assert_array_equal(visits_of(free), visits_of(run(jz.simulate, done)))
+    assert (visits_of(free).sum(-1) <= done).all()
+    plain = run(jz.simulate, jnp.full(GAMES, SIMULATIONS))
+    assert (jz.num_evaluations(free) >= jz.num_evaluations(plain)).all()
+    assert (jz.num_evaluations(free) > jz.num_evaluations(plain)).any()
+
+
+def test_free_walks_of_several_lanes_keep_the_laws():
+    world, keys = world_and_keys()
+    policy = jz.alphazero(worlds.model, SIMULATIONS, simulate=jz.parallel(4, free_walks=3), capacity=200)
+    out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
+    going = ~np.asarray(out.tree.facts[:, 0, 6] > 0) & (visits_of(out.tree).sum(-1) > 0)  # neither over nor stuck
+    np.testing.assert_array_equal(visits_of(out.tree).sum(-1)[going], np.asarray(out.tree.root.simulations)[going])
+    assert (np.asarray(out.tree.root.simulations) > SIMULATIONS).any() and out.tree.in_flight is None
+
+
+def test_a_budget_of_evaluations():
+    world, keys = world_and_keys()
+    policy = jz.alphazero(worlds.model, 60, stop=jz.max_evaluations(9))
+    out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
+    done, made = np.asarray(jz.num_evaluations(out.tree)), np.asarray(out.tree.root.simulations)
+    assert (done <= 9).all() and ((done == 9) | (made == 60)).all() and (done == 9).sum() > GAMES / 2
+
+
+def board():
+    game = games.from_pgx("tic_tac_toe")
+    weights = jax.random.normal(jax.random.key(1), (18, 10)) / 4
+
+    def network(params, observation):
+        out = jnp.tanh(observation.reshape(len(observation), -1) @ weights)
+        return out[:, :9], out[:, 9]
+
+    keys = jax.random.split(jax.random.key(0), 6)
+    return models.perfect(game, network), keys, jax.vmap(game.init)(keys)
+
+
+def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
+    model, keys, states = board()
+    rule, lanes = jz.puct(), 4
+
+    def planted():
+        return jz.enter(jz.plant(*model.root((), keys, states), rule, 41), rule)
+
+    ask = jax.jit(lambda keys, tree, path: jz.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
+    tell = jax.jit(lambda tree, question, *answer: jz.tell(tree, question, *answer, rule, rule))
+    both = jax.jit(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
+    (tree, path), (wanted, other), needed = planted(), planted(), 0
+    for i in range(10):
+        step_keys = jax.vmap(jax.random.fold_in)(keys, jnp.full(6, i))
+        tree, question = ask(step_keys, tree, path)
+        logits, value = jax.device_get(model.evaluate((), step_keys, question.position))  # outside
+        rubbish = ~np.asarray(question.needed)
+        logits[rubbish], value[rubbish] = 7, -7
+        tree, path = tell(tree, question, logits, value)
+        wanted, other = both(step_keys, wanted, other)
+        needed += question.needed.reshape(6, lanes).sum(-1)
+    jax.tree.map(np.testing.assert_array_equal, jz.summary(tree), jz.summary(wanted))
+    np.testing.assert_array_equal(tree.visits, wanted.visits)
+    np.testing.assert_array_equal(jz.num_evaluations(tree), needed + 1)
+
+
+def test_lanes_at_the_end_of_a_game_call_no_network():
+    model, keys, _ = board()
+    game, calls = games.from_pgx("tic_tac_toe"), []
+    states = jax.vmap(game.init)(keys)
+    for action in (0, 1, 2, 4, 3, 5, 7, 6):  # one square is left
+        states = jax.vmap(game.step)(states, jnp.full(6, action), keys)
+
+    def counted(params, keys, position):
+        jax.debug.callback(lambda: calls.append(1))
+        return model.evaluate(params, keys, position)
+
+    policy = jax.jit(jz.alphazero(model._replace(evaluate=counted), 8, simulate=jz.parallel(2)))
+    out = jax.block_until_ready(policy((), keys, states))
+    jax.effects_barrier()
+    assert not calls and (jz.num_evaluations(out.tree) == 1).all() and (visits_of(out.tree)[:, 8] == 8).all()
+
+
+@pytest.mark.parametrize("num_actions, simulations, considered", [(20, 16, 16), (6, 20, 8), (3, 9, 4)])
+def test_rounds_make_every_simulation(num_actions, simulations, considered):
+    world, keys = world_and_keys(num_actions)
+    start = jnp.zeros(GAMES, jnp.int32)
+    how = dict(max_considered=considered, gumbel_scale=1.0)
+    plain, rounds = (
+        jax.jit(jz.gumbel(worlds.model, simulations, rounds=virtual, **how))(world, keys, start)
+        for virtual in (None, jz.virtual_mean())
+    )
+    np.testing.assert_array_equal(rounds.tree.root.simulations, simulations)
+    np.testing.assert_array_equal(visits_of(rounds.tree).sum(-1), visits_of(plain.tree).sum(-1))
+    if simulations == considered:  # no halving follows the first round, where there are enough actions
+        enough = np.asarray(world.legal[:, 0].sum(-1)) >= considered
+        assert enough.sum() > 5
+        np.testing.assert_array_equal(visits_of(plain.tree)[enough], visits_of(rounds.tree)[enough])
+        np.testing.assert_array_equal(np.asarray(plain.action)[enough], np.asarray(rounds.action)[enough])
+        np.testing.assert_allclose(plain.action_weights[enough], rounds.action_weights[enough], atol=1e-5)
+
+
+def test_rounds_do_not_depend_on_the_other_games():
+    world, keys = world_and_keys(9)
+    policy = jz.gumbel(worlds.model, 20, rounds=jz.virtual_mean(), max_considered=8)
+    start = jnp.zeros(GAMES, jnp.int32)
+    together = visits_of(jax.jit(policy)(world, keys, start).tree)
+    few = jax.tree.map(lambda x: x[5:9], world)
+    np.testing.assert_array_equal(together[5:9], visits_of(jax.jit(policy)(few, keys[5:9], start[5:9]).tree))
+
+
+def test_published_round_sizes():
+    calls = {(16, 32): 4, (16, 50): 12, (16, 64): 15, (32, 128): 27, (32, 800): 155}
+    assert {case: len(round_sizes(*case)) for case in calls} == calls
+    assert all(sum(round_sizes(*case)) == case[1] for case in calls)
+
+
+def refused(call, *parts):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert all(part in str(error.value) for part in parts), error.value
+
+
+def test_what_lanes_refuse():
+    world, keys = world_and_keys()
+    start = jnp.zeros(GAMES, jnp.int32)
+    refused(lambda: jz.parallel(0), "lanes=0", "lanes >= 1")
+    refused(lambda: jz.parallel(2, virtual=3), "virtual=3", "virtual_visits()")
+    refused(lambda: jz.parallel(2, free_walks=-1), "free_walks=-1", "0 or more")
+    refused(lambda: jz.virtual_loss(weight=0), "weight=0", "weight >= 1")
+    refused(lambda: jz.max_evaluations(0), "max_evaluations(0)", "n >= 1")
+    policy = jz.alphazero(worlds.model, 30, simulate=jz.parallel(8))
+    refused(lambda: policy(world, keys, start), "num_simulations=30 with 8", "a multiple of 8, like 32")
+    tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), jz.puct(), 9), jz.puct())
+    rules = jz.puct(), jz.puct()
+    refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
+    refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "gumbel(rounds=3)", "virtual_mean()")
+    refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel(wrap=3)", "avoid_proven")
+    both = dict(rounds=jz.virtual_mean(), simulate=jz.parallel(2))
+    refused(lambda: jz.gumbel(worlds.model, 8, **both), "rounds=...", "Leave out the one or the other")
+    refused(lambda: jz.gumbel(worlds.model, 8, stop=jz.decided), "stop=decided", "stop=solved")
