@@ -267,8 +267,11 @@ def mctx_recurrent_fn(world: World, key: Any, action: jax.Array, state: jax.Arra
 # --- a world without a table -----------------------------------------------------------------------------------------
 
 
-def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
-    """A world without end or table: every number of a state is hashed from the history that led there, a uint32."""
+def hashed(num_actions: int, dtype: Any = jnp.float32, one_in: int | None = None) -> Model:
+    """A world without end or table: every number of a state is hashed from the history that led there, a uint32.
+
+    `one_in`: of so many actions one is legal, on average; None: three of four.
+    """
 
     def mix(x: jax.Array) -> jax.Array:
         x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
@@ -281,7 +284,8 @@ def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
     def say(params: Any, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
         del params, keys
         actions = jnp.arange(num_actions, dtype=jnp.uint32)
-        legal = mix(state[:, None] + 3 * actions + 1) % 4 > 0
+        drawn = mix(state[:, None] + 3 * actions + 1)
+        legal = drawn % 4 > 0 if one_in is None else mix(drawn) % one_in == 0
         return Step(
             prior_logits=2 * unit(state[:, None] * 5 + actions),
             value=unit(state + 11),
