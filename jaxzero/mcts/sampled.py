@@ -204,21 +204,17 @@ def _of_draws(
     width, clean = min(num_samples, num_actions), checked(step)[0]
     draws = jnp.sort(draw(keys, clean.prior_logits / temperature, num_samples), -1)
     first = jnp.concatenate([jnp.ones((batch, 1), bool), draws[:, 1:] != draws[:, :-1]], -1)
-    first = first & jnp.any(clean.legal, -1, keepdims=True)
-    count = jnp.sum(draws[:, :, None] == draws[:, None, :], -1)
-    given = jnp.take_along_axis(clean.prior_logits, draws, 1)
+    any_legal = jnp.any(clean.legal, -1, keepdims=True)
+    place = jnp.arange(batch)[:, None], jnp.where(any_legal, jnp.cumsum(first, -1) - 1, width)  # of each draw its slot
+    action = jnp.full((batch, width), NONE, jnp.int32).at[place].set(draws, mode="drop")
+    count = jnp.zeros((batch, width), clean.prior_logits.dtype).at[place].add(1, mode="drop")
+    given = jnp.take_along_axis(clean.prior_logits, jnp.maximum(action, 0), 1)
     # log β̂ + log π − log β, up to what is the same for all actions of a node
-    logits = jnp.log(count.astype(given.dtype)) + (1 - 1 / temperature) * given
-    place = jnp.arange(batch)[:, None], jnp.where(first, jnp.cumsum(first, -1) - 1, width)
-
-    def compact(x: Array, fill: Any) -> Array:
-        return jnp.full((batch, width), fill, x.dtype).at[place].set(x, mode="drop")
-
-    action = compact(draws, NONE)
+    logits = jnp.log(jnp.maximum(count, 1)) + (1 - 1 / temperature) * given
     bad = ~jnp.isfinite(jnp.max(jnp.where(clean.legal, step.prior_logits, -jnp.inf), -1, keepdims=True))
-    logits = jnp.where(bad, jnp.nan, compact(logits, 0))  # what the model got wrong is still reported
-    dropped = jnp.sum(clean.legal, -1, dtype=jnp.int32) - jnp.sum(first, -1, dtype=jnp.int32)
-    return step._replace(prior_logits=logits, legal=action >= 0), action.astype(number_type(num_actions)), dropped
+    logits = jnp.where(bad, jnp.nan, logits)  # what the model got wrong is still reported
+    dropped = jnp.sum(clean.legal, -1, dtype=jnp.int32) - jnp.sum(count > 0, -1, dtype=jnp.int32)
+    return step._replace(prior_logits=logits, legal=count > 0), action.astype(number_type(num_actions)), dropped
 
 
 def draw(keys: Keys, logits: Float[Array, "B A"], num_samples: int) -> Int[Array, "B K"]:

@@ -13,6 +13,7 @@ from jaxzero.mcts.slots import of_legal, of_slots
 from jaxzero.mcts.slots_view import slots_of
 from tests import worlds
 
+SLOW = pytest.mark.slow
 GAMES, ACTIONS = 64, 12
 KINDS = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
 
@@ -43,11 +44,12 @@ def by_path(tree):
     facts = np.asarray(tree.facts)[:, :-1, 1:]  # without the number of the edge
     found = []
     for game, table in enumerate(below):
-        paths = {0: ()}
-        for node, path in worlds.paths(table).items():
-            if path:  # numbered by slot: translated below, parents first
-                parent = next(p for p in paths if node in table[p])
-                paths[node] = (*paths[parent], int(ids[game, parent, path[-1]]))
+        paths, todo = {0: ()}, [0]
+        while todo:
+            parent = todo.pop()
+            for slot in np.flatnonzero(table[parent] >= 0):
+                paths[int(table[parent, slot])] = (*paths[parent], int(ids[game, parent, slot]))
+                todo.append(int(table[parent, slot]))
         found.append(
             {path: (visits[game, n], value[game, n], raw[game, n], facts[game, n]) for n, path in paths.items()}
         )
@@ -104,12 +106,12 @@ def check(name, players=2, simulations=40, width=9, batches=1, first_seed=0, **o
             assert_same_trees(slotted, dense)
 
 
-@pytest.mark.parametrize("name", ["puct", "gumbel"])
+@pytest.mark.parametrize("name", [pytest.param("puct", marks=SLOW), "gumbel"])
 def test_whole_trees_over_slots_are_those_over_actions(name):
     check(name)
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize(
     "name, options",
     [
@@ -124,7 +126,7 @@ def test_whole_trees_in_more_worlds(name, options):
     check(name, batches=5, first_seed=1000, **options)  # 5 x 5 x 64 = 1,600 cases
 
 
-@pytest.mark.parametrize("name", ["puct", "gumbel"])
+@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=SLOW)])
 def test_a_world_of_the_size_of_chess(name):
     with worlds.x64():
         model = worlds.hashed(4672, jnp.float64, one_in=156)
@@ -137,7 +139,7 @@ def test_a_world_of_the_size_of_chess(name):
         out = jax.jit(jz.with_legal_slots(build, model, 64))((), keys, state)
         assert_same_trees(out.tree, dense.tree)
     assert_same_outputs(out, dense)
-    legal = (np.asarray(slots_of(out.tree).action)[:, :101] >= 0).sum(-1)
+    legal = (np.asarray(slots_of(out.tree).action)[:, :-1] >= 0).sum(-1)[np.asarray(out.tree.visits) > 0]
     assert 25 < legal[legal > 0].mean() < 35 and (out.info.dropped == 0).all()
 
 
@@ -176,7 +178,7 @@ def othello(plies, batch):
     return models.perfect(game, network), keys, jax.jit(lambda: jax.lax.fori_loop(0, plies, ply, state))()
 
 
-@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=SLOW)])
 def test_othello(name):
     model, keys, state = othello(plies=54, batch=8)
     build = {
@@ -199,7 +201,7 @@ def oracle(logits, legal, width):
     return sorted(sorted(np.flatnonzero(legal), key=lambda action: (-logits[action], action))[:width])
 
 
-@pytest.mark.parametrize("width", [1, 3, ACTIONS])
+@pytest.mark.parametrize("width", [pytest.param(1, marks=SLOW), 3, pytest.param(ACTIONS, marks=SLOW)])
 def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     world, most = sparse(share=0.8)
     keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
@@ -223,7 +225,7 @@ def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     assert (np.asarray(out.info.dropped).max() > 0) == (width < ACTIONS)
 
 
-@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("width", [2, pytest.param(4, marks=SLOW)])
 def test_what_is_not_finite_is_kept_and_reported(width):
     def model(logits):
         zeros = jnp.zeros(1)
@@ -260,7 +262,7 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "parallel" else SLOW) for name in PARTS])
 def test_parts_compose(name):
     with worlds.x64():
         world, most = sparse(7, dtype=np.float64)
@@ -273,6 +275,7 @@ def test_parts_compose(name):
             assert (jz.num_positions(out.tree) < 25).any()
 
 
+@SLOW
 def test_rollouts_draw_with_the_same_keys():
     game = games.from_pgx("tic_tac_toe")
     build, model = (lambda model: jz.uct(model, 50)), models.rollout(game)
@@ -283,7 +286,7 @@ def test_rollouts_draw_with_the_same_keys():
     )
 
 
-@pytest.mark.parametrize("kept", ["statistics", "evaluations"])
+@pytest.mark.parametrize("kept", ["statistics", pytest.param("evaluations", marks=SLOW)])
 def test_moves_with_reuse_are_those_over_actions(kept):
     with worlds.x64():
         world, most = sparse(3, dtype=np.float64)
@@ -294,7 +297,7 @@ def test_moves_with_reuse_are_those_over_actions(kept):
         else:
             build = part
         dense, slotted = jax.jit(build(worlds.model)), jax.jit(jz.with_legal_slots(build, worlds.model, most))
-        advance = jax.jit(jz.advance)
+        advance, slot_of = jax.jit(jz.advance), jax.jit(jz.slot_of)
         trees, known = (None, None), 0
         for move in range(4):
             wanted = dense(world, keys, state, trees[0])
@@ -307,7 +310,7 @@ def test_moves_with_reuse_are_those_over_actions(kept):
             # own move, and a random reply, which may be in no tree
             reply = jnp.asarray(np.random.default_rng(move).integers(ACTIONS, size=GAMES), jnp.int32)
             both = jnp.stack([out.action, reply], 1) if move % 2 else out.action
-            moved = advance(out.tree, jz.slot_of(out.tree, both))
+            moved = advance(out.tree, slot_of(out.tree, both))
             trees = advance(wanted.tree, both), moved
             np.testing.assert_array_equal(trees[0].status, moved.status)
             np.testing.assert_array_equal(trees[0].size, moved.size)
@@ -331,14 +334,15 @@ def found():
 
 def test_slots_and_actions_are_inverse(found):
     _, out, dense = found
-    line, wanted = jz.principal_variation(out.tree, 5), jz.principal_variation(dense.tree, 5)
+    variation = jax.jit(jz.principal_variation, static_argnums=1)
+    line, wanted = variation(out.tree, 5), variation(dense.tree, 5)
     actions = jz.action_of(out.tree, line)
     np.testing.assert_array_equal(actions, wanted)
     np.testing.assert_array_equal(jz.slot_of(out.tree, actions), line)
     assert (wanted[:, 2] >= 0).any() and (wanted[:, 4] < 0).any()
+    slot_of, legal = jax.jit(jz.slot_of), ~np.isneginf(jz.edge_view(dense.tree, jnp.zeros(GAMES, int)).prior)
     for action in range(ACTIONS):
-        slot = np.asarray(jz.slot_of(out.tree, jnp.full(GAMES, action)))
-        open_ = ~np.isneginf(np.asarray(jz.edge_view(dense.tree, jnp.zeros(GAMES, int)).prior))[:, action]
+        slot, open_ = np.asarray(slot_of(out.tree, jnp.full(GAMES, action))), legal[:, action]
         np.testing.assert_array_equal(slot >= 0, open_)
         assert (slot[~open_] == -2).all()
         back = np.asarray(jz.action_of(out.tree, jnp.asarray(slot)))
@@ -371,6 +375,7 @@ def test_qvalues_by_action(found):
     np.testing.assert_allclose(spread[there], wanted[there], atol=1e-6)
 
 
+@SLOW
 def test_thinking_on_and_a_single_key():
     world, most = sparse(5)
     start = jnp.zeros(GAMES, jnp.int32)
