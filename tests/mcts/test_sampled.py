@@ -139,6 +139,7 @@ def test_the_improved_policy_is_that_of_the_sample():
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
 
 
+@SLOW
 def test_the_improved_policy_tends_to_that_of_all_actions():
     """The bias of Σ π̂′ f, by the sum over the sample in its denominator, falls with K as 1/K."""
     # σ(q) = 2 q, whatever the visits, so that π′ has a closed form
@@ -171,6 +172,7 @@ def test_draws_depend_on_the_game_key_and_the_simulation_only(lanes):
     assert (np.asarray(out.action_weights)[~np.asarray(model.root((), keys, state)[0].legal)] == 0).all()
 
 
+@SLOW
 def test_many_samples_of_few_actions_are_the_search_over_all():
     """With a proposal that is all but uniform and K large every legal action is drawn, about equally often."""
     build = lambda model: jz.alphazero(model, 40, dirichlet_fraction=0.0, act=jz.most_visited)  # noqa: E731
@@ -179,7 +181,7 @@ def test_many_samples_of_few_actions_are_the_search_over_all():
     out = jax.jit(jz.with_sampled_actions(build, BANDIT, 20_000, temperature=1000.0))((), keys, start)
     assert out.tree.num_edges == ACTIONS and (out.info.dropped == 0).all()
     np.testing.assert_array_equal(out.action, dense.action)
-    assert np.abs(np.asarray(out.action_weights - dense.action_weights)).max() <= 2 / 40
+    assert np.abs(np.asarray(out.action_weights - dense.action_weights)).max() < 2.5 / 40
 
 
 # --- continuous ------------------------------------------------------------------------------------------------------
@@ -199,6 +201,7 @@ def play(params, keys, action, state):
 TORQUES = jz.Model(lambda params, keys, state: (quadratic(state[:, None])[0], state), play)
 
 
+@functools.cache
 def payoff(simulations, num_samples=32, batch=256):
     build = lambda model: jz.gumbel(model, simulations, max_considered=min(simulations, 32), gumbel_scale=0.0)  # noqa: E731
     policy = jax.jit(jz.with_continuous_actions(build, TORQUES, jz.gaussian_sample(num_samples)))
@@ -209,8 +212,8 @@ def payoff(simulations, num_samples=32, batch=256):
 
 
 def test_continuous_actions_improve_with_simulations():
-    (few, _), (more, _), (most, out) = payoff(2), payoff(8), payoff(64)
-    assert -4 / 3 < few < more - 0.1 < most - 0.2 and most > -0.05  # -4/3: an action drawn from the policy
+    (few, _), (most, out) = payoff(8), payoff(64)
+    assert -4 / 3 / 10 < few < 5 * most < 0 and most > -0.01  # -4/3: an action drawn from the policy
     best = jnp.take_along_axis(out.info.actions, jnp.argmax(out.action_weights, -1)[:, None, None], 1)[:, 0]
     assert float(jnp.mean((best[:, 0] - jnp.linspace(-1, 1, 256)) ** 2)) < 0.05
     np.testing.assert_allclose(out.action_weights.sum(-1), 1, atol=1e-5)
@@ -273,7 +276,7 @@ def test_what_is_refused():
         for ask in BANDIT
     ))  # fmt: skip
     policy = jz.with_sampled_actions(proving, ending, 4)
-    refused(lambda: policy((), key, start), "avoid_proven", "with_legal_slots")
+    refused(lambda: jax.eval_shape(policy, (), key, start), "avoid_proven", "with_legal_slots")
 
 
 def test_what_continuous_actions_refuse():
@@ -281,7 +284,7 @@ def test_what_continuous_actions_refuse():
     refused(lambda: jz.with_continuous_actions(build, TORQUES, 20), "sample=20", "gaussian_sample(20)")
 
     def answer(sample, model=TORQUES):
-        return lambda: jz.with_continuous_actions(build, model, sample)((), key, start)
+        return lambda: jax.eval_shape(jz.with_continuous_actions(build, model, sample), (), key, start)
 
     zeros = jnp.zeros
     refused(answer(lambda keys, x: zeros((4, 3, 1))), "sample returned a", "Sample(action, log_prior)")
@@ -291,6 +294,6 @@ def test_what_continuous_actions_refuse():
     refused(answer(jz.gaussian_sample(3), BANDIT), "Step.legal is given", "sample legal actions only")
     odd = lambda keys, x: jz.gaussian_sample(3)(keys, x[:, :1])  # noqa: E731
     refused(answer(odd), "(4, 1)", "[B, 2S]")
-    out = jz.with_continuous_actions(build, TORQUES, jz.gaussian_sample(3))((), key, start)
+    out = jax.jit(jz.with_continuous_actions(build, TORQUES, jz.gaussian_sample(3)))((), key, start)
     refused(lambda: jz.to_action_space(out.tree, jz.qvalues(out.tree), 9), "arrays", "action_of(tree, slot)")
     refused(lambda: jz.slot_of(out.tree, zeros(4)), "(4, 1) for one ply")

@@ -178,7 +178,8 @@ def othello(plies, batch):
     return models.perfect(game, network), keys, jax.jit(lambda: jax.lax.fori_loop(0, plies, ply, state))()
 
 
-@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=SLOW)])
+@SLOW
+@pytest.mark.parametrize("name", ["puct", "gumbel"])
 def test_othello(name):
     model, keys, state = othello(plies=54, batch=8)
     build = {
