@@ -101,7 +101,7 @@ def with_sampled_actions(
     _check_temperature("with_sampled_actions", temperature)
 
     def choose(keys: Keys, step: Step) -> tuple[Step, Array, Array]:
-        return _of_draws(_own(keys, 1), step, num_samples, temperature)
+        return of_draws(_own(keys, 1), step, num_samples, temperature)
 
     return in_slots("with_sampled_actions", build, _with_own_keys(model), choose, _unproven(by_number))
 
@@ -196,7 +196,7 @@ def gaussian_sample(num_samples: int, temperature: float | Float[Array, ""] = 1.
     return sample
 
 
-def _of_draws(
+def of_draws(
     keys: Keys, step: Step, num_samples: int, temperature: Any
 ) -> tuple[Step, Int[Array, "B W"], Int[Array, "B"]]:
     """The step by slot: the actions among the draws, in ascending order, with the logits of (β̂/β) π."""
@@ -235,6 +235,8 @@ def draw(keys: Keys, logits: Float[Array, "B A"], num_samples: int) -> Int[Array
 
 def _with_own_keys(model: Model) -> Model:
     """The model with keys other than those that actions are drawn with."""
+    if not (hasattr(model, "root") and hasattr(model, "step")):
+        return model  # the policy says what is wrong
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         return model.root(params, _own(keys, 0), state)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.mcts.sampled import _of_draws as of_draws
-from jaxzero.mcts.sampled import draw
+from jaxzero.mcts.sampled import draw, of_draws
 from tests import worlds
 
 SLOW = pytest.mark.slow
@@ -265,6 +264,9 @@ def test_what_is_refused():
     build, key, start = (lambda model: jz.uct(model, 4, rule=jz.puct())), jax.random.key(0), jnp.zeros(4)
     refused(lambda: jz.with_sampled_actions(build, BANDIT, 0), "num_samples=0", "num_samples >= 1")
     refused(lambda: jz.with_sampled_actions(3, BANDIT, 4), "with_sampled_actions(build=3)")
+    refused(
+        lambda: jz.with_sampled_actions(build, "network", 4)((), key, start), "a str as the model", "models.perfect"
+    )
     refused(lambda: jz.gaussian_sample(0), "num_samples=0", "num_samples >= 1")
     for temperature in (0, -1.0, float("nan")):
         for build_it in (lambda t: jz.with_sampled_actions(build, BANDIT, 4, t), lambda t: jz.gaussian_sample(4, t)):
