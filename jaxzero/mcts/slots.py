@@ -12,8 +12,8 @@ the highest priors are kept and the others are no moves at all, below as at the 
 `avoid_proven` proves is then true of the game without them, and of the game itself only where `info.dropped` is 0.
 
 It helps where few of many actions are legal. It costs a search for the W best of A in every evaluation, and 2 bytes
-per slot (4 beyond 32,767 actions) for the numbers of the actions. Learned dynamics know no legal actions but the root's;
-below it the W best are kept.
+per slot (4 beyond 32,767 actions) for the numbers of the actions. Learned dynamics know the
+root's legal actions only; below it the W best are kept.
 
 What the policy returns is by action; the tree is by slot, and so are the draws: noise is that of the same distribution,
 but not the same draw as without slots. `slot_of` and `action_of` translate, `to_action_space` spreads what is known of
