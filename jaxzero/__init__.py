@@ -25,8 +25,11 @@ from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_b
 from jaxzero.mcts.reuse import advance
 from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
+from jaxzero.mcts.sampled import Sample, SampledInfo, gaussian_sample, with_continuous_actions, with_sampled_actions
 from jaxzero.mcts.schedules import by_move, decaying, falling, steps
 from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
+from jaxzero.mcts.slots import SlotsInfo, with_legal_slots
+from jaxzero.mcts.slots_view import Slots, action_of, slot_of, to_action_space
 from jaxzero.mcts.solver import avoid_proven, bounds, seek_proof, solved
 from jaxzero.mcts.summary import principal_variation, qvalues, summary
 from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
@@ -90,6 +93,18 @@ __all__ = [
     "advance",
     "with_evaluations_kept",
     "num_kept",
+    # few edges for many actions
+    "with_legal_slots",
+    "with_sampled_actions",
+    "with_continuous_actions",
+    "gaussian_sample",
+    "Sample",
+    "Slots",
+    "SlotsInfo",
+    "SampledInfo",
+    "slot_of",
+    "action_of",
+    "to_action_space",
     # the tree, and what can be read off it
     "Tree",
     "Layout",

@@ -310,7 +310,7 @@ def _node(world: World, state: int) -> Node:
     return Node(state, logits, legal, terminal, chance, to_play, raw_value, value=raw_value)
 
 
-def _child(world: World, parent: Node, action: int, returns: tuple[float, float] | None) -> Node:
+def _child(world: World, parent: Node, action: int, returns: tuple[float, float] | None = None) -> Node:
     child = _bounded(_node(world, int(world.successor[parent.state, action])), returns)
     child.reward = _number(world.reward[parent.state, action])
     discount = float(world.discount[parent.state, action])

@@ -292,8 +292,11 @@ def mctx_recurrent_fn(world: World, key: Any, action: jax.Array, state: jax.Arra
 # --- a world without a table -----------------------------------------------------------------------------------------
 
 
-def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
-    """A world without end or table: every number of a state is hashed from the history that led there, a uint32."""
+def hashed(num_actions: int, dtype: Any = jnp.float32, one_in: int | None = None) -> Model:
+    """A world without end or table: every number of a state is hashed from the history that led there, a uint32.
+
+    `one_in`: of so many actions one is legal, on average; None: three of four.
+    """
 
     def mix(x: jax.Array) -> jax.Array:
         x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
@@ -306,7 +309,8 @@ def hashed(num_actions: int, dtype: Any = jnp.float32) -> Model:
     def say(params: Any, keys: Any, state: jax.Array) -> tuple[Step, jax.Array]:
         del params, keys
         actions = jnp.arange(num_actions, dtype=jnp.uint32)
-        legal = mix(state[:, None] + 3 * actions + 1) % 4 > 0
+        drawn = mix(state[:, None] + 3 * actions + 1)
+        legal = drawn % 4 > 0 if one_in is None else mix(drawn) % one_in == 0
         return Step(
             prior_logits=2 * unit(state[:, None] * 5 + actions),
             value=unit(state + 11),
@@ -376,10 +380,10 @@ def edges(**fields: Any) -> EdgeView:
     """The view of one node: what `fields` say of it and its edges, else numbers that mean an unvisited node."""
     width = max(np.shape(x)[0] for name, x in fields.items() if name != "root" and np.ndim(x))
     of_node = {"game": 0, "node_visits": 1, "node_value": 0.0, "raw_value": 0.0, "unvisited_mass": 0.0}
-    of_node["root"], of_node["chance"] = RootData(simulations=jnp.zeros(1, jnp.int32)), None
+    of_node |= EdgeView._field_defaults | {"root": RootData(simulations=jnp.zeros(1, jnp.int32))}
     of_edges = {name: np.zeros(width) for name in EdgeView._fields if name not in of_node}
     of_edges |= {"action": np.arange(width), "visits": np.zeros(width, int)}
-    whole = {"game", "action", "visits", "node_visits"}
+    whole = {"game", "action", "visits", "node_visits", "in_flight"}
     return EdgeView(
         **{
             name: x if name == "root" or x is None else jnp.asarray(x, jnp.int32 if name in whole else jnp.float32)

@@ -101,7 +101,7 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
         def ask() -> tuple[Step, Kept]:
             return _asked(*model.root(params, keys, state))
 
-        return ask() if earlier is None else _answer(earlier, jnp.where(earlier.size > 0, 0, NONE), ask)
+        return ask() if earlier is None else _answer(earlier, jnp.where(earlier.size > 0, jnp.int32(0), NONE), ask)
 
     def step(params: Params, keys: Keys, action: Int[Array, "B"], kept: Kept) -> tuple[Step, Kept]:
         def ask() -> tuple[Step, Kept]:

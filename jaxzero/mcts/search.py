@@ -131,7 +131,7 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
 
 
 def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
-    """The walks of the games of `going`; those of the others are moved to the row that is nowhere, and change nothing."""
+    """The walks of the games of `going`; those of the others are moved to the row that is nowhere, changing nothing."""
     start = jnp.where(going, path.nodes[:, 0], capacity)
     return Path(path.nodes.at[:, 0].set(start), jnp.where(going, path.length, 1), going)
 
