@@ -17,7 +17,7 @@ SIMULATIONS, LANES, ACTIONS = 12, 4, 4
 #: Every option, and its values; the first one is "without".
 OPTIONS = {
     "rule": ("puct", "muzero_puct", "ucb1", "gumbel"),
-    "simulate": ("one", "virtual_visits", "virtual_loss", "graph", "cyclic_graph", "rounds"),
+    "simulate": ("one", "lanes", "graph", "cyclic_graph", "rounds"),
     "stop": ("none", "decided", "solved", "total_visits", "any_of"),
     "then": ("nothing", "think_on", "advance", "keep_evaluations", "playout_cap"),
     "explore": ("none", "dirichlet", "shaped_dirichlet", "chain"),
@@ -89,8 +89,7 @@ def stop_of(given: Combination) -> Any:
 def shared(given: Combination, simulations: int) -> dict[str, Any]:
     """The options that all builders take."""
     simulate = {
-        "virtual_visits": jz.parallel(LANES),
-        "virtual_loss": jz.parallel(LANES, jz.virtual_loss()),
+        "lanes": jz.parallel(LANES, jz.virtual_loss()),
         "graph": jz.transpositions(),
         "cyclic_graph": jz.transpositions(by_ply=False),
     }.get(given["simulate"])
@@ -171,16 +170,19 @@ def fits(given: Combination, option: str, value: str) -> bool:
     return all(((name, said), (option, value)) not in refused for name, said in given.items())
 
 
-def complete(given: Combination) -> Combination | None:
-    """The first way, in the order of `OPTIONS`, to say the rest; None: there is none."""
-    left = [name for name in OPTIONS if name not in given]
-    if not left:
-        return given
-    fewest = min(left, key=lambda name: sum(fits(given, name, value) for value in OPTIONS[name]))
-    for value in OPTIONS[fewest]:
-        if fits(given, fewest, value) and (whole := complete(given | {fewest: value})) is not None:
-            return whole
-    return None
+def complete(given: Combination) -> bool:
+    """Whether the rest can be said in some way."""
+    return _complete(frozenset(given.items()))
+
+
+@functools.cache
+def _complete(items: frozenset) -> bool:
+    given = dict(items)
+    open_to = {name: [v for v in OPTIONS[name] if fits(given, name, v)] for name in OPTIONS if name not in given}
+    if not open_to:
+        return True
+    name = min(open_to, key=lambda name: len(open_to[name]))
+    return any(_complete(items | {(name, value)}) for value in open_to[name])
 
 
 def pairs_in(given: Combination) -> set[Pair]:
@@ -194,7 +196,7 @@ def possible_pairs() -> frozenset[Pair]:
     values = [[(name, value) for value in OPTIONS[name]] for name in OPTIONS]
     pairs = itertools.chain.from_iterable(itertools.product(a, b) for a, b in itertools.combinations(values, 2))
     refused = refused_pairs()
-    return frozenset(pair for pair in pairs if pair not in refused and complete(dict(pair)) is not None)
+    return frozenset(pair for pair in pairs if pair not in refused and complete(dict(pair)))
 
 
 def grown(pair: Pair, left: set[Pair], order: list[str]) -> Combination:
@@ -202,7 +204,7 @@ def grown(pair: Pair, left: set[Pair], order: list[str]) -> Combination:
     given = dict(pair)
     for name in order:
         if name not in given:
-            choices = [v for v in OPTIONS[name] if fits(given, name, v) and complete(given | {name: v}) is not None]
+            choices = [v for v in OPTIONS[name] if fits(given, name, v) and complete(given | {name: v})]
             given[name] = max(choices, key=lambda v: len(pairs_in(given | {name: v}) & left))
     return given
 
@@ -211,8 +213,9 @@ def grown(pair: Pair, left: set[Pair], order: list[str]) -> Combination:
 def covering(tries: int = 8) -> tuple[tuple[tuple[str, str], ...], ...]:
     """Combinations that hold every possible pair, the same ones every time: greedily, the best of a few tries each."""
     rng, left, found = np.random.default_rng(0), set(possible_pairs()), []
+    place = {name: i for i, name in enumerate(OPTIONS)}
     while left:
-        pairs = sorted(left)
+        pairs = sorted(left, key=lambda pair: (sum(place[name] for name, _ in pair), pair))[:40]  # the many-valued first
         seeds = [pairs[i] for i in rng.integers(len(pairs), size=tries)]
         candidates = [grown(seed, left, list(rng.permutation(list(OPTIONS)))) for seed in seeds]
         best = max(candidates, key=lambda given: len(pairs_in(given) & left))
