@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts import explore as exploration
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.anytime import decided
+from jaxzero.mcts.anytime import goes_by_visits
 from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
 from jaxzero.mcts.outputs import as_pair, check_embedding
 from jaxzero.mcts.pruning import Target
@@ -383,6 +383,11 @@ def gumbel(
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         resumed = tree is not None and tree.root.prior is not None
+        if resumed and rounds is not None:
+            raise ValueError(
+                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried "
+                "out. Give advance(tree, action) of it and the next state, or think on without rounds."
+            )
         tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
@@ -410,7 +415,7 @@ def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | Non
             "gumbel(rounds=...) with simulate or stop: rounds say themselves how simulations are made, and their plan "
             "is made as a whole. Leave out the one or the other."
         )
-    if stop is decided:
+    if goes_by_visits(stop):
         raise ValueError(
             "gumbel(stop=decided): what is decided there goes by visits, and the halving by its schedule. Use "
             "stop=solved, or plan for fewer simulations."

@@ -13,7 +13,7 @@ deadline is what a search of so many simulations finds.
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from jaxzero.mcts.search import Stop
 from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.view import edge_view
 
-__all__ = ["any_of", "decided", "search_until", "total_visits"]
+__all__ = ["AnyOf", "any_of", "decided", "goes_by_visits", "search_until", "total_visits"]
 
 
 def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
@@ -55,18 +55,29 @@ def total_visits(most: Any) -> Stop:
     return lambda tree, remaining: unpack_stats(tree.stats[:, 0]).visits - 1 >= most
 
 
-def any_of(*stops: Stop) -> Stop:
-    """Stops where one of them does."""
-    if not stops:
-        raise ValueError("any_of(): give at least one stop function, like any_of(decided, total_visits(800)).")
+class AnyOf(NamedTuple):
+    """A `stop` function of several; see `any_of`."""
 
-    def stop(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
-        games = stops[0](tree, remaining)
-        for other in stops[1:]:
+    stops: tuple[Stop, ...]
+
+    def __call__(self, tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
+        """Arguments and results as those of each."""
+        games = self.stops[0](tree, remaining)
+        for other in self.stops[1:]:
             games = games | other(tree, remaining)
         return games
 
-    return stop
+
+def any_of(*stops: Stop) -> AnyOf:
+    """Stops where one of them does."""
+    if not stops:
+        raise ValueError("any_of(): give at least one stop function, like any_of(decided, total_visits(800)).")
+    return AnyOf(stops)
+
+
+def goes_by_visits(stop: Any) -> bool:
+    """Whether a stop function is `decided`, or has it among several."""
+    return stop is decided or (isinstance(stop, AnyOf) and any(goes_by_visits(part) for part in stop.stops))
 
 
 def search_until(

@@ -109,10 +109,28 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
 
         if earlier is None:
             return ask()
-        below = jnp.take_along_axis(by_action(earlier, jnp.maximum(kept.entry, 0)), action[:, None], 1)[:, 0]
-        return _answer(earlier, jnp.where(kept.entry >= 0, below, NONE), ask)
+        return _answer(earlier, _below(earlier, kept.entry, action), ask)
 
     return Model(root, step)
+
+
+def _below(earlier: Tree, entry: Int[Array, "B*K"], action: Int[Array, "B*K"]) -> Int[Array, "B*K"]:
+    """The entries that actions lead to; −1 where there is none."""
+
+    def follow(entry: Array, action: Array) -> Array:
+        below = jnp.take_along_axis(by_action(earlier, jnp.maximum(entry, 0)), action[:, None], 1)[:, 0]
+        return jnp.where(entry >= 0, below, NONE)
+
+    return _by_lane(earlier, follow, entry, action)
+
+
+def _by_lane(earlier: Tree, function: Callable[..., Any], *arrays: Int[Array, "B*K"]) -> Any:
+    """A function of one entry per game, applied to K of each game, one game after another, as lanes ask for them."""
+    batch, rows = earlier.size.shape[0], len(arrays[0])
+    if rows == batch:
+        return function(*arrays)
+    lanes = [x.reshape(batch, rows // batch) for x in arrays]
+    return jax.tree.map(lambda x: x.reshape(rows, *x.shape[2:]), jax.vmap(function, 1, 1)(*lanes))
 
 
 def _unknown(bounds: Float[Array, "B 2"]) -> Bool[Array, "B"]:
@@ -127,7 +145,8 @@ def _asked(step: Step, state: State) -> tuple[Step, Kept]:
 def _answer(earlier: Tree, entry: Int[Array, "B"], ask: Callable[[], tuple[Step, Kept]]) -> tuple[Step, Kept]:
     """What the earlier tree has at `entry`; the games where that is −1 ask, and all of them if one does."""
     known = entry >= 0
-    remembered = _remembered(earlier, jnp.maximum(entry, 0), jax.eval_shape(ask))
+    like = jax.eval_shape(ask)
+    remembered = _by_lane(earlier, lambda entry: _remembered(earlier, entry, like), jnp.maximum(entry, 0))
 
     def some_ask() -> tuple[Step, Kept]:
         return jax.tree.map(lambda old, new: jnp.where(per_game(known, new), old, new), remembered, ask())

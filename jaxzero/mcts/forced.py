@@ -59,8 +59,8 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     def score(view: EdgeView) -> Array:
         wanted = jnp.maximum(view.prior, 0) * jnp.sum(view.visits, -1, keepdims=True)
         lacking = jnp.sqrt(constant(k, view, wanted) * wanted) - view.visits
-        forced = (view.visits > 0) & (lacking > 0)
         scores = rule.score(view)
+        forced = (view.visits > 0) & (lacking > 0) & ~jnp.isneginf(scores)  # the rule may have ruled it out: a proof
         first = jnp.where(forced, lacking.astype(scores.dtype), jnp.finfo(scores.dtype).min)
         return jnp.where(jnp.any(forced, -1, keepdims=True), first, scores)
 
