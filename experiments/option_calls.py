@@ -1,4 +1,4 @@
-"""The parts `lanes` and `rounds` of `options.py`: fewer, larger calls of the network, and what they cost in strength."""
+"""The parts `lanes` and `rounds` of `options.py`: fewer, larger calls of the network, and their price in strength."""
 
 from typing import Any
 
@@ -81,13 +81,14 @@ def rounds(config: Any) -> tuple[dict, str]:
 
     batch = config.round_games
     keys = jax.random.split(jax.random.key(0), batch)
-    programs, calls = {}, {}
     given = params, keys, midgame(game, keys, 8)
+    programs = {
+        name: jax.jit(policy).lower(*given).compile()
+        for name, policy in policies(models.perfect(game, net), 1.0).items()
+    }
     counter = Counter()
-    for name, policy in policies(models.perfect(game, counter.counted(net)), 1.0).items():
-        calls[name] = counter.during(jax.jit(policy), *given)[1]
-    for name, policy in policies(models.perfect(game, net), 1.0).items():
-        programs[name] = jax.jit(policy).lower(*given).compile()
+    _, together = policies(models.perfect(game, counter.counted(net)), 1.0).values()
+    calls = {"one after another": 1 + simulations, "in rounds": counter.during(jax.jit(together), *given)[1]}
     progress.next("running in turn")
     runs = {name: lambda p=p: jax.block_until_ready(p(*given)) for name, p in programs.items()}
     times = interleaved(runs, config.seconds)

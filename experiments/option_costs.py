@@ -163,7 +163,8 @@ def _shape(shape: str, config: Any) -> list[dict]:
         low, _, high = statistics.quantiles(each, n=4) if len(each) > 1 else each * 3
         rows.append({
             "shape": shape, "option": name, "beside": beside[name], "ratio": unit * timing.seconds / other.seconds,
-            "ratio_fastest": unit * min(timing.runs) / min(other.runs), "low": low, "high": high, "ms": timing.seconds * 1e3, "mean_depth": depths[name], "rounds": len(each),
+            "ratio_fastest": unit * min(timing.runs) / min(other.runs), "low": low, "high": high,
+            "ms": timing.seconds * 1e3, "mean_depth": depths[name], "rounds": len(each),
         })  # fmt: skip
     return rows
 

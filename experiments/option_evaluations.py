@@ -79,7 +79,7 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
         same = np.asarray(out.info.summary.visits == fresh.info.summary.visits).all(-1)
         counts["mismatches"] += int((~same).sum())
         counts["kept"] += int(jz.num_kept(out.tree).sum())
-        counts["nodes"] += int(out.tree.size.sum())
+        counts["nodes"] += int((out.tree.visits > 0).sum())
         counts["calls"] += calls
         counts["positions"] += batch
         after = step(state, out.action, keys)

@@ -161,11 +161,11 @@ def graph(config: Any) -> tuple[dict, str]:
 
 def _held(game: games.Game, positions: Exact, simulations: int, how: dict) -> dict:
     out, seconds = searched(game, positions, simulations, **how)
-    held = out.tree.size if out.tree.graph is None else jz.num_positions(out.tree)
     visits = np.asarray(out.tree.visits)
+    held = (visits > 0).sum(-1) if out.tree.graph is None else np.asarray(jz.num_positions(out.tree))
     proof, _ = searched(game, positions, simulations, rule=jz.avoid_proven(jz.puct()), stop=jz.solved, **how)
     return {
-        "positions_per_simulation": float((np.asarray(held) - 1).mean() / simulations),
+        "positions_per_simulation": float((held - 1).mean() / simulations),
         "mean_length": float(visits[:, 1:].sum() / (visits[:, 0] - 1).sum()),
         "mistakes": float(wrong(out, positions).mean()),
         "seconds": seconds,
