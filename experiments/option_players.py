@@ -1,0 +1,95 @@
+"""Networks and matches for the parts of `options.py` that need some: what was trained, what is counted, Elo."""
+
+import dataclasses
+import json
+import math
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import train
+from config import Config as Run
+
+from jaxzero import games, nets
+from jaxzero.play import arena
+from jaxzero.train import checkpoint
+
+__all__ = ["Counter", "elo", "match", "resnet", "trained"]
+
+
+def trained(folder: pathlib.Path) -> tuple[games.Game, Callable, Any]:
+    """Game, network and parameters of a run of `train.py`."""
+    run = _settings(Run, json.loads((folder / "config.json").read_text()))
+    game = games.from_pgx(run.game)
+    net, state, _ = train.build(run, game)
+    found = checkpoint.restore(folder, state)
+    if found is None:
+        raise SystemExit(f"--run {folder}: no sound checkpoint in there.")
+    return game, net, found[1]["learner"].average
+
+
+def _settings(kind: type, values: dict) -> Any:
+    """The dataclass that `dataclasses.asdict` and JSON made these values of."""
+    default, given = kind(), {}
+    for field in dataclasses.fields(kind):
+        old, value = getattr(default, field.name), values.get(field.name)
+        if field.name in values:
+            nested = dataclasses.is_dataclass(old)
+            given[field.name] = (
+                _settings(type(old), value) if nested else tuple(value) if isinstance(value, list) else value
+            )
+    return kind(**given)
+
+
+def resnet(channels: int, blocks: int) -> tuple[games.Game, Callable, Any]:
+    """An untrained residual network for Connect Four."""
+    game = games.from_pgx("connect_four")
+    return game, *nets.resnet(game, channels=channels, blocks=blocks, key=jax.random.key(0))
+
+
+class Counter:
+    """Counts the calls of a network that a compiled program makes."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def counted(self, net: Callable) -> Callable:
+        def network(params: Any, seen: Any) -> Any:
+            jax.debug.callback(self._add)
+            return net(params, seen)
+
+        return network
+
+    def _add(self) -> None:
+        self.calls += 1
+
+    def during(self, run: Callable, *args: Any) -> tuple[Any, int]:
+        """What a call of a program returns, and how many calls of the network it made."""
+        before = self.calls
+        out = jax.block_until_ready(run(*args))
+        jax.effects_barrier()
+        return out, self.calls - before
+
+
+def elo(share: float) -> float | None:
+    """The difference in Elo that makes such a share of the points likely; None: beyond any."""
+    return 400 * math.log10(share / (1 - share)) if 0 < share < 1 else None
+
+
+def match(game: games.Game, ours: Callable, other: Callable, params: Any, config: Any) -> dict[str, Any]:
+    """Games between two policies of one network, in pairs with colours swapped."""
+    keys = jax.random.split(jax.random.key(1), config.games // 2)
+    play = lambda params: arena.play(game, (ours, other), (params, params), keys, config.opening_plies)
+    score = jax.jit(play)(params)
+    share, (low, high) = arena.share(score), arena.interval(score)
+    points = {"share": share, "interval": [low, high], "score": [int(x) for x in score]}
+    return points | {"elo": elo(share), "elo_interval": [elo(low), elo(high)]}
+
+
+def shown(result: dict[str, Any]) -> str:
+    """A result of `match`, for a table."""
+    number = lambda x: "?" if x is None else f"{x:+.0f}"
+    low, high = result["elo_interval"]
+    wins, draws, losses, _ = result["score"]
+    return f"{number(result['elo'])} ({number(low)} to {number(high)}), +{wins} ={draws} -{losses}"

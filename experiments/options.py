@@ -1,0 +1,154 @@
+"""What the options of the search cost, and what they bring.
+
+    .venv/bin/python experiments/options.py                          # everything: about 12 minutes on two cores
+    .venv/bin/python experiments/options.py --quick                  # in miniature, to see that it works
+    .venv/bin/python experiments/options.py --parts costs --shapes 1x200x9 --only avoid_proven decided
+    .venv/bin/python experiments/options.py --parts lanes rounds --run runs/connect_four --games 400
+
+    costs     the time of a search with each option, divided by that of the same search without, a free network
+    solver    proven values on exact Connect Four endings: how many, how many wrong ones, what stopping saves
+    graph     transpositions against the tree: positions per simulation, mistakes, proven values
+    reuse     evaluations kept from move to move: the same visits? how many calls of the network are spared?
+    lanes     leaves in parallel with one game and a residual network: simulations per second; with --run: Elo
+    rounds    Gumbel search in rounds against one simulation after another: time, actions; with --run: Elo
+
+Prints tables and writes `experiments/results/options/<device>-<date>.json`, never over a file that is there. Runs to be
+compared take turns in one process, so that what else the machine does hits them all alike; its load is written down.
+"""
+
+import dataclasses
+import importlib
+import os
+import pathlib
+import sys
+from typing import Literal
+
+import tyro
+
+HERE = pathlib.Path(__file__).parent
+Part = Literal["costs", "solver", "graph", "reuse", "lanes", "rounds"]
+Virtual = Literal["visits", "mean", "loss"]
+MODULES = {
+    "costs": "option_costs", "solver": "option_proofs", "graph": "option_proofs", "reuse": "option_evaluations",
+    "lanes": "option_calls", "rounds": "option_calls",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    parts: tuple[Part, ...] = ("costs", "solver", "graph", "reuse", "lanes", "rounds")
+    """What to measure."""
+    quick: bool = False
+    """Everything in miniature; settings below that are given count all the same."""
+    seconds: float = 10.0
+    """costs, lanes, rounds: time for the runs of one table, if three of everyone fit in."""
+    shapes: tuple[str, ...] = ("1x200x9", "64x200x82")
+    """costs: games x simulations x actions; simulations a multiple of 8."""
+    only: tuple[str, ...] = ()
+    """costs: options whose names contain one of these words; none: all."""
+    positions: int = 344
+    """solver, graph: exact positions of each phase of Connect Four, as far as there are so many."""
+    simulations: int = 1000
+    """solver, graph: simulations per position."""
+    start_simulations: int = 8000
+    """solver: simulations for the first position of tic-tac-toe."""
+    kept_positions: int = 500
+    """reuse, rounds: positions on which two searches are compared, with each number of games."""
+    kept_batches: tuple[int, ...] = (1, 16)
+    """reuse: games."""
+    kept_simulations: int = 32
+    """reuse: simulations per move."""
+    channels: int = 64
+    """lanes: width of the residual network; that of `reuse` and `rounds` has half of it."""
+    blocks: int = 4
+    """lanes: its blocks; half of them in `reuse` and `rounds`."""
+    lanes: tuple[int, ...] = (1, 4, 8, 16)
+    """lanes: leaves per call of the network; 1 is always there."""
+    virtual: tuple[Virtual, ...] = ("visits", "mean", "loss")
+    """lanes: what walks in flight count as."""
+    lane_simulations: int = 256
+    """lanes: simulations, a multiple of every number of lanes."""
+    round_games: int = 16
+    """rounds: games."""
+    round_simulations: int = 32
+    """rounds: simulations per move."""
+    run: pathlib.Path | None = None
+    """lanes, rounds: the folder of a run of train.py, whose network plays for Elo. reuse: plays with it, too."""
+    games: int = 40
+    """lanes, rounds: games of each match, an even number."""
+    opening_plies: int = 4
+    """lanes, rounds: random moves at the start, for two fixed players would repeat their games."""
+    output: pathlib.Path = HERE / "results" / "options"
+    """Folder for the JSON file."""
+
+
+QUICK = Config(
+    quick=True, seconds=0.05, shapes=("2x16x12",), only=("avoid_proven", "decided", "advance"), positions=4,
+    simulations=64, start_simulations=64, kept_positions=4, kept_batches=(2,), kept_simulations=8, channels=8, blocks=2,
+    lanes=(4,), virtual=("visits",), lane_simulations=16, round_games=2, round_simulations=8, games=2,
+)  # fmt: skip
+
+
+def parse(arguments: list[str] | None = None) -> Config:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    default = QUICK if "--quick" in arguments else Config()
+    config = tyro.cli(Config, default=default, args=arguments, description=__doc__)
+    for shape in config.shapes:
+        sizes = shape.split("x")
+        if len(sizes) != 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes) or int(sizes[1]) % 8:
+            raise SystemExit(
+                f"{shape!r} is no shape. Write games x simulations x actions, like 64x200x82, with a multiple of 8 "
+                "simulations: parallel(8) is one of the options."
+            )
+    for name in ("positions", "simulations", "start_simulations", "kept_positions", "kept_simulations", "round_games",
+                 "round_simulations", "lane_simulations", "channels", "opening_plies"):  # fmt: skip
+        if getattr(config, name) < 1:
+            raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least 1.")
+    if config.games < 2 or config.games % 2:
+        raise SystemExit(f"--games {config.games}: an even number, at least 2.")
+    if config.channels < 2 or config.blocks < 2:
+        raise SystemExit("--channels, --blocks: at least 2, for half of them is needed, too.")
+    for lanes in config.lanes:
+        if lanes < 1 or config.lane_simulations % lanes:
+            raise SystemExit(f"--lanes {lanes}: a divisor of --lane-simulations {config.lane_simulations}.")
+    if min(config.kept_batches) < 1:
+        raise SystemExit(f"--kept-batches {min(config.kept_batches)}: at least 1.")
+    if config.run is not None and not (config.run / "checkpoints").is_dir():
+        raise SystemExit(f"--run {config.run}: no checkpoints in there. Give the folder of a run of train.py.")
+    return config
+
+
+def main(config: Config) -> None:
+    # jax is imported here, not above: --help and a mistyped flag are answered at once.
+    from measure import circumstances, save
+
+    settings = dataclasses.asdict(config) | {"run": config.run and config.run.name}
+    del settings["output"]  # a path of this machine
+    results = circumstances() | {"settings": settings}
+    load = [os.getloadavg()[0]]
+    hardware, versions = results["hardware"], results["versions"]
+    print(
+        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
+    )
+    if config.quick:
+        print("Everything in miniature: the figures say that the experiment works, not what the options are worth.")
+    interrupted = False
+    for part in config.parts:
+        print(f"\n# {part}", flush=True)
+        try:
+            results[part], text = getattr(importlib.import_module(MODULES[part]), part)(config)
+        except KeyboardInterrupt:  # what was measured before is not lost
+            interrupted = True
+            print(f"\nInterrupted: {part} is left out.")
+            break
+        load.append(os.getloadavg()[0])
+        results["load"] = [round(x, 2) for x in load]
+        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
+    if any(part in results for part in config.parts):
+        print(f"\nWritten to {save(results, config.output)}")
+    sys.exit(130 if interrupted else 0)
+
+
+if __name__ == "__main__":
+    main(parse())

@@ -1,0 +1,116 @@
+"""The experiment on options in miniature; and that what it judges by is right."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
+
+import hash_world  # noqa: E402
+import option_costs  # noqa: E402
+import option_players  # noqa: E402
+import option_proofs  # noqa: E402
+import options  # noqa: E402
+from config import Config as Run  # noqa: E402
+from config import Network  # noqa: E402
+
+from jaxzero import games  # noqa: E402
+
+
+def run(*arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, str(ROOT / "experiments" / "options.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
+
+
+@pytest.mark.parametrize("flags, expected", [
+    (["--parts", "cost"], "costs"), (["--shapes", "64x82"], "games x simulations x actions"),
+    (["--shapes", "1x20x9"], "multiple of 8"), (["--games", "3"], "even number"),
+    (["--lanes", "3"], "divisor of --lane-simulations 256"), (["--kept-batches", "0"], "at least 1"),
+    (["--run", "nowhere"], "no checkpoints"), (["--positions", "0"], "at least 1"), (["--blocks", "1"], "at least 2"),
+])  # fmt: skip
+def test_a_mistake_is_answered_by_what_to_write(flags, expected, capsys):
+    with pytest.raises(SystemExit) as caught:
+        options.parse(flags)
+    assert expected in str(caught.value) + "".join(capsys.readouterr())
+
+
+def test_costs_go_to_a_new_file(tmp_path):
+    done = run("--quick", "--parts", "costs", "--only", "decided,", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("cpu-*.json")
+    results = json.loads(file.read_text())
+    plain, asked = results["costs"]["rows"]
+    assert plain["option"] == option_costs.PLAIN and plain["ratio"] == 1
+    assert asked["option"] == "decided, asked but not heeded" and asked["mean_depth"] == plain["mean_depth"]
+    assert asked["ratio"] == pytest.approx(asked["ms"] / plain["ms"]) and results["versions"]["jax"] == jax.__version__
+    assert str(file) in done.stdout and len(results["load"]) == 2
+
+
+def test_every_option_is_beside_one_that_is_there():
+    known = option_costs.options()
+    assert all(option.beside in known for option in known.values()) and list(known)[0] == option_costs.PLAIN
+
+
+def test_the_worlds_with_ends_and_with_chance():
+    model, state = hash_world.model(7), hash_world.roots(4096)
+    action, keys = jnp.zeros(4096, jnp.int32), None
+    said, same = option_costs.with_ends(model).step((), keys, action, state)
+    over = np.asarray(said.terminal)
+    assert (np.asarray(said.discount) == np.where(over, 0, -1)).all() and 1 / 64 < over.mean() < 1 / 16
+    assert set(np.asarray(said.reward)[over]) == {-1, 0, 1} and not np.asarray(said.reward)[~over].any()
+    assert (same[0] == model.step((), keys, action, state)[1][0]).all()
+    for often, share in ((0, 0), (2, 0.5)):
+        moves = option_costs.with_chance(model, often).step((), keys, action, state)[0].chance
+        assert abs(float(moves.mean()) - share) < 0.05
+
+
+def test_exact_moves_of_tic_tac_toe():
+    found = option_proofs.tic_tac_toe(games.from_pgx("tic_tac_toe"), 8)
+    empty = (found.signs != -2).sum(1)
+    assert found.signs[0].tolist() == [0] * 9 and set(empty) <= {6, 7, 8, 9} and empty.min() == 6
+    assert (np.asarray(jax.vmap(games.from_pgx("tic_tac_toe").legal)(found.state)) == (found.signs != -2)).all()
+
+
+def test_the_settings_of_a_run_come_back():
+    config = Run(game="tic_tac_toe", seed=3, network=Network(kind="resnet", hidden=(8, 9)))
+    assert option_players._settings(Run, json.loads(json.dumps(dataclasses.asdict(config)))) == config
+
+
+def test_elo():
+    assert option_players.elo(0.5) == 0 and option_players.elo(10 / 11) == pytest.approx(400)
+    assert option_players.elo(1.0) is None and option_players.elo(0.0) is None
+
+
+def test_calls_are_counted():
+    counter = option_players.Counter()
+    net = counter.counted(lambda params, seen: seen + params)
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, x: jax.lax.cond(i < 3, net, lambda p, x: x, 1, x), x))
+    for _ in range(2):
+        out, calls = counter.during(program, jnp.zeros(2))
+        assert out.tolist() == [3, 3] and calls == 3
+
+
+@pytest.mark.slow
+def test_every_part_runs(tmp_path):
+    done = run("--quick", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.iterdir()
+    results = json.loads(file.read_text())
+    proofs = [row for row in results["solver"]["connect_four"] if row["rule"] != "plain"]
+    assert len(proofs) == 4 and all(row["wrong_values"] == row["wrong_bounds"] == 0 for row in proofs)
+    for tree, graph in zip(results["graph"]["rows"][::2], results["graph"]["rows"][1::2]):
+        assert graph["positions_per_simulation"] <= tree["positions_per_simulation"] <= 1
+    assert [row["mismatches"] for row in results["reuse"]["rows"]] == [0]
+    assert [row["calls"] for row in results["lanes"]["rows"]] == [17, 5]
+    calls = results["rounds"]["calls"]
+    assert calls["one after another"] == 9 and calls["in rounds"] < 9 and results["rounds"]["different_visits"] <= 4
