@@ -385,8 +385,8 @@ def gumbel(
         resumed = tree is not None and tree.root.prior is not None
         if resumed and rounds is not None:
             raise ValueError(
-                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried "
-                "out. Give advance(tree, action) of it and the next state, or think on without rounds."
+                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was "
+                "carried out. Give advance(tree, action) of it and the next state, or think on without rounds."
             )
         tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:

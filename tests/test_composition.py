@@ -82,7 +82,7 @@ def of_edges(world: worlds.World, game: int, known: np.ndarray) -> np.ndarray:
 
 
 def in_one(world: worlds.World) -> worlds.World:
-    """The tables of all games as that of one, `[1, B·M, ...]`: state s of game g is g·M + s, whoever is asked for it."""
+    """The tables of all games as that of one, `[1, B·M, ...]`: state s of game g is g·M + s, whoever asks."""
     batch, states = world.terminal.shape
     first = states * np.arange(batch, dtype=np.int32)
     world = world._replace(successor=world.successor + first[:, None, None])
@@ -114,7 +114,9 @@ class Compiled:
     def __init__(self, given: options.Combination):
         self.given, policy = given, options.policy_of(given, worlds.model)
         self.begin = jax.jit(lambda world, keys, state: policy(world, keys, state), compiler_options=QUICKLY)
-        self.go_on = jax.jit(lambda world, keys, state, tree: policy(world, keys, state, tree), compiler_options=QUICKLY)
+        self.go_on = jax.jit(
+            lambda world, keys, state, tree: policy(world, keys, state, tree), compiler_options=QUICKLY
+        )
 
     def __call__(self, world: worlds.World, keys: jax.Array) -> list[Found]:
         state, tables = np.zeros(GAMES, np.int32), in_one(world)
@@ -193,7 +195,9 @@ def check_counts(given: options.Combination, world: worlds.World, found: Found) 
         assert may_stop(given["stop"], tree, visits[games], remaining)[early].all()
     allowed = np.where(some | world.terminal[np.arange(GAMES), found.state], 0, int(jz.Status.NO_LEGAL_ACTION))
     reused = given["then"] in ("think_on", "advance")
-    may = int(jz.Status.FULL if given["capacity"] == "tight" or reused else 0) | int(jz.Status.NOT_IN_TREE if reused else 0)
+    may = int(jz.Status.FULL if given["capacity"] == "tight" or reused else 0) | int(
+        jz.Status.NOT_IN_TREE if reused else 0
+    )
     same(np.asarray(info.status) & ~may, allowed)
 
 
