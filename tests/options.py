@@ -47,9 +47,21 @@ REFUSED = (
     ("rule", "ucb1", "target", ("solved_visits", "pruned_visits"), "not PUCT.*leave the target out"),
     ("rule", "ucb1", "first_play", ("reduced", "mean"), None),
     ("simulate", "rounds", "rule", ("puct", "muzero_puct", "ucb1"), None),
-    ("simulate", "rounds", "stop", ("solved", "total_visits"), "rounds=...\\) with simulate or stop.*Leave out the one"),
+    (
+        "simulate",
+        "rounds",
+        "stop",
+        ("solved", "total_visits"),
+        "rounds=...\\) with simulate or stop.*Leave out the one",
+    ),
     ("simulate", "rounds", "then", ("think_on",), "rounds=...\\) given a tree that it searched already.*advance"),
-    ("simulate", "graph", "then", ("advance", "keep_evaluations"), "the tree is a graph.*Search the next position anew"),
+    (
+        "simulate",
+        "graph",
+        "then",
+        ("advance", "keep_evaluations"),
+        "the tree is a graph.*Search the next position anew",
+    ),
     ("simulate", "cyclic_graph", "then", ("advance", "keep_evaluations"), "the tree is a graph.*Search the next pos"),
     ("simulate", "cyclic_graph", "proof", ("avoid", "seek"), "where positions repeat.*Use transpositions\\(\\)"),
     ("stop", "solved", "proof", ("none",), "the tree keeps no bounds.*avoid_proven"),
@@ -215,7 +227,9 @@ def covering(tries: int = 8) -> tuple[tuple[tuple[str, str], ...], ...]:
     rng, left, found = np.random.default_rng(0), set(possible_pairs()), []
     place = {name: i for i, name in enumerate(OPTIONS)}
     while left:
-        pairs = sorted(left, key=lambda pair: (sum(place[name] for name, _ in pair), pair))[:40]  # the many-valued first
+        pairs = sorted(left, key=lambda pair: (sum(place[name] for name, _ in pair), pair))[
+            :40
+        ]  # the many-valued first
         seeds = [pairs[i] for i in rng.integers(len(pairs), size=tries)]
         candidates = [grown(seed, left, list(rng.permutation(list(OPTIONS)))) for seed in seeds]
         best = max(candidates, key=lambda given: len(pairs_in(given) & left))
