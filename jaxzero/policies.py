@@ -352,7 +352,7 @@ def gumbel(
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations; rounds
-            together with simulate or stop; stop=decided.
+            together with simulate or stop; stop=decided. When called: rounds given a tree to think on from.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -385,8 +385,8 @@ def gumbel(
         resumed = tree is not None and tree.root.prior is not None
         if resumed and rounds is not None:
             raise ValueError(
-                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was "
-                "carried out. Give advance(tree, action) of it and the next state, or think on without rounds."
+                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried"
+                " out. Give advance(tree, action) of it and the next state, or think on without rounds."
             )
         tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:

@@ -47,7 +47,13 @@ REFUSED = (
     ("rule", "ucb1", "target", ("solved_visits", "pruned_visits"), "not PUCT.*leave the target out"),
     ("rule", "ucb1", "first_play", ("reduced", "mean"), None),
     ("simulate", "rounds", "rule", ("puct", "muzero_puct", "ucb1"), None),
-    ("simulate", "rounds", "stop", ("solved", "total_visits"), "rounds=...\\) with simulate or stop.*Leave out"),
+    (
+        "simulate",
+        "rounds",
+        "stop",
+        ("solved", "total_visits"),
+        "rounds=...\\) with simulate or stop.*Leave out the one",
+    ),
     ("simulate", "rounds", "then", ("think_on",), "rounds=...\\) given a tree that it searched already.*advance"),
     (
         "simulate",

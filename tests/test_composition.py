@@ -82,7 +82,7 @@ def of_edges(world: worlds.World, game: int, known: np.ndarray) -> np.ndarray:
 
 
 def in_one(world: worlds.World) -> worlds.World:
-    """The tables of all games as that of one, `[1, B·M, ...]`: state s of game g is g·M + s, whoever asks."""
+    """The tables of all games as that of one, `[1, B·M, ...]`: state s of game g is g·M + s in any batch."""
     batch, states = world.terminal.shape
     first = states * np.arange(batch, dtype=np.int32)
     world = world._replace(successor=world.successor + first[:, None, None])
@@ -366,4 +366,73 @@ def test_every_pair_that_is_refused_says_why_and_what_to_do(pair):
             jax.eval_shape(lambda tree: policy(world, keys, tree=tree), tree)
 
     with pytest.raises(ValueError, match="(?s)" + options.refused_pairs()[pair]):
+        run()
+
+
+BATCH = dict(keys=jax.random.split(jax.random.key(0), GAMES), state=jnp.zeros(GAMES, jnp.int32))
+
+
+def asked(policy: Any, **given: Any) -> Any:
+    return lambda: jax.eval_shape(lambda: policy(worlds.make(range(GAMES)), **(BATCH | given)))
+
+
+def endless(step: Any) -> Any:
+    """A model function that does not tell the end of the game, as learned ones do not."""
+
+    def said(*args: Any) -> Any:
+        told, state = step(*args)
+        return told._replace(terminal=None), state
+
+    return said
+
+
+def without_bounds() -> Any:
+    tree = jax.eval_shape(lambda: worlds.grow(worlds.make(range(GAMES)), jz.puct(), 2, capacity=20))
+    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), tree)
+
+
+MODEL, LEARNED = worlds.model, jz.Model(endless(worlds.model.root), endless(worlds.model.step))
+PROVES = jz.avoid_proven(jz.puct())
+
+
+@pytest.mark.parametrize(
+    "run, says",
+    [
+        (asked(jz.alphazero(MODEL, 10, simulate=jz.parallel(4))), "num_simulations=10 with 4.*multiple of 4, like 12"),
+        (asked(jz.gumbel(MODEL, 3, simulate=jz.parallel(4))), "num_simulations=3 with 4.*multiple of 4, like 4"),
+        (lambda: jz.parallel(0), "lanes=0: at least one is needed"),
+        (lambda: jz.parallel(4, virtual=3), r"parallel\(virtual=3\): give virtual_visits\(\)"),
+        (lambda: jz.virtual_loss(0), "weight=0: at least one is needed"),
+        (lambda: jz.gumbel(MODEL, 8, wrap=3), r"gumbel\(wrap=3\): give a function, like avoid_proven"),
+        (lambda: jz.gumbel(MODEL, 8, rounds=True), r"gumbel\(rounds=True\): give a function, like virtual_mean\(\)"),
+        (
+            lambda: jz.gumbel(MODEL, 8, rounds=jz.virtual_mean(), simulate=jz.parallel(4)),
+            "with simulate or stop.*Leave out the one",
+        ),
+        (
+            lambda: jz.gumbel(MODEL, 8, rounds=jz.virtual_mean(), simulate=jz.transpositions()),
+            "with simulate or stop.*Leave out the one",
+        ),
+        (lambda: jz.gumbel(MODEL, 8, stop=jz.any_of(jz.any_of(jz.decided))), "stop=decided.*Use stop=solved"),
+        (lambda: jz.avoid_proven(PROVES), "proves values already.*once, is enough"),
+        (lambda: jz.seek_proof(PROVES), "proves values already.*once, is enough"),
+        (lambda: jz.avoid_proven(jz.puct(), 1, -1), "between 1 and -1: the first must be the lesser.*-1 and 1 by def"),
+        (asked(jz.alphazero(LEARNED, 8, rule=PROVES)), "does not tell the end.*a model of the game's rules"),
+        (asked(jz.gumbel(LEARNED, 8, wrap=jz.avoid_proven)), "does not tell the end.*a model of the game's rules"),
+        (lambda: jz.bounds(without_bounds()), r"keeps no bounds: search with a rule of avoid_proven"),
+        (
+            lambda: asked(jz.alphazero(MODEL, 8, rule=PROVES, dirichlet_fraction=0.0), tree=without_bounds())(),
+            r"keeps no bounds: plant it with the rule of avoid_proven\(...\) that searches it",
+        ),
+        (lambda: jz.total_visits(0), r"total_visits\(0\): at least one is needed. Use total_visits\(n\)"),
+        (lambda: jz.any_of(), r"give at least one stop function, like any_of\(decided"),
+        (lambda: jz.search_until(lambda tree: tree, without_bounds(), seconds=0), "give a time above 0"),
+        (
+            asked(jz.alphazero(MODEL, 8, rule=jz.with_root_prior(jz.puct()), dirichlet_fraction=0.0)),
+            "needs a prior in force at the root: call with_dirichlet",
+        ),
+    ],
+)  # fmt: skip
+def test_what_else_cannot_be_had_together(run, says):
+    with pytest.raises(ValueError, match=says):
         run()
