@@ -19,7 +19,7 @@ __all__ = ["reuse"]
 def reuse(config: Any) -> tuple[dict, str]:
     """Games of self-play in which every position is searched with what is known, and anew."""
     if config.run is None:
-        game, net, params = resnet(config.channels // 2, config.blocks // 2)
+        game, net, params = resnet(config.channels, config.blocks)
     else:
         game, net, params = trained(config.run)
     progress, rows = Progress([1] * len(config.kept_batches)), []
@@ -31,9 +31,9 @@ def reuse(config: Any) -> tuple[dict, str]:
         [[r["games"], r["positions"], r["mismatches"], f"{r['kept']:.1%}", f"{r['calls']:.1f}", f"{r['spared']:.1%}",
           r["ratio"]] for r in rows],
     )  # fmt: skip
-    network = "the network of the run" if config.run else f"an untrained {config.channels // 2} x {config.blocks // 2}"
+    network = "the network of the run" if config.run else f"an untrained {config.channels} x {config.blocks} network"
     text += (
-        f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network} network, first moves "
+        f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network}; first moves "
         "of games included. Other visits: positions on which the visits at the root differ from those of a search "
         "anew. Kept: share of the nodes that the network was not asked for; calls: of the network, per move, for the "
         "whole batch, where a search anew makes at most one more than there are simulations; time: beside it, moving "

@@ -59,9 +59,9 @@ class Config:
     kept_simulations: int = 32
     """reuse: simulations per move."""
     channels: int = 64
-    """lanes: width of the residual network; that of `reuse` and `rounds` has half of it."""
+    """lanes, reuse: width of the residual network; that of `rounds` has half of it."""
     blocks: int = 4
-    """lanes: its blocks; half of them in `reuse` and `rounds`."""
+    """lanes, reuse: its blocks; half of them in `rounds`."""
     lanes: tuple[int, ...] = (1, 4, 8, 16)
     """lanes: leaves per call of the network; 1 is always there."""
     virtual: tuple[Virtual, ...] = ("visits", "mean", "loss")

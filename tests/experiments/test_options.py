@@ -20,10 +20,12 @@ import option_costs  # noqa: E402
 import option_players  # noqa: E402
 import option_proofs  # noqa: E402
 import options  # noqa: E402
+import train  # noqa: E402
 from config import Config as Run  # noqa: E402
-from config import Network  # noqa: E402
+from config import Learn, Network, SelfPlay  # noqa: E402
 
 from jaxzero import games  # noqa: E402
+from jaxzero.train import checkpoint  # noqa: E402
 
 
 def run(*arguments):
@@ -81,9 +83,19 @@ def test_exact_moves_of_tic_tac_toe():
     assert (np.asarray(jax.vmap(games.from_pgx("tic_tac_toe").legal)(found.state)) == (found.signs != -2)).all()
 
 
-def test_the_settings_of_a_run_come_back():
-    config = Run(game="tic_tac_toe", seed=3, network=Network(kind="resnet", hidden=(8, 9)))
-    assert option_players._settings(Run, json.loads(json.dumps(dataclasses.asdict(config)))) == config
+def test_the_network_of_a_run_is_found(tmp_path):
+    settings = Run(
+        game="tic_tac_toe", network=Network(hidden=(8, 9)), learn=Learn(capacity=64),
+        selfplay=SelfPlay(games=2, plies=2, window=4, simulations=4),
+    )  # fmt: skip
+    game = games.from_pgx(settings.game)
+    net, state, _ = train.build(settings, game)
+    checkpoint.open_run(tmp_path, dataclasses.asdict(settings))
+    checkpoint.save(tmp_path, 1, state)
+    assert option_players._settings(Run, json.loads((tmp_path / "config.json").read_text())) == settings
+    found, again, params = option_players.trained(tmp_path)
+    seen = jnp.ones((1, *game.observation_shape))
+    assert found is game and (again(params, seen)[0] == net(state["learner"].average, seen)[0]).all()
 
 
 def test_elo():
