@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero.mcts.tree import RootData
 from tests import options, worlds
 from tests.options import ACTIONS, LANES, SIMULATIONS
 
@@ -436,3 +437,13 @@ PROVES = jz.avoid_proven(jz.puct())
 def test_what_else_cannot_be_had_together(run, says):
     with pytest.raises(ValueError, match=says):
         run()
+
+
+def test_no_playout_is_forced_where_a_proof_says_that_it_is_lost():
+    """The first edge has fewer visits than its prior forces, and is proven to lose; the third lacks one, too."""
+    root = RootData(simulations=jnp.zeros(1, jnp.int32), returns=jnp.array([[-1.0, 1.0]]))
+    how = dict(prior=[0.6, 0.2, 0.2], visits=[1, 6, 1], lower=[-1, -1, -1], root=root)
+    rule = jz.forced_playouts(PROVES)
+    assert rule.score(worlds.edges(upper=[1, 1, 1], **how)).argmax() == 0
+    assert rule.score(worlds.edges(upper=[-1, 1, 1], **how)).argmax() == 2
+    assert rule.score(worlds.edges(upper=[-1, 1, -1], **how)).argmax() == 1
