@@ -114,23 +114,26 @@ def with_chance(model: jz.Model, often: int) -> jz.Model:
 
 def costs(config: Any) -> tuple[dict, str]:
     """Time with the option over time without; medians of runs in turn."""
-    progress, rows, texts = Progress([_weight(*sizes(shape)) for shape in config.shapes]), [], []
+    progress, rows = Progress([_weight(*sizes(shape)) for shape in config.shapes]), []
     for shape in config.shapes:
         progress.next(shape)
         found = _shape(shape, config)
         rows += found
-        texts.append(
-            markdown(
-                [shape, "beside", "times its time", "by the fastest runs", "middle half of the rounds", "mean depth"],
-                [[r["option"], r["beside"], r["ratio"], r["ratio_fastest"], f"{r['low']:.2f}-{r['high']:.2f}",
-                  "" if r["mean_depth"] is None else r["mean_depth"]] for r in found],
-            )
-        )  # fmt: skip
-    texts.append(
+        print(f"\n{_table(shape, found)}\n", flush=True)  # at once: the next shape may take long
+    return {"rows": rows}, (
         "Ratios of the median times, a free network; plain PUCT beside itself: 1. An option that changes what is "
         "searched changes the depth of the walks, too. `advance` is one call, in units of one simulation of plain PUCT."
     )
-    return {"rows": rows}, "\n\n".join(texts)
+
+
+def _table(shape: str, rows: list[dict]) -> str:
+    columns = [shape, "beside", "times its time", "by the fastest runs", "middle half of the rounds", "mean depth"]
+    cells = [
+        [r["option"], r["beside"], r["ratio"], r["ratio_fastest"], f"{r['low']:.2f}-{r['high']:.2f}",
+         "" if r["mean_depth"] is None else r["mean_depth"]]
+        for r in rows
+    ]  # fmt: skip
+    return markdown(columns, cells)
 
 
 def _weight(batch: int, simulations: int, actions: int) -> float:

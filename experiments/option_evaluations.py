@@ -36,14 +36,14 @@ def reuse(config: Any) -> tuple[dict, str]:
         f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network}; first moves "
         "of games included. Other visits: positions on which the visits at the root differ from those of a search "
         "anew. Kept: share of the nodes that the network was not asked for; calls: of the network, per move, for the "
-        "whole batch, where a search anew makes at most one more than there are simulations; time: beside it, moving "
-        "the tree on included, medians of the moves."
+        "whole batch; spared: of those of a search anew; time: beside that, moving the tree on included, medians of "
+        "the moves."
     )
     return {"rows": rows}, text
 
 
 def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
-    """Each move is searched three times: with what is known, anew, and with the calls of the network counted."""
+    """Each move is searched with what is known, and anew; and both again with the calls of the network counted."""
     counter, simulations = Counter(), config.kept_simulations
 
     def kept(net: Any) -> Any:
@@ -67,13 +67,15 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
     for program in (again, counting):
         jax.block_until_ready(program(params, keys, state, before))
     jax.block_until_ready(anew(params, keys, state))
-    counts = dict.fromkeys(["mismatches", "kept", "nodes", "calls", "positions"], 0)
+    counts = dict.fromkeys(["mismatches", "kept", "nodes", "calls", "calls_anew", "positions"], 0)
     seconds = {"kept": [], "anew": []}
     for ply in range(-(-config.kept_positions // batch)):
         keys = jax.random.split(jax.random.fold_in(jax.random.key(1), ply), batch)
         out, took = _timed(again, params, keys, state, before)
         fresh, took_anew = _timed(anew, params, keys, state)
         _, calls = counter.during(counting, params, keys, state, before)
+        forgotten = *before[:2], jnp.ones(batch, bool)
+        _, calls_anew = counter.during(counting, params, keys, state, forgotten)
         seconds["kept"].append(took)
         seconds["anew"].append(took_anew)
         same = np.asarray(out.info.summary.visits == fresh.info.summary.visits).all(-1)
@@ -81,6 +83,7 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
         counts["kept"] += int(jz.num_kept(out.tree).sum())
         counts["nodes"] += int((out.tree.visits > 0).sum())
         counts["calls"] += calls
+        counts["calls_anew"] += calls_anew
         counts["positions"] += batch
         after = step(state, out.action, keys)
         over = terminal(after)
@@ -93,7 +96,8 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
         "mismatches": counts["mismatches"],
         "kept": counts["kept"] / counts["nodes"],
         "calls": counts["calls"] / plies,
-        "spared": 1 - counts["calls"] / plies / (simulations + 1),
+        "calls_anew": counts["calls_anew"] / plies,
+        "spared": 1 - counts["calls"] / counts["calls_anew"],
         "ratio": statistics.median(seconds["kept"]) / statistics.median(seconds["anew"]),
         "ms_kept": statistics.median(seconds["kept"]) * 1e3,
         "ms_anew": statistics.median(seconds["anew"]) * 1e3,

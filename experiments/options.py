@@ -1,6 +1,6 @@
 """What the options of the search cost, and what they bring.
 
-    .venv/bin/python experiments/options.py                          # everything: about 12 minutes on two cores
+    .venv/bin/python experiments/options.py                          # everything: some twenty minutes on two cores
     .venv/bin/python experiments/options.py --quick                  # in miniature, to see that it works
     .venv/bin/python experiments/options.py --parts costs --shapes 1x200x9 --only avoid_proven decided
     .venv/bin/python experiments/options.py --parts lanes rounds --run runs/connect_four --games 400
