@@ -28,7 +28,7 @@ from jaxzero.mcts.rules import muzero_puct, puct, stores_probabilities, ucb1, wi
 from jaxzero.mcts.search import Stop, plant, replant, search, simulate
 from jaxzero.mcts.solver import avoid_proven, not_worse
 from jaxzero.mcts.summary import Summary, summary, without_worse
-from jaxzero.mcts.tree import Layout, Tree
+from jaxzero.mcts.tree import Layout, Status, Tree
 from jaxzero.mcts.virtual import Virtual
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
@@ -348,7 +348,7 @@ def gumbel(
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
         simulate: what one simulation is; called like `jaxzero.simulate`.
-        stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
+        stop: where a game needs no further simulation: `solved`, `max_evaluations(n)`; the halving is then cut short.
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations; rounds
@@ -429,7 +429,8 @@ def _begin(
     batch = check_start(model, state, tree)
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is not None and (state is None or tree.root.brought is None):
-        return tree, keys
+        missing = jnp.where(tree.size == 0, Status.NOT_IN_TREE.value, 0)  # and no state to plant a root from
+        return tree if tree.root.brought is None else tree.replace(status=tree.status | missing), keys
 
     def ask() -> tuple[Step, State]:
         return as_pair("model.root", model.root(params, keys[:, 3], state))

@@ -30,6 +30,8 @@ __all__ = ["AnyOf", "any_of", "decided", "goes_by_visits", "search_until", "tota
 def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
     """Where the most visited action will stay so, whatever the remaining simulations do.
 
+    (With proven values: as long as it is not proven to be worse.)
+
     For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made of visits are those of a
     shorter search.
     """

@@ -84,6 +84,8 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
                 "tree is of another kind of policy: it holds no logits. Give advance(out.tree, out.action), where out "
                 "is what a policy of with_evaluations_kept returned."
             )
+        if tree is not None and tree.root.brought is None:
+            raise ValueError("tree was not moved on: give advance(out.tree, action), and the state that followed.")
         return build(_remembering(model, tree))(params, keys, state)
 
     return policy

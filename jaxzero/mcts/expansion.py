@@ -130,7 +130,8 @@ def expand(
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
-    state = jax.tree.map(lambda x: take(x, leaf), tree.state)
+    there = leaf if path.going is None else jnp.where(path.going, leaf, 0)  # a model is asked of positions there are
+    state = jax.tree.map(lambda x: take(x, there), tree.state)
     full = jnp.where(wants & ~grows, Status.FULL.value, 0) if own_slots(tree) else 0  # else all are full, or none
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 

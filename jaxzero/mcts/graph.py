@@ -56,10 +56,9 @@ class Transpositions(NamedTuple):
         """The tree with what a graph keeps beside it, before the first simulation.
 
         Raises:
-            ValueError: a tree that was searched without, or moved on.
+            ValueError: a tree that was moved on; values that cannot be proven. (A tree that was searched without is
+                taken as it is: what it holds already is not found again.)
         """
-        if tree.graph is not None:
-            return tree
         if tree.root.brought is not None:
             raise ValueError("transpositions() on a tree of advance(...): plant a new one; a graph cannot be moved on.")
         if rule.returns is not None and not self.by_ply:
@@ -67,7 +66,7 @@ class Transpositions(NamedTuple):
                 "avoid_proven with transpositions(by_ply=False): where positions repeat, a value can hang on the way "
                 "there, and proves nothing. Use transpositions(), or the rule without avoid_proven."
             )
-        return _with_graph(tree, self)
+        return _with_graph(tree, self) if tree.graph is None else tree
 
     def __call__(
         self,
@@ -170,7 +169,7 @@ def _with_graph(tree: Tree, how: Transpositions) -> Tree:
     zero = jnp.zeros((batch, nodes), jnp.int32)
     graph = Graph(
         node=zero + jnp.arange(nodes, dtype=jnp.int32),
-        visits=zero.astype(tree.stats.dtype),
+        visits=unpack_stats(tree.stats).visits,
         ply=zero,
         key=jnp.zeros((batch, nodes, 2), jnp.uint32),
         table=jnp.full((batch, size), NONE, jnp.int32),

@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,8 @@ from jaxzero.mcts.virtual import Virtual
 from jaxzero.types import Keys, Path, Rule, State, Step
 
 __all__ = ["Active", "Leaves", "apply", "collect", "lane_keys", "parents_of"]
+
+LANES = 0x6C616E65  # no number of parts that somebody splits a key into
 
 Active = Callable[[Tree, Int[Array, "B"], Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations before, lane)
 
@@ -178,8 +180,12 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
 
 
 def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
-    """The edges to the new nodes of all lanes, game by game, and the embeddings above; anything where there is none."""
-    parent, action = leaves.parent.T, leaves.action.T.reshape(-1)
+    """The edges to the new nodes of all lanes, game by game, and the embeddings above.
+
+    Where there is none, the root's first edge stands in: a model may be asked of positions that there are, only.
+    """
+    new = leaves.node < tree.capacity
+    parent, action = jnp.where(new, leaves.parent, 0).T, jnp.where(new, leaves.action, 0).T.reshape(-1)
     return action, jax.tree.map(lambda x: take(x, parent).reshape(action.size, *x.shape[2:]), tree.state)
 
 
@@ -187,7 +193,12 @@ def lane_keys(keys: Keys, lanes: int) -> Keys:
     """Keys for each lane of each game, [B·K]; the first lane's is the game's own."""
     if lanes == 1:
         return keys
-    of_game = jax.vmap(lambda key: jax.vmap(lambda lane: jax.random.fold_in(key, lane))(jnp.arange(1, lanes)))(keys)
+
+    def others(key: Any) -> Any:  # a branch of their own: `split` of a key gives what `fold_in` of small numbers gives
+        key = jax.random.fold_in(key, LANES)
+        return jax.vmap(lambda lane: jax.random.fold_in(key, lane))(jnp.arange(1, lanes))
+
+    of_game = jax.vmap(others)(keys)
     both = jnp.concatenate([keys[:, None], of_game], 1)
     return both.reshape(-1, *both.shape[2:])
 
@@ -222,7 +233,7 @@ def apply(
 def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) -> Tree:
     """The new nodes of all lanes, evaluated."""
     lanes, batch = leaves.node.shape
-    given, (step, bad) = step, checked(step, tree, lanes * batch)
+    step, bad = checked(step, tree, lanes * batch)
     check_embedding(state, lanes * batch, tree.state)
     node, dtype = leaves.node.T, tree.stats.dtype
 
@@ -244,7 +255,7 @@ def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) ->
     bounds = tree.bounds
     if bounds is not None:
         returns = jnp.repeat(tree.root.returns, lanes, 0)
-        bounds = put(bounds, node, by_lane(new_bounds(returns, given)))
+        bounds = put(bounds, node, by_lane(new_bounds(returns, step)))
     wrong = jnp.any(by_lane(bad) & (node < tree.capacity), -1)
     return tree.replace(
         facts=put(tree.facts, node, by_lane(facts)),

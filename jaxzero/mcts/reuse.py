@@ -129,10 +129,12 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
         return take(index, old.reshape(len(old), -1)).reshape(x.shape).astype(x.dtype)
 
     frontier, best, later = moved(tree.frontier), moved(tree.best_child), tree.later_children
+    nothing = jnp.array([NONE, 0, 0, 0], frontier.dtype)
+    head = jnp.where(used[..., None], frontier[..., HEAD], nothing)
     return tree.replace(
         stats=jnp.where(used[..., None], moved(tree.stats), 0),
         best_child=jnp.where(used & (best >= 0), renamed(best), NONE),
-        frontier=jnp.concatenate([frontier[..., HEAD], renamed(frontier[..., HEAD.stop :])], -1),
+        frontier=jnp.concatenate([head, renamed(frontier[..., HEAD.stop :])], -1),
         facts=moved(tree.facts),
         state=jax.tree.map(moved, tree.state),
         later_children=None if later is None else renamed(moved(later)),
@@ -149,6 +151,8 @@ def _as_planted(tree: Tree) -> Tree:
     none, zero = jnp.full_like(tree.size, NONE), jnp.zeros_like(facts.discount)
     facts = facts._replace(action=none, edge_prior=zero, mover=none, discount=zero, reward=jnp.zeros_like(facts.reward))
     tree = tree.replace(facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)))
-    visits = edge_view(tree, jnp.zeros_like(tree.size)).visits
-    brought = jnp.where((tree.size > 0)[:, None], visits, 0)
+    view, kept = edge_view(tree, jnp.zeros_like(tree.size)), tree.size > 0
+    brought = jnp.where(kept[:, None], view.visits, 0)
+    stuck = kept & ~facts.terminal & jnp.all(jnp.isneginf(view.prior), -1)
+    tree = tree.replace(status=tree.status | jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0))
     return tree.replace(root=tree.root.replace(simulations=jnp.zeros_like(tree.size), prior=None, brought=brought))

@@ -12,7 +12,8 @@ later choices of a field are made by values rescaled to what was found so far, a
 one choice and the next. `rounds` says what walks in flight change, see `parallel`; below the root they never meet.
 
 A game with fewer legal actions than are considered halves earlier, by a schedule of its own: where its pass is shorter,
-its lanes of the call stay idle, and what it is behind in the end is made up for in calls of the least size.
+its lanes of the call stay idle, and what it is behind in the end is made up for in calls of the least size. A game with
+one legal action makes its simulations one by one, and all others wait.
 
 After the remark in Danihelka et al. 2022, section 3, that sequential halving allows for batches.
 """
@@ -106,6 +107,8 @@ def _active(num_simulations: int, max_considered: int) -> Active:
         for i in reversed(range(num_simulations)):
             same = m > 1 and i + 1 < num_simulations and row[i + 1] == row[i]
             run_ends[m, i] = run_ends[m, i + 1] if same else i + 1
+
+    run_ends[0] = num_simulations  # no legal action: nothing to wait for
 
     def active(tree: Tree, began: Int[Array, "B"], lane: Int[Array, ""]) -> Bool[Array, "B"]:
         assert tree.root.prior is not None

@@ -250,7 +250,7 @@ def search(
             f"num_simulations={num_simulations} with {lanes} simulations at a time: give a multiple of {lanes}, like "
             f"{num_simulations - num_simulations % lanes + lanes}."
         )
-    num_steps = num_simulations // lanes
+    num_steps, most = num_simulations // lanes, lanes * (1 + getattr(simulate, "free_walks", 0))  # in each step
     if hasattr(simulate, "prepare"):
         tree = simulate.prepare(tree, rule)
     elif tree.graph is not None:
@@ -268,11 +268,11 @@ def search(
     def turn(carry: tuple) -> tuple:
         i, going, tree, path = carry
         tree, path = body(i, (tree, path._replace(going=going)))
-        return i + 1, ~stop(tree, num_simulations - lanes * (i + 1)), tree, path
+        return i + 1, ~stop(tree, most * (num_steps - i - 1)), tree, path
 
     def unfinished(carry: tuple) -> Array:
         return (carry[0] < num_steps) & jnp.any(carry[1])
 
     tree, path = start
-    going = ~stop(tree, jnp.int32(num_simulations))
+    going = ~stop(tree, jnp.int32(most * num_steps))
     return jax.lax.while_loop(unfinished, turn, (jnp.int32(0), going, tree, path._replace(going=going)))[2]

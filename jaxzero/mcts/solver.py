@@ -16,7 +16,7 @@ It helps where games end within reach of the search: tactics, endgames, and smal
 that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
 a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
 know it. An end by a move limit proves nothing, if `Step.truncated` says so; nor is anything proven where chance moves,
-for its outcomes may be samples.
+if `Step.chance` says so, for its outcomes may be samples.
 
 After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
 2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node
@@ -43,6 +43,7 @@ __all__ = [
     "new_bounds",
     "prove",
     "revalued",
+    "seek_proof",
     "solved",
     "with_bounds",
     "worse",
@@ -57,7 +58,8 @@ def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule
     Args:
         rule: what chooses among the other edges.
         least: the least return of the game, for the player to move: −1 for a loss.
-        greatest: the greatest: 1 for a win.
+        greatest: the greatest: 1 for a win. Where players take turns, both must hold for each of them: −1 and 1, not 0
+            and 1.
 
     Raises:
         ValueError: numbers that leave no range between them; a rule that proves already.
