@@ -81,8 +81,12 @@ def test_every_statistic_of_the_kept_subtree_is_unchanged(options):
         else:
             sizes.append(0)
             assert (np.asarray(moved.visits[game]) == 0).all()
-        lost = not known and not reset[game]
-        assert moved.status[game] == (jz.Status.NOT_IN_TREE if lost else 0)
+        status = 0 if known or reset[game] else int(jz.Status.NOT_IN_TREE)
+        if after[game] and sizes[-1]:
+            root = after[game][()]
+            stuck = np.isneginf(root["edges"][0]).all() and not root["of_node"][4]
+            status |= int(jz.Status.NO_LEGAL_ACTION) if stuck else 0
+        assert moved.status[game] == status
     assert moved.size.tolist() == sizes and 5 < np.count_nonzero(sizes) < GAMES - 10
     visits = jz.edge_view(moved, jnp.zeros(GAMES, jnp.int32)).visits
     np.testing.assert_array_equal(moved.root.brought, np.where(np.asarray(sizes)[:, None] > 0, visits, 0))
