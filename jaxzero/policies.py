@@ -382,7 +382,7 @@ def gumbel(
         rule, root_rule = wrap(rule), wrap(root_rule)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        resumed = tree is not None and tree.root.prior is not None
+        resumed = isinstance(tree, Tree) and tree.root.prior is not None  # what is no tree is refused below
         if resumed and rounds is not None:
             raise ValueError(
                 "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried"

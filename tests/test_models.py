@@ -166,6 +166,7 @@ def test_rollout_agrees_with_enumeration(tic_tac_toe, moves, playouts=8192):
     assert (0 <= step.prior_logits).all() and (step.prior_logits < 0.01).all()
 
 
+@pytest.mark.slow
 def test_unvisited_actions_are_tried_in_random_order(tic_tac_toe, batch=1800):
     """First at the root, then below: every action equally often first, and the orders of nodes differ."""
     keys = jax.random.split(jax.random.key(0), batch)

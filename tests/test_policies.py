@@ -181,6 +181,7 @@ def test_numbers_may_be_traced_and_one_per_game():
     np.testing.assert_array_equal(same.info.summary.visits[3], visits[3])
 
 
+@pytest.mark.slow
 def test_a_game_in_a_tile_has_its_own_constant():
     games = 96  # gone up in two tiles
     world, c = worlds.make(range(games), "continuous"), jnp.linspace(0.1, 5.0, games)

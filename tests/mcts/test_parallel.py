@@ -132,6 +132,7 @@ def test_lanes_at_the_end_of_a_game_call_no_network():
     assert not calls and (jz.num_evaluations(out.tree) == 1).all() and (visits_of(out.tree)[:, 8] == 8).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_actions, simulations, considered", [(20, 16, 16), (6, 20, 8), (3, 9, 4)])
 def test_rounds_make_every_simulation(num_actions, simulations, considered):
     world, keys = world_and_keys(num_actions)

@@ -103,6 +103,7 @@ def bandit(params, keys, action, state):
 BANDIT = jz.Model(lambda *given: (says(LOGITS, LEGAL, len(given[2])), given[2]), bandit)
 
 
+@pytest.mark.slow
 def test_the_prior_at_the_root_is_the_share_of_draws():
     batch, num_samples = 500, 5
     build = lambda model: jz.alphazero(model, 4, dirichlet_fraction=0.0)  # noqa: E731
@@ -125,6 +126,7 @@ def improved(num_samples, batch=4000):
     return np.asarray(out.action_weights, np.float64), out
 
 
+@pytest.mark.slow
 def test_the_improved_policy_is_that_of_the_sample():
     weights, out = improved(6, batch=200)
     visits = np.asarray(out.info.summary.visits)
@@ -156,6 +158,7 @@ def test_the_improved_policy_tends_to_that_of_all_actions():
     assert biases[1] < 5 * error + 0.02 and biases[0] > 4 * biases[1], biases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, pytest.param(4, marks=SLOW)])
 def test_draws_depend_on_the_game_key_and_the_simulation_only(lanes):
     model = worlds.hashed(200, one_in=3)

@@ -126,6 +126,7 @@ def test_whole_trees_in_more_worlds(name, options):
     check(name, batches=5, first_seed=1000, **options)  # 5 x 5 x 64 = 1,600 cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=SLOW)])
 def test_a_world_of_the_size_of_chess(name):
     with worlds.x64():
@@ -202,6 +203,7 @@ def oracle(logits, legal, width):
     return sorted(sorted(np.flatnonzero(legal), key=lambda action: (-logits[action], action))[:width])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [pytest.param(1, marks=SLOW), 3, pytest.param(ACTIONS, marks=SLOW)])
 def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     world, most = sparse(share=0.8)
@@ -226,6 +228,7 @@ def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     assert (np.asarray(out.info.dropped).max() > 0) == (width < ACTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=SLOW)])
 def test_what_is_not_finite_is_kept_and_reported(width):
     def model(logits):
@@ -287,6 +290,7 @@ def test_rollouts_draw_with_the_same_keys():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["statistics", pytest.param("evaluations", marks=SLOW)])
 def test_moves_with_reuse_are_those_over_actions(kept):
     with worlds.x64():
@@ -387,6 +391,7 @@ def test_thinking_on_and_a_single_key():
     assert_same_outputs(policy(world, key, tree=out.tree), dense(world, key, tree=wanted.tree))
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_batch():
     world, most = sparse(5)
     keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
