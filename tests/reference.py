@@ -697,12 +697,19 @@ def improved_policy(node: Node, q: Transform = completed_by_mix_value()) -> list
     return probabilities([x + q_ for x, q_ in zip(node.logits, q(node))], still_open)
 
 
+def gumbel_scores(
+    root: Node, gumbel: list[float], q: Transform = completed_by_mix_value(), brought: list[int] | None = None
+) -> Scores:
+    """g + logits + sigma(Q) of the most visited actions, `brought` not counted."""
+    most = max(n - b for n, b, ok in zip(visits(root), brought or [0] * len(root.legal), root.legal) if ok)
+    return _considered_scores(root, gumbel, q, most, brought)
+
+
 def gumbel_action(
     root: Node, gumbel: list[float], q: Transform = completed_by_mix_value(), brought: list[int] | None = None
 ) -> int:
     """The best g + logits + sigma(Q) among the most visited actions, `brought` not counted."""
-    most = max(n - b for n, b, ok in zip(visits(root), brought or [0] * len(root.legal), root.legal) if ok)
-    scores = _considered_scores(root, gumbel, q, most, brought)
+    scores = gumbel_scores(root, gumbel, q, brought)
     return max((a for a, ok in enumerate(root.legal) if ok), key=lambda a: scores[a])
 
 
