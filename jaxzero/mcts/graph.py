@@ -31,7 +31,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 from jaxzero.mcts.choice import choose, choose_at_root, remember
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.rows import Stats, pack, put, take, unpack_facts, unpack_stats
-from jaxzero.mcts.search import longest_walk, paired
+from jaxzero.mcts.search import counted, longest_walk, paired
 from jaxzero.mcts.solver import closer, from_edges
 from jaxzero.mcts.tree import NONE, Graph, Tree, rows_of
 from jaxzero.mcts.view import linked, take_edges, visited_edges
@@ -90,9 +90,7 @@ class Transpositions(NamedTuple):
         slot = jnp.where(new, take(grown.nodes, path.length), tree.capacity)
         tree = _link(tree, slot, new, path.length, self)
         path = path._replace(nodes=put(grown.nodes, path.length - 1, last), length=grown.length)
-        tree = _carry_up(tree, path, rule)
-        counts = 1 if path.going is None else path.going.astype(jnp.int32)
-        tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
+        tree = counted(_carry_up(tree, path, rule), path)
         return choose_at_root(tree, paired(rule, root_rule)), path
 
 

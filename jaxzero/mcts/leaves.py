@@ -15,8 +15,8 @@ from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
 from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, new_facts, write
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import Frontier, pack, put, take, unpack_facts, unpack_frontier, unpack_stats
-from jaxzero.mcts.search import descend, finish, paired, taking_part
+from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
 from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Status, Tree, as_stored, rows_of
 from jaxzero.mcts.virtual import Virtual
@@ -174,9 +174,7 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
 
     last = (jnp.max(path.length) - 1 + group - 1) // group - 1
     tree = jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree))[1]
-    counts = 1 if path.going is None else path.going.astype(jnp.int32)
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
-    return choose_at_root(tree, root_rule)
+    return choose_at_root(counted(tree, path), root_rule)
 
 
 def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
@@ -250,7 +248,7 @@ def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) ->
         if rule.by_prior
         else dict(next_action=none, next_prior=zero, unvisited_mass=zero)
     )
-    children = jnp.zeros((batch * lanes, tree.frontier.shape[-1] - 4), jnp.int32)
+    children = jnp.zeros((batch * lanes, children_at_hand(tree.frontier)), jnp.int32)
     frontier = pack(Frontier(num_children=none + 1, children=children, **found), dtype)
     bounds = tree.bounds
     if bounds is not None:

@@ -156,9 +156,14 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = tree if tree.bounds is None else prove(tree, path)
     tree = backup(tree, path, value, rule, root_too)
-    counts = 1 if path.going is None else path.going.astype(jnp.int32)
-    tree = tree.replace(root=tree.root.replace(simulations=tree.root.simulations + counts))
+    tree = counted(tree, path)
     return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
+
+
+def counted(tree: Tree, path: Path) -> Tree:
+    """The trees with one simulation more, in the games that took part."""
+    more = 1 if path.going is None else path.going.astype(jnp.int32)
+    return tree.replace(root=tree.root.replace(simulations=tree.root.simulations + more))
 
 
 def paired(rule: Rule, root_rule: Rule) -> Rule:
