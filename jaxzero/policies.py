@@ -429,7 +429,7 @@ def _begin(
     batch = check_start(model, state, tree)
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is not None and (state is None or tree.root.brought is None):
-        missing = jnp.where(tree.size == 0, Status.NOT_IN_TREE.value, 0)  # and no state to plant a root from
+        missing = Status.NOT_IN_TREE.where(tree.size == 0)  # and no state to plant a root from
         return tree if tree.root.brought is None else tree.replace(status=tree.status | missing), keys
 
     def ask() -> tuple[Step, State]:

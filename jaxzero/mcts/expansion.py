@@ -132,7 +132,7 @@ def expand(
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
     there = leaf if path.going is None else jnp.where(path.going, leaf, 0)  # a model is asked of positions there are
     state = jax.tree.map(lambda x: take(x, there), tree.state)
-    full = jnp.where(wants & ~grows, Status.FULL.value, 0) if own_slots(tree) else 0  # else all are full, or none
+    full = Status.FULL.where(wants & ~grows) if own_slots(tree) else 0  # else all are full, or none
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
@@ -145,13 +145,13 @@ def expand(
         return growth._replace(
             value=jnp.where(grows[:, None], growth.value, again),
             parent=jnp.where(grows, leaf, tree.capacity),
-            status=jnp.where(bad & grows, Status.NON_FINITE.value, full).astype(jnp.int32),
+            status=jnp.where(bad & grows, jnp.int32(Status.NON_FINITE.value), full),
         )
 
     def nothing() -> Growth:
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
         nowhere = jnp.full_like(leaf, tree.capacity)
-        status = jnp.where(wants, Status.FULL.value, 0).astype(jnp.int32)
+        status = Status.FULL.where(wants)
         return zeros._replace(
             value=again, node=nowhere if own_slots(tree) else nowhere[0], parent=nowhere, status=status
         )

@@ -154,7 +154,7 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
         growth = growth._replace(bounds=tree.root.returns)
     return growth._replace(
         parent=jnp.where(end.grows, end.at.nodes, tree.capacity),
-        status=jnp.where(end.wants & ~end.grows, Status.FULL.value, 0).astype(jnp.int32),
+        status=Status.FULL.where(end.wants & ~end.grows),
     )
 
 
@@ -261,5 +261,5 @@ def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) ->
         frontier=put(tree.frontier, node, by_lane(frontier)),
         state=jax.tree.map(lambda x, y: put(x, node, by_lane(y)), tree.state, state),
         bounds=bounds,
-        status=tree.status | jnp.where(wrong, Status.NON_FINITE.value, 0),
+        status=tree.status | Status.NON_FINITE.where(wrong),
     )

@@ -80,7 +80,7 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     over = jnp.zeros_like(found) if reset is None else jnp.asarray(reset)
     keep = _below(tree, new_root) & (found & ~over)[:, None]
     tree = _compact(tree, keep)
-    status = jnp.where(found | over, 0, Status.NOT_IN_TREE.value).astype(jnp.int32)
+    status = Status.NOT_IN_TREE.where(~(found | over))
     return _as_planted(tree.replace(status=status))
 
 
@@ -154,5 +154,5 @@ def _as_planted(tree: Tree) -> Tree:
     view, kept = edge_view(tree, jnp.zeros_like(tree.size)), tree.size > 0
     brought = jnp.where(kept[:, None], view.visits, 0)
     stuck = kept & ~facts.terminal & jnp.all(jnp.isneginf(view.prior), -1)
-    tree = tree.replace(status=tree.status | jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0))
+    tree = tree.replace(status=tree.status | Status.NO_LEGAL_ACTION.where(stuck))
     return tree.replace(root=tree.root.replace(simulations=jnp.zeros_like(tree.size), prior=None, brought=brought))

@@ -53,7 +53,7 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
     tree = with_bounds(tree, rule, given)
-    return tree.replace(status=tree.status | jnp.where(bad, Status.NON_FINITE.value, 0))
+    return tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
 
 
 def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:

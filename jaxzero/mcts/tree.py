@@ -44,6 +44,10 @@ class Status(enum.IntFlag):
     NO_LEGAL_ACTION = 4  # the root has no legal action though it is not terminal: action 0, uniform weights
     NOT_IN_TREE = 8  # `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree
 
+    def where(self, mask: Array) -> Int[Array, "..."]:
+        """The bit where the mask says so, else 0; 32 bits wide in 64-bit mode, too."""
+        return jnp.where(mask, jnp.int32(self.value), jnp.int32(0))
+
 
 class Layout(NamedTuple):
     """How the two big arrays are stored."""
@@ -214,7 +218,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         prior=first(as_stored(prior, layout.prior or dtype)),
         size=index + 1,
         overflows=index + 0,
-        status=jnp.where(stuck, Status.NO_LEGAL_ACTION.value, 0).astype(jnp.int32),
+        status=Status.NO_LEGAL_ACTION.where(stuck),
         root=RootData(simulations=index + 0),
     )
 
