@@ -18,9 +18,11 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts import explore as exploration
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.anytime import goes_by_visits
-from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, one_per_game
+from jaxzero.mcts.anytime import any_of, goes_by_visits, total_visits
+from jaxzero.mcts.graph import transpositions
+from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, not_builders, one_per_game
 from jaxzero.mcts.outputs import as_pair, check_embedding
+from jaxzero.mcts.parallel import max_evaluations, parallel
 from jaxzero.mcts.pruning import Target
 from jaxzero.mcts.root import Act, by_temperature, most_visited
 from jaxzero.mcts.rounds import search_in_rounds
@@ -29,7 +31,7 @@ from jaxzero.mcts.search import Stop, plant, replant, search, simulate
 from jaxzero.mcts.solver import avoid_proven, not_worse
 from jaxzero.mcts.summary import Summary, summary, without_worse
 from jaxzero.mcts.tree import Layout, Status, Tree
-from jaxzero.mcts.virtual import Virtual
+from jaxzero.mcts.virtual import Virtual, check_virtual
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
@@ -118,6 +120,7 @@ def alphazero(
     room = num_simulations + 1 if capacity is None else capacity
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
     check_functions(rule, act, root_rule, explore, target)
+    _check_loop(simulate, stop)
     explore = _noise(rule, dirichlet_alpha, dirichlet_fraction, explore)
     root_rule = _for_root(rule, root_rule)
     root_rule = root_rule if explore is None else with_root_prior(root_rule)
@@ -406,10 +409,11 @@ def gumbel(
 
 def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | None) -> None:
     """Raises a ValueError if options of `gumbel` cannot hold together."""
-    for name, function in (("wrap", wrap), ("rounds", rounds)):
-        if function is not None and not callable(function):
-            example = {"wrap": "avoid_proven", "rounds": "virtual_mean()"}[name]
-            raise ValueError(f"gumbel({name}={function!r}): give a function, like {example}, or None.")
+    _check_loop(simulation, stop)
+    if wrap is not None and not callable(wrap):
+        raise ValueError(f"gumbel(wrap={wrap!r}): give a function, like avoid_proven, or None.")
+    if rounds is not None:
+        check_virtual("rounds", rounds)
     if rounds is not None and (simulation is not simulate or stop is not None):
         raise ValueError(
             "gumbel(rounds=...) with simulate or stop: rounds say themselves how simulations are made, and their plan "
@@ -420,6 +424,12 @@ def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | Non
             "gumbel(stop=decided): what is decided there goes by visits, and the halving by its schedule. Use "
             "stop=solved, or plan for fewer simulations."
         )
+
+
+def _check_loop(simulation: Callable, stop: Stop | None) -> None:
+    """Raises a ValueError if a builder stands in place of what it builds."""
+    not_builders("simulate", simulation, parallel, transpositions)
+    not_builders("stop", stop, total_visits, max_evaluations, any_of)
 
 
 def _begin(

@@ -89,6 +89,12 @@ def test_a_builder_in_place_of_what_it_builds():
     refused(lambda: jz.alphazero(MODEL, 8, rule=jz.puct), "rule=", "puct() with its parentheses")
     refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "by_temperature(0.5)")
     refused(lambda: jz.uct(MODEL, 8, act=0.5), "act=0.5", "most_visited")
+    for build in (jz.alphazero, jz.gumbel):
+        for stop in (jz.total_visits, jz.max_evaluations, jz.any_of):
+            refused(lambda build=build, stop=stop: build(MODEL, 8, stop=stop), f"Call it: stop={stop.__name__}(...)")
+        for simulate in (jz.parallel, jz.transpositions):
+            wanted = f"Call it: simulate={simulate.__name__}(...)"
+            refused(lambda build=build, simulate=simulate: build(MODEL, 8, simulate=simulate), wanted)
 
 
 def test_something_else_in_place_of_a_model_a_tree_or_a_state():

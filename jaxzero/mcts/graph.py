@@ -213,7 +213,16 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
     """Links each new slot to the node of its position, or enters it as the first of its kind."""
     graph = tree.graph
     here = how.canonical(jax.tree.map(lambda x: take(x, slot), tree.state))
+    if not jax.tree.leaves(here):
+        raise ValueError(
+            "transpositions() with embeddings that hold no arrays: there is nothing by which positions could be told "
+            "apart. Have the model return the position as its embedding, and canonical=... some part of it."
+        )
     key = jnp.asarray(how.key(here), jnp.uint32)
+    if key.shape != (len(slot), 2):
+        raise ValueError(
+            f"transpositions(key=...): keys of shape {key.shape} for {len(slot)} games: give two uint32 each, [B, 2]."
+        )
     if how.by_ply:
         key = jnp.stack([key[:, 0] + _scramble(ply.astype(jnp.uint32) + 1), key[:, 1]], -1)
     size = graph.table.shape[1]

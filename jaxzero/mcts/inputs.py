@@ -1,6 +1,7 @@
 """What a user gives a policy and its builder: checked in Python, before tracing."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ from jaxzero.mcts.root import by_temperature
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys, Rule, State
 
-__all__ = ["check_functions", "check_start", "counts", "in_range", "one_per_game"]
+__all__ = ["check_functions", "check_start", "counts", "in_range", "not_builders", "one_per_game"]
 
 
 def check_start(model: Any, state: State, tree: Any) -> int:
@@ -58,6 +59,14 @@ def check_functions(rule: Any, act: Any, root_rule: Any = None, explore: Any = N
         raise ValueError(f"explore={explore!r}: give a function of keys and tree, like shaped_dirichlet(10.83, 0.25).")
     if target is not None and not callable(target):
         raise ValueError(f"target={target!r}: give a function of the tree, like solved_visits(rule).")
+
+
+def not_builders(option: str, function: Any, *builders: Callable) -> None:
+    """Raises a ValueError if a function that makes such an option stands in place of what it makes."""
+    if function in builders:
+        raise ValueError(
+            f"{option}={function.__name__}: that is what makes one. Call it: {option}={function.__name__}(...)."
+        )
 
 
 def one_per_game(keys: Keys, batch: int) -> Keys:

@@ -153,8 +153,7 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
     if tree.bounds is not None:
         growth = growth._replace(bounds=tree.root.returns)
     return growth._replace(
-        parent=jnp.where(end.grows, end.at.nodes, tree.capacity),
-        status=Status.FULL.where(end.wants & ~end.grows),
+        parent=jnp.where(end.grows, end.at.nodes, tree.capacity), status=Status.FULL.where(end.wants & ~end.grows)
     )
 
 

@@ -37,7 +37,7 @@ from jaxzero.mcts.outputs import evaluated
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.search import Stop
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.virtual import Virtual, virtual_visits
+from jaxzero.mcts.virtual import Virtual, check_virtual, virtual_visits
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Lanes", "max_evaluations", "num_evaluations", "parallel"]
@@ -104,6 +104,8 @@ def num_evaluations(tree: Tree) -> Int[Array, "B"]:
 def max_evaluations(most: Any) -> Stop:
     """A budget of evaluations: stops where a tree holds that many, the root's among them.
 
+    It is looked at between steps: with `parallel(K)` there can be K − 1 more, those of the last call.
+
     Args:
         most: how many; a number, or one per game `[B]`; it may be traced.
 
@@ -143,6 +145,5 @@ def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) ->
     if not hasattr(free_walks, "__index__") or free_walks < 0:
         raise ValueError(f"parallel(free_walks={free_walks!r}): give an integer, 0 or more.")
     virtual = virtual_visits() if virtual is None else virtual
-    if not callable(virtual):
-        raise ValueError(f"parallel(virtual={virtual!r}): give virtual_visits(), virtual_loss() or virtual_mean().")
+    check_virtual("virtual", virtual)
     return Lanes(lanes, virtual, free_walks=int(free_walks))

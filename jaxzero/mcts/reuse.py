@@ -80,7 +80,8 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     over = jnp.zeros_like(found) if reset is None else jnp.asarray(reset)
     keep = _below(tree, new_root) & (found & ~over)[:, None]
     tree = _compact(tree, keep)
-    status = Status.NOT_IN_TREE.where(~(found | over))
+    stays = tree.status & Status.NON_FINITE.value  # what was put in the place of a number may be among what is kept
+    status = jnp.where(found & ~over, stays, Status.NOT_IN_TREE.where(~over))
     return _as_planted(tree.replace(status=status))
 
 

@@ -95,8 +95,10 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
             which takes longer to get than the walk itself where N is large.
 
     Raises:
-        ValueError: `path` has no room for such walks.
+        ValueError: `path` has no room for such walks; the tree is a graph.
     """
+    if tree.graph is not None:
+        raise ValueError("the tree is a graph, of simulate=transpositions(...): search it with the same.")
     group, longest = group_size(tree.size.shape[0]), longest_walk(tree, max_depth)
     if path is not None and path.nodes.shape[1] < longest + group:
         raise ValueError(
@@ -258,8 +260,6 @@ def search(
     num_steps, most = num_simulations // lanes, lanes * (1 + getattr(simulate, "free_walks", 0))  # in each step
     if hasattr(simulate, "prepare"):
         tree = simulate.prepare(tree, rule)
-    elif tree.graph is not None:
-        raise ValueError("the tree is a graph, of simulate=transpositions(...): search it with the same.")
 
     def body(_: Any, carry: tuple[Tree, Path]) -> tuple[Tree, Path]:
         tree, path = carry

@@ -16,7 +16,8 @@ It helps where games end within reach of the search: tactics, endgames, and smal
 that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
 a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
 know it. An end by a move limit proves nothing, if `Step.truncated` says so; nor is anything proven where chance moves,
-if `Step.chance` says so, for its outcomes may be samples.
+if `Step.chance` says so, for its outcomes may be samples; nor any more in a game that a number was replaced in
+(`Status.NON_FINITE`).
 
 After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
 2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node

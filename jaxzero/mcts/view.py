@@ -19,7 +19,7 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.mcts.tree import NONE, Rows, Tree, rows_of
+from jaxzero.mcts.tree import NONE, Rows, Status, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["by_action", "candidate_view", "edge_view", "parents"]
@@ -202,7 +202,9 @@ def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: 
     child = linked(tree, child, tile)
     low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
     least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
-    return reward + least, reward + greatest
+    status = tree.status if tile is None else jax.lax.dynamic_slice_in_dim(tree.status, tile.first, tile.size)
+    unsure = per_game(status & Status.NON_FINITE.value != 0, least)  # an edge may hold 0 in place of what it pays
+    return jnp.where(unsure, -jnp.inf, reward + least), jnp.where(unsure, jnp.inf, reward + greatest)
 
 
 def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:

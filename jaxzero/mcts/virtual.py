@@ -4,14 +4,15 @@ See `parallel`, where these functions are used and their sources named.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.mcts.inputs import counts
+from jaxzero.mcts.inputs import counts, not_builders
 from jaxzero.types import EdgeView
 
-__all__ = ["Virtual", "virtual_loss", "virtual_mean", "virtual_visits"]
+__all__ = ["Virtual", "check_virtual", "virtual_loss", "virtual_mean", "virtual_visits"]
 
 Virtual = Callable[[EdgeView], EdgeView]
 
@@ -58,6 +59,13 @@ def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
         return _with_visits(view, more, (view.value * view.visits + loss * more) / total)
 
     return virtual
+
+
+def check_virtual(option: str, virtual: Any) -> None:
+    """Raises a ValueError if an option is no such function, or one that makes it and was not called."""
+    not_builders(option, virtual, virtual_visits, virtual_mean, virtual_loss)
+    if not callable(virtual):
+        raise ValueError(f"{option}={virtual!r}: give virtual_visits(), virtual_loss() or virtual_mean().")
 
 
 def _with_visits(view: EdgeView, more: Array, value: Array) -> EdgeView:

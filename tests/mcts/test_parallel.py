@@ -179,6 +179,10 @@ def test_what_lanes_refuse():
     refused(lambda: jz.parallel(0), "lanes=0", "lanes >= 1")
     refused(lambda: jz.parallel(2, virtual=3), "virtual=3", "virtual_visits()")
     refused(lambda: jz.parallel(2, free_walks=-1), "free_walks=-1", "0 or more")
+    refused(
+        lambda: jz.parallel(2, jz.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual=virtual_mean(...)"
+    )
+    refused(lambda: jz.gumbel(worlds.model, 8, rounds=jz.virtual_loss), "rounds=virtual_loss: that is", "Call it")
     refused(lambda: jz.virtual_loss(weight=0), "weight=0", "weight >= 1")
     refused(lambda: jz.max_evaluations(0), "max_evaluations(0)", "n >= 1")
     policy = jz.alphazero(worlds.model, 30, simulate=jz.parallel(8))
@@ -186,7 +190,7 @@ def test_what_lanes_refuse():
     tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), jz.puct(), 9), jz.puct())
     rules = jz.puct(), jz.puct()
     refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
-    refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "gumbel(rounds=3)", "virtual_mean()")
+    refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "rounds=3", "virtual_mean()")
     refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel(wrap=3)", "avoid_proven")
     both = dict(rounds=jz.virtual_mean(), simulate=jz.parallel(2))
     refused(lambda: jz.gumbel(worlds.model, 8, **both), "rounds=...", "Leave out the one or the other")
