@@ -37,6 +37,7 @@ from jaxzero.mcts.view import edge_view
 from jaxzero.mcts.virtual import virtual_loss, virtual_mean, virtual_visits
 from jaxzero.outcomes import win_rates
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
+from jaxzero.sharding import over_devices
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
 
 __version__ = "0.1.0"
@@ -79,6 +80,7 @@ __all__ = [
     # positions reached in several ways
     "transpositions",
     "num_positions",
+    "over_devices",
     # when to stop
     "search_until",
     "decided",

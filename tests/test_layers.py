@@ -22,6 +22,7 @@ ROOMS = {
     "chance_models": {"types", "games"},
     "symmetry": {"types", "games", "models"},
     "teams": {"types", "games"},
+    "sharding": {"types"},
     "nets": {"types", "games", "nets"},
     "train": {"types", "mcts", "games", "models", "targets", "policies", "train"},
     "play": {"types", "mcts", "games", "models", "targets", "policies", "play"},
@@ -30,7 +31,7 @@ ROOMS = {
     "viz": {"types", "mcts", "games", "models", "policies", "play", "viz"},
     "compat": {"types", "mcts", "policies", "compat"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "mcts", "policies", "targets", "outcomes", "games", "models", "play"},
+    "": {"types", "mcts", "policies", "targets", "outcomes", "games", "models", "play", "sharding"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 

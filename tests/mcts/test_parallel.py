@@ -1,6 +1,10 @@
 """Lanes are sequential search where they must be; answers come from anywhere. (Whole trees: tests/test_oracle.py.)"""
 
 import functools
+import os
+import pathlib
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -173,6 +177,57 @@ def refused(call, *parts):
     assert all(part in str(error.value) for part in parts), error.value
 
 
+ON_FOUR_DEVICES = """
+import re
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+import jaxzero as jz
+from jaxzero import games, models
+
+game = games.from_pgx("connect_four")
+params = jax.random.normal(jax.random.key(1), (6 * 7 * 2, 8)) / 4
+
+def network(params, observation):
+    both = jnp.tanh(observation.reshape(len(observation), -1) @ params)
+    return both[:, :7], both[:, 7]
+
+assert len(jax.devices()) == 4
+mesh = jax.sharding.Mesh(np.reshape(jax.devices(), (2, 2)), ("hosts", "chips"))
+model = models.perfect(game, network)
+keys = jax.random.split(jax.random.key(0), 1)
+states = jax.vmap(game.init)(keys)
+found = {}
+for name, model in (("one", model), ("four", jz.over_devices(model, mesh))):
+    run = jax.jit(jz.alphazero(model, 64, simulate=jz.parallel(8)))
+    if name == "four":
+        given = jax.device_put((params, keys, states), NamedSharding(mesh, PartitionSpec()))
+        program = run.lower(*given).compile().as_text()
+        assert "all-gather" in program and re.search(r"f32\\[2,84\\]", program), "two positions for each device"
+        found[name] = run(*given)
+    else:
+        found[name] = run(params, keys, states)
+one, four = (jax.device_get(found[name].tree) for name in found)
+np.testing.assert_array_equal(one.visits, four.visits)
+jax.tree.map(np.testing.assert_array_equal, one.state, four.state)
+np.testing.assert_allclose(one.value, four.value, atol=1e-6)
+try:
+    jax.jit(jz.alphazero(jz.over_devices(model, mesh), 66, simulate=jz.parallel(6)))(*given)
+except ValueError as error:
+    assert "6 positions" in str(error) and "4 devices" in str(error) and "parallel(4)" in str(error)
+    print("the same on four")
+"""
+
+
+@pytest.mark.slow
+def test_one_game_on_four_devices_is_the_game_on_one():
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    root = pathlib.Path(__file__).resolve().parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", ON_FOUR_DEVICES], env=os.environ | flags, cwd=root, capture_output=True, text=True
+    )
+    assert found.stdout == "the same on four\n", found.stderr
+
+
 def test_what_lanes_refuse():
     world, keys = world_and_keys()
     start = jnp.zeros(GAMES, jnp.int32)
@@ -189,6 +244,11 @@ def test_what_lanes_refuse():
     refused(lambda: policy(world, keys, start), "num_simulations=30 with 8", "a multiple of 8, like 32")
     tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), jz.puct(), 9), jz.puct())
     rules = jz.puct(), jz.puct()
+    divided = worlds.model._replace(move=worlds.model.step, evaluate=worlds.model.root)
+    auto = jax.sharding.Mesh(jax.devices()[:1], ("devices",))
+    explicit = jax.sharding.Mesh(jax.devices()[:1], ("devices",), axis_types=(jax.sharding.AxisType.Explicit,))
+    refused(lambda: jz.over_devices(worlds.model, auto), "Model.move is None", "models.perfect")
+    refused(lambda: jz.over_devices(divided, explicit), "Explicit", "jax.sharding.Mesh(devices, ('devices',))")
     refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
     refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "rounds=3", "virtual_mean()")
     refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel(wrap=3)", "avoid_proven")
