@@ -10,7 +10,6 @@ from option_players import Counter, match, resnet, shown, trained
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.mcts.rounds import round_sizes
 
 __all__ = ["lanes", "rounds"]
 
@@ -26,14 +25,31 @@ def searching(model: jz.Model, simulations: int, lanes: int, virtual: str = "vis
 
 def lanes(config: Any) -> tuple[dict, str]:
     """One game; the simulations of K lanes wait for the network together."""
-    game, net, params = resnet(config.channels, config.blocks)
     plan = [(1, "none")] + [(k, kind) for k in sorted(set(config.lanes)) if k > 1 for kind in config.virtual]
     matches = 0 if config.run is None else len(plan) - 1
-    progress, rows, runs = Progress([1] * (len(plan) + 1) + [3] * matches), [], {}
-    keys = jax.random.split(jax.random.key(0), 1)
+    progress = Progress([1] * (len(plan) + 1) * len(config.lane_networks) + [3] * matches)
+    found = {size: _time_lanes(size, plan, progress, config) for size in config.lane_networks}
+    columns = ["K", "virtual", "calls"] + [f"{size}: simulations/s | times K = 1" for size in found]
+    cells = []
+    for number, (k, kind) in enumerate(plan):
+        rows = [rows[number] for rows in found.values()]
+        cells.append([k, kind, rows[0]["calls"]] + [f"{r['per_second']:,.0f} | {r['ratio']:.2f}" for r in rows])
+    text = f"Connect Four, one game, {config.lane_simulations} simulations, residual networks"
+    result = {"networks": found}
+    if config.run is not None:
+        result["matches"] = _play_lanes(plan[1:], progress, config)
+        columns.append(f"Elo beside K = 1 (95 %), {config.games} games")
+        cells = [cell + [shown(match)] for cell, match in zip(cells, [None, *result["matches"]])]
+    return result, f"{text}\n\n{markdown(columns, cells)}"
+
+
+def _time_lanes(size: str, plan: list, progress: Progress, config: Any) -> list[dict]:
+    """Calls, and simulations per second, with one network."""
+    game, net, params = resnet(size)
+    rows, runs, keys = [], {}, jax.random.split(jax.random.key(0), 1)
     given = params, keys, jax.vmap(game.init)(keys)
     for k, kind in plan:
-        progress.next(f"compiling K = {k}, virtual {kind}")
+        progress.next(f"compiling {size}, K = {k}, virtual {kind}")
         counter = Counter()
         build = lambda net, k=k, kind=kind: searching(models.perfect(game, net), config.lane_simulations, k, kind)
         runs[k, kind] = compiled(build(net), *given)
@@ -44,74 +60,77 @@ def lanes(config: Any) -> tuple[dict, str]:
     for row in rows:
         took = times[row["lanes"], row["virtual"]].seconds
         row["per_second"], row["ratio"] = config.lane_simulations / took, times[1, "none"].seconds / took
-    columns = ["K", "virtual", "calls", "simulations/s", "times K = 1"]
-    cells = [[r["lanes"], r["virtual"], r["calls"], r["per_second"], r["ratio"]] for r in rows]
-    text = f"{config.channels} x {config.blocks} network, {game.id}, one game, {config.lane_simulations} simulations"
-    if config.run is not None:
-        _play_lanes(rows[1:], progress, config)
-        columns.append(f"Elo beside K = 1 (95 %), {config.games} games")
-        cells = [cell + [shown(row["match"]) if "match" in row else ""] for cell, row in zip(cells, rows)]
-    return {"rows": rows}, f"{text}\n\n{markdown(columns, cells)}"
+    return rows
 
 
-def _play_lanes(rows: list[dict], progress: Progress, config: Any) -> None:
+def _play_lanes(plan: list, progress: Progress, config: Any) -> list[dict]:
     game, net, params = trained(config.run)
-    model = models.perfect(game, net)
+    model, found = models.perfect(game, net), []
     alone = searching(model, config.lane_simulations, 1)
-    for row in rows:
-        progress.next(f"{config.games} games, K = {row['lanes']}, virtual {row['virtual']}, against K = 1")
-        ours = searching(model, config.lane_simulations, row["lanes"], row["virtual"])
-        row["match"] = match(game, ours, alone, params, config)
-        print(f"        {shown(row['match'])}", flush=True)
+    for k, kind in plan:
+        progress.next(f"{config.games} games, K = {k}, virtual {kind}, against K = 1")
+        ours = searching(model, config.lane_simulations, k, kind)
+        found.append({"lanes": k, "virtual": kind} | match(game, ours, alone, params, config))
+        print(f"        {shown(found[-1])}", flush=True)
+    return found
 
 
 # ----------------------------------------------------------------------------------------------------------- rounds
 def rounds(config: Any) -> tuple[dict, str]:
     """Gumbel search: the simulations of one halving round share calls of the network."""
-    game, net, params = resnet(config.channels // 2, config.blocks // 2)
-    progress = Progress([1, 1, 1] + ([5] if config.run else []))
-    progress.next("compiling")
-    simulations = config.round_simulations
-    considered = min(16, simulations, game.num_actions)
-
-    def policies(model: jz.Model, scale: float) -> dict[str, Any]:
-        how = dict(max_considered=considered, gumbel_scale=scale)
-        together = jz.gumbel(model, simulations, rounds=jz.virtual_mean(), **how)
-        return {"one after another": jz.gumbel(model, simulations, **how), "in rounds": together}
-
-    batch = config.round_games
-    keys = jax.random.split(jax.random.key(0), batch)
-    given = params, keys, midgame(game, keys, 8)
-    programs = {
-        name: jax.jit(policy).lower(*given).compile()
-        for name, policy in policies(models.perfect(game, net), 1.0).items()
-    }
-    counter = Counter()
-    _, together = policies(models.perfect(game, counter.counted(net)), 1.0).values()
-    calls = {"one after another": 1 + simulations, "in rounds": counter.during(jax.jit(together), *given)[1]}
-    progress.next("running in turn")
-    runs = {name: lambda p=p: jax.block_until_ready(p(*given)) for name, p in programs.items()}
-    times = interleaved(runs, config.seconds)
-    one, together = (timing.seconds for timing in times.values())
-    progress.next(f"{config.kept_positions} positions")
-    result = {"games": batch, "considered": considered, "calls": calls, "ms": [one * 1e3, together * 1e3]}
-    result |= {"call_sizes": list(round_sizes(considered, simulations)), "ratio": together / one}
-    result |= _differences(game, params, programs, config)
-    text = markdown(
-        ["games", "simulations", "considered", "calls, one after another", "calls, in rounds", "times its time"],
-        [[batch, simulations, considered, *calls.values(), result["ratio"]]],
-    ) + (
-        f"\n\nThe action differs on {result['different_actions']} of {result['positions']} positions (same keys), the "
-        f"visits on {result['different_visits']}; the improved policies differ by {result['policy_distance']:.3f} on "
-        "average (half the sum of the absolute differences)."
+    plan = [(name, size) for name in config.round_games_of for size in config.round_networks]
+    progress = Progress([3] * len(plan) + ([5] if config.run else []))
+    rows = []
+    for name, size in plan:
+        progress.next(f"{name}, network {size}")
+        rows.append({"game": name, "network": size} | _time_rounds(*resnet(size, name), config))
+    result, batch, simulations = {"rows": rows}, config.round_games, config.round_simulations
+    columns = ["game", "network", "considered", "calls", "in rounds", "times as fast", "other action", "distance"]
+    cells = [
+        [r["game"], r["network"], r["considered"], *r["calls"], r["times_as_fast"],
+         f"{r['different_actions']} of {r['positions']}", r["policy_distance"]] for r in rows
+    ]  # fmt: skip
+    text = (
+        f"{batch} games, {simulations} simulations; an action is another with the same keys; distance: of the improved "
+        f"policies, half the sum of the absolute differences\n\n{markdown(columns, cells)}"
     )
     if config.run is not None:
         progress.next(f"{config.games} games, rounds against one after another")
         game, net, params = trained(config.run)
-        other, ours = policies(models.perfect(game, net), 0.0).values()
+        other, ours = _policies(models.perfect(game, net), config, 0.0)
         result["match"] = match(game, ours, other, params, config)
-        text += f"\n\nElo of rounds (95 %), {config.games} games: {shown(result['match'])}"
+        text += f"\n\nElo of rounds (95 %), {config.games} games of {game.id}: {shown(result['match'])}"
     return result, text
+
+
+def _policies(model: jz.Model, config: Any, scale: float) -> list[Any]:
+    """One simulation after another, and in rounds."""
+    how = dict(max_considered=min(16, config.round_simulations), gumbel_scale=scale)
+    alone = jz.gumbel(model, config.round_simulations, **how)
+    return [alone, jz.gumbel(model, config.round_simulations, rounds=jz.virtual_mean(), **how)]
+
+
+def _time_rounds(game: games.Game, net: Any, params: Any, config: Any) -> dict:
+    """Both ways in turn, in one game with one network."""
+    keys = jax.random.split(jax.random.key(0), config.round_games)
+    given = params, keys, midgame(game, keys, 8)
+    programs = [jax.jit(policy).lower(*given).compile() for policy in _policies(models.perfect(game, net), config, 1.0)]
+    runs = {name: lambda p=p: jax.block_until_ready(p(*given)) for name, p in zip(("one", "rounds"), programs)}
+    one, together = (timing.seconds for timing in interleaved(runs, config.seconds).values())
+    calls = []
+    for number in range(2):
+        counter = Counter()
+        policy = _policies(models.perfect(game, counter.counted(net)), config, 1.0)[number]
+        calls.append(counter.during(jax.jit(policy), *given)[1])
+    considered = min(16, config.round_simulations, game.num_actions)
+    return {
+        "games": config.round_games,
+        "considered": considered,
+        "calls": calls,
+        "ms": [one * 1e3, together * 1e3],
+        "times_as_fast": one / together,
+        **_differences(game, params, programs, config),
+    }
 
 
 def midgame(game: games.Game, keys: jax.Array, plies: int) -> Any:
@@ -129,13 +148,13 @@ def midgame(game: games.Game, keys: jax.Array, plies: int) -> Any:
     return jax.jit(lambda: jax.lax.fori_loop(0, plies, ply, jax.vmap(game.init)(keys)))()
 
 
-def _differences(game: games.Game, params: Any, programs: dict, config: Any) -> dict:
+def _differences(game: games.Game, params: Any, programs: list, config: Any) -> dict:
     """How often the two disagree, with the same keys, from the first move to the twenty-fourth."""
     batch, found = config.round_games, []
     for number in range(-(-config.kept_positions // batch)):
         keys = jax.random.split(jax.random.fold_in(jax.random.key(2), number), batch)
         state = midgame(game, keys, number % 24)
-        one, other = (program(params, keys, state) for program in programs.values())
+        one, other = (program(params, keys, state) for program in programs)
         visits = one.info.summary.visits != other.info.summary.visits
         distance = jnp.abs(one.action_weights - other.action_weights).sum(-1) / 2
         found.append(np.stack([one.action != other.action, visits.any(-1), distance]))

@@ -19,7 +19,7 @@ __all__ = ["reuse"]
 def reuse(config: Any) -> tuple[dict, str]:
     """Games of self-play in which every position is searched with what is known, and anew."""
     if config.run is None:
-        game, net, params = resnet(config.channels, config.blocks)
+        game, net, params = resnet(config.network)
     else:
         game, net, params = trained(config.run)
     progress, rows = Progress([1] * len(config.kept_batches)), []
@@ -31,7 +31,7 @@ def reuse(config: Any) -> tuple[dict, str]:
         [[r["games"], r["positions"], r["mismatches"], f"{r['kept']:.1%}", f"{r['calls']:.1f}", f"{r['spared']:.1%}",
           r["ratio"]] for r in rows],
     )  # fmt: skip
-    network = "the network of the run" if config.run else f"an untrained {config.channels} x {config.blocks} network"
+    network = "the network of the run" if config.run else f"an untrained {config.network} network"
     text += (
         f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network}; first moves "
         "of games included. Other visits: positions on which the visits at the root differ from those of a search "

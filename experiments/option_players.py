@@ -42,9 +42,9 @@ def _settings(kind: type, values: dict) -> Any:
     return kind(**given)
 
 
-def resnet(channels: int, blocks: int) -> tuple[games.Game, Callable, Any]:
-    """An untrained residual network for Connect Four."""
-    game = games.from_pgx("connect_four")
+def resnet(size: str, name: str = "connect_four") -> tuple[games.Game, Callable, Any]:
+    """An untrained residual network, its size as channels x blocks, for a game that pgx knows."""
+    game, (channels, blocks) = games.from_pgx(name), map(int, size.split("x"))
     return game, *nets.resnet(game, channels=channels, blocks=blocks, key=jax.random.key(0))
 
 
@@ -87,8 +87,10 @@ def match(game: games.Game, ours: Callable, other: Callable, params: Any, config
     return points | {"elo": elo(share), "elo_interval": [elo(low), elo(high)]}
 
 
-def shown(result: dict[str, Any]) -> str:
+def shown(result: dict[str, Any] | None) -> str:
     """A result of `match`, for a table."""
+    if result is None:
+        return ""
     number = lambda x: "?" if x is None else f"{x:+.0f}"
     low, high = result["elo_interval"]
     wins, draws, losses, _ = result["score"]

@@ -58,10 +58,14 @@ class Config:
     """reuse: games."""
     kept_simulations: int = 32
     """reuse: simulations per move."""
-    channels: int = 64
-    """lanes, reuse: width of the residual network; that of `rounds` has half of it."""
-    blocks: int = 4
-    """lanes, reuse: its blocks; half of them in `rounds`."""
+    network: str = "32x3"
+    """reuse: channels x blocks of the residual network."""
+    lane_networks: tuple[str, ...] = ("16x2", "32x3", "64x4")
+    """lanes: residual networks, channels x blocks."""
+    round_networks: tuple[str, ...] = ("16x2", "32x3")
+    """rounds: likewise."""
+    round_games_of: tuple[str, ...] = ("connect_four", "hex")
+    """rounds: games that pgx knows; the first one is the one of `--run`."""
     lanes: tuple[int, ...] = (1, 4, 8, 16)
     """lanes: leaves per call of the network; 1 is always there."""
     virtual: tuple[Virtual, ...] = ("visits", "mean", "loss")
@@ -84,8 +88,9 @@ class Config:
 
 QUICK = Config(
     quick=True, seconds=0.05, shapes=("2x16x12",), only=("avoid_proven", "decided", "advance"), positions=4,
-    simulations=64, start_simulations=64, kept_positions=4, kept_batches=(2,), kept_simulations=8, channels=8, blocks=2,
-    lanes=(4,), virtual=("visits",), lane_simulations=16, round_games=2, round_simulations=8, games=2,
+    simulations=64, start_simulations=64, kept_positions=4, kept_batches=(2,), kept_simulations=8, network="8x1",
+    lanes=(4,), virtual=("visits",), lane_networks=("8x1",), lane_simulations=16, round_games=2, round_simulations=8,
+    round_networks=("8x1",), round_games_of=("connect_four",), games=2,
 )  # fmt: skip
 
 
@@ -101,13 +106,15 @@ def parse(arguments: list[str] | None = None) -> Config:
                 "simulations: parallel(8) is one of the options."
             )
     for name in ("positions", "simulations", "start_simulations", "kept_positions", "kept_simulations", "round_games",
-                 "round_simulations", "lane_simulations", "channels", "opening_plies"):  # fmt: skip
+                 "round_simulations", "lane_simulations", "opening_plies"):  # fmt: skip
         if getattr(config, name) < 1:
             raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least 1.")
     if config.games < 2 or config.games % 2:
         raise SystemExit(f"--games {config.games}: an even number, at least 2.")
-    if config.channels < 2 or config.blocks < 2:
-        raise SystemExit("--channels, --blocks: at least 2, for half of them is needed, too.")
+    for network in (config.network, *config.lane_networks, *config.round_networks):
+        sizes = network.split("x")
+        if len(sizes) != 2 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
+            raise SystemExit(f"{network!r} is no network. Write channels x blocks, like 32x3.")
     for lanes in config.lanes:
         if lanes < 1 or config.lane_simulations % lanes:
             raise SystemExit(f"--lanes {lanes}: a divisor of --lane-simulations {config.lane_simulations}.")

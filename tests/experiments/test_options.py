@@ -38,7 +38,8 @@ def run(*arguments):
     (["--parts", "cost"], "costs"), (["--shapes", "64x82"], "games x simulations x actions"),
     (["--shapes", "1x20x9"], "multiple of 8"), (["--games", "3"], "even number"),
     (["--lanes", "3"], "divisor of --lane-simulations 256"), (["--kept-batches", "0"], "at least 1"),
-    (["--run", "nowhere"], "no checkpoints"), (["--positions", "0"], "at least 1"), (["--blocks", "1"], "at least 2"),
+    (["--run", "nowhere"], "no checkpoints"), (["--positions", "0"], "at least 1"),
+    (["--network", "32"], "channels x blocks"), (["--lane-networks", "32x3", "0x1"], "channels x blocks"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, expected, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -123,6 +124,6 @@ def test_every_part_runs(tmp_path):
     for tree, graph in zip(results["graph"]["rows"][::2], results["graph"]["rows"][1::2]):
         assert graph["positions_per_simulation"] <= tree["positions_per_simulation"] <= 1
     assert [row["mismatches"] for row in results["reuse"]["rows"]] == [0]
-    assert [row["calls"] for row in results["lanes"]["rows"]] == [17, 5]
-    calls = results["rounds"]["calls"]
-    assert calls["one after another"] == 9 and calls["in rounds"] < 9 and results["rounds"]["different_visits"] <= 4
+    assert [row["calls"] for row in results["lanes"]["networks"]["8x1"]] == [17, 5]
+    (row,) = results["rounds"]["rows"]
+    assert row["calls"][0] == 9 and row["calls"][1] < 9 and row["different_visits"] <= 4
