@@ -33,11 +33,11 @@ def win_rates(
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models
-    >>> game, keys = games.go(5), jax.random.split(jax.random.key(0), 2)
+    >>> game, keys = games.from_pgx("tic_tac_toe"), jax.random.split(jax.random.key(0), 2)
     >>> out = jax.jit(jz.uct(models.rollout(game), num_simulations=40))((), keys, jax.vmap(game.init)(keys))
     >>> rates = jz.win_rates(out.tree)
     >>> rates.shape, bool(jnp.allclose(rates.sum(-1), 1))
-    ((2, 26, 2), True)
+    ((2, 9, 2), True)
     """
     kept = tree.num_players
     players = (kept if kept > 1 else 2) if num_players is None else num_players

@@ -237,7 +237,7 @@ def of_pgx(env_id: str, count: int):
     [
         pytest.param("2048", 6, "gumbel", marks=pytest.mark.slow),
         pytest.param("2048", 6, "puct", marks=pytest.mark.slow),
-        ("backgammon", 12, "puct"),
+        pytest.param("backgammon", 12, "puct", marks=pytest.mark.slow),
         pytest.param("backgammon", 12, "gumbel", marks=pytest.mark.slow),
     ],
 )

@@ -126,6 +126,7 @@ def test_one_key_is_split(make):
     assert one_per_game(split, 5) is split
 
 
+@pytest.mark.slow
 def test_old_style_keys_will_do():
     policy = jax.jit(jz.alphazero(MODEL, 2))
     new, old = (policy(world_of(), make(0), START) for make in (jax.random.key, jax.random.PRNGKey))
@@ -133,6 +134,7 @@ def test_old_style_keys_will_do():
     np.testing.assert_array_equal(new.action, old.action)
 
 
+@pytest.mark.slow
 def test_searching_noise_and_action_draw_from_streams_of_their_own():
     world, keys = worlds.make([3] * 400, "open", num_actions=4), keys_of(1, 400)
     policy = jz.alphazero(MODEL, 12, dirichlet_alpha=1.0, dirichlet_fraction=0.5)
@@ -193,10 +195,11 @@ def test_a_game_in_a_tile_has_its_own_constant():
 
 def test_noise_of_a_search_before_is_forgotten():
     world = world_of()
-    noisy = jz.alphazero(MODEL, 6, capacity=32, dirichlet_fraction=1.0)(world, keys_of(), START).tree
-    tree = jax.jit(jz.alphazero(MODEL, 12, dirichlet_fraction=0.0))(world, keys_of(), tree=noisy).tree
+    noisy = jax.jit(jz.alphazero(MODEL, 6, capacity=32, dirichlet_fraction=1.0))(world, keys_of(), START).tree
+    policy = jz.alphazero(MODEL, 12, dirichlet_fraction=0.0)
+    tree = jax.jit(policy)(world, keys_of(), tree=noisy).tree
     clean = noisy.replace(root=noisy.root.replace(prior=None))
-    expected = jax.jit(jz.alphazero(MODEL, 12, dirichlet_fraction=0.0))(world, keys_of(), tree=clean).tree
+    expected = jax.jit(policy)(world, keys_of(), tree=clean).tree
     assert tree.root.prior is None
     np.testing.assert_array_equal(tree.visits, expected.visits)
 

@@ -13,6 +13,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.mcts.leaves import lane_keys
 from jaxzero.mcts.rounds import round_sizes
 from tests import worlds
 
@@ -31,7 +32,10 @@ def visits_of(tree):
     return np.asarray(jz.summary(tree).visits)
 
 
-@pytest.mark.parametrize("build", [jz.alphazero, jz.gumbel, jz.uct])
+MORE = [pytest.param(build, marks=pytest.mark.slow) for build in (jz.gumbel, jz.uct)]
+
+
+@pytest.mark.parametrize("build", [jz.alphazero, *MORE])
 def test_one_lane_is_the_sequential_search_bit_for_bit(build):
     world, keys = world_and_keys(players=3 if build is jz.uct else 2)
     start = jnp.zeros(GAMES, jnp.int32)
@@ -65,6 +69,7 @@ def test_walks_that_ask_nothing_are_simulations_like_others():
     assert (jz.num_evaluations(free) > jz.num_evaluations(plain)).any()
 
 
+@pytest.mark.slow
 def test_free_walks_of_several_lanes_keep_the_laws():
     world, keys = world_and_keys()
     policy = jz.alphazero(worlds.model, SIMULATIONS, simulate=jz.parallel(4, free_walks=3), capacity=200)
@@ -80,6 +85,52 @@ def test_a_budget_of_evaluations():
     out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
     done, made = np.asarray(jz.num_evaluations(out.tree)), np.asarray(out.tree.root.simulations)
     assert (done <= 9).all() and ((done == 9) | (made == 60)).all() and (done == 9).sum() > GAMES / 2
+
+
+def test_a_budget_of_evaluations_is_looked_at_between_the_steps_of_lanes():
+    model, keys, states = board()
+    policy = jz.alphazero(model, 40, stop=jz.max_evaluations(10), simulate=jz.parallel(4))
+    done = np.asarray(jz.num_evaluations(jax.jit(policy)((), keys, states).tree))  # lanes that meet ask once
+    assert (done >= 10).all() and done.max() == 13  # 1 + 4 + 4 + 4
+
+
+def test_what_remains_counts_free_walks():
+    model, keys, states = board()
+    how = dict(simulate=jz.parallel(2, free_walks=3), stop=lambda tree, remaining: (remaining <= 16) | (tree.size < 0))
+    out = jax.jit(jz.alphazero(model, 8, **how))((), keys, states)  # 4 steps of at most 2 (1 + 3) simulations
+    assert (out.tree.root.simulations == 4).all()
+
+
+def test_keys_of_lanes_are_no_keys_of_the_game():
+    keys = jax.random.split(jax.random.key(3), 4)
+    assert (lane_keys(keys, 1) == keys).all()
+    of_lanes = lane_keys(keys, 6).reshape(4, 6)
+    assert (of_lanes[:, 0] == keys).all()
+    others = [jax.vmap(lambda key: jax.random.split(key, 9))(keys)]
+    others += [jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, jnp.arange(9))]
+    drawn = [jax.random.key_data(x).reshape(-1, 2) for x in (of_lanes, *others[:1])]
+    assert len(np.unique(np.concatenate(drawn), axis=0)) == 4 * (6 + 9)
+    assert not np.isin(jax.random.key_data(of_lanes[:, 1:])[..., 0], jax.random.key_data(others[1])[..., 0]).any()
+
+
+def test_a_model_is_asked_of_positions_that_there_are():
+    """Whatever a lane asks for: games without a legal move, that have ended, or were stopped, stand by."""
+    asked, (world, keys) = [], world_and_keys()
+
+    def root(params, keys, state):
+        step, state = worlds.model.root(params, keys, state)
+        return step, (state, jnp.full(GAMES, 7))  # unwritten memory holds 0
+
+    def step(params, keys, action, state):
+        jax.debug.callback(asked.append, state[1])
+        answer, below = worlds.model.step(params, keys, action, state[0])
+        return answer, (below, state[1])
+
+    for stop in (None, jz.total_visits(jnp.arange(GAMES) % 8)):
+        policy = jz.alphazero(jz.Model(root, step), 12, simulate=jz.parallel(3), stop=stop)
+        jax.block_until_ready(jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32)))
+        jax.effects_barrier()
+    assert len(asked) > 4 and all((np.asarray(marks) == 7).all() for marks in asked)
 
 
 def board():
@@ -156,6 +207,7 @@ def test_rounds_make_every_simulation(num_actions, simulations, considered):
         np.testing.assert_allclose(plain.action_weights[enough], rounds.action_weights[enough], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_rounds_do_not_depend_on_the_other_games():
     world, keys = world_and_keys(9)
     policy = jz.gumbel(worlds.model, 20, rounds=jz.virtual_mean(), max_considered=8)

@@ -45,6 +45,7 @@ BOTH = jz.playout_cap(FULL, FAST, 0.25)
 START = np.stack([np.arange(GAMES), np.zeros(GAMES, int)], 1).astype(np.int32)
 
 
+@pytest.mark.slow
 def test_each_game_is_searched_as_one_of_the_two_policies_searches_it():
     out, full, fast = jax.device_get(
         jax.jit(lambda keys: [policy((), keys, START) for policy in (BOTH, FULL, FAST)])(keys_of())

@@ -62,7 +62,12 @@ def assert_kept(kept, nodes, prefix):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(), dict(players=3, num_actions=20, simulations=60), dict(simulations=30, capacity=9), dict(max_depth=2)],
+    [
+        dict(),
+        pytest.param(dict(players=3, num_actions=20, simulations=60), marks=pytest.mark.slow),
+        dict(simulations=30, capacity=9),
+        pytest.param(dict(max_depth=2), marks=pytest.mark.slow),
+    ],
 )
 def test_every_statistic_of_the_kept_subtree_is_unchanged(options):
     tree = searched(**options)
@@ -175,5 +180,8 @@ def test_what_evaluations_kept_refuses():
     policy = jz.with_evaluations_kept(lambda model: jz.alphazero(model, 8), worlds.model)
     with pytest.raises(ValueError, match="of another kind of policy"):
         policy(worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32), searched())
+    start = worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
+    with pytest.raises(ValueError, match="was not moved on.*advance"):
+        policy(*start, jax.eval_shape(policy, *start).tree)
     with pytest.raises(ValueError, match="give a function that builds a policy"):
         jz.with_evaluations_kept(3, worlds.model)

@@ -213,6 +213,7 @@ def payoff(simulations, num_samples=32, batch=256):
     return float(-jnp.mean((out.action[:, 0] - state) ** 2)), out
 
 
+@pytest.mark.slow
 def test_continuous_actions_improve_with_simulations():
     (few, _), (most, out) = payoff(8), payoff(64)
     assert -4 / 3 / 10 < few < 5 * most < 0 and most > -0.01  # -4/3: an action drawn from the policy

@@ -38,6 +38,7 @@ def test_steps_are_the_last_one_passed(parts, start):
     assert jz.steps(*parts, start=start)(jnp.int32(3)).shape == ()
 
 
+@pytest.mark.slow
 def test_an_action_is_drawn_by_its_own_games_temperature():
     games = 6_000
     move = np.repeat([0, 10, 40], games // 3)

@@ -58,7 +58,8 @@ def test_one_simulation_phase_by_phase():
     assert jz.descend(tree).nodes[0, :2].tolist() == [0, new] and jz.descend(tree).length.tolist() == [2]
 
 
-@pytest.mark.parametrize("seeds", [[3], list(range(9))])  # few games, and so many that ends are visited apart
+# Few games, and so many that the ends of walks are visited apart.
+@pytest.mark.parametrize("seeds", [[3], pytest.param(list(range(9)), marks=pytest.mark.slow)])
 def test_simulations_one_by_one_are_a_search(seeds):
     world, rule = worlds.make(seeds, "continuous"), jz.puct()
     keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
@@ -139,7 +140,7 @@ def test_searching_twice_is_searching_once():
         jax.tree.map(np.testing.assert_array_equal, getattr(tree, name), getattr(resumed, name))
 
 
-@pytest.mark.parametrize("num_actions", [5, pytest.param(40, marks=pytest.mark.slow), 90])
+@pytest.mark.parametrize("num_actions", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (40, 90))])
 def test_a_rule_that_is_shown_the_candidates_only_chooses_as_if_it_saw_all(num_actions):
     """Every width of the core's views: up to 8 and 32 visited edges, and all of them."""
     count = 70

@@ -130,7 +130,7 @@ SLOW = pytest.mark.slow
     [
         (network, 64, 7),
         (elementwise, 1, 7),
-        (network, 128, 82),  # games go up in tiles, and views come in several widths
+        pytest.param(network, 128, 82, marks=SLOW),  # games go up in tiles, and views come in several widths
         pytest.param(network, 1, 82, marks=SLOW),
         pytest.param(elementwise, 64, 7, marks=SLOW),
         pytest.param(elementwise, 64, 82, marks=SLOW),
@@ -194,6 +194,7 @@ def test_a_second_call_compiles_nothing_and_traces_nothing(rule):
 
 GAMES, SIMULATIONS, PLACES = 96, 16, 41  # gone up in tiles of games; full in the third search
 RULES = {"puct": jz.puct(), "gumbel": jz.gumbel_interior()}
+ONE_FAST = ["puct", pytest.param("gumbel", marks=SLOW)]
 # With 40 actions the kept mass of Gumbel's unvisited edges differs in the last bit between one game and a batch.
 ACTIONS = {"puct": 40, "gumbel": 12}
 
@@ -249,7 +250,7 @@ def assert_identical(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ONE_FAST)
 def test_unused_memory_changes_nothing(rule):
     keys, run = jax.random.split(jax.random.key(3), GAMES), going_on(rule)
     tree = planted(rule, jnp.arange(GAMES, dtype=jnp.uint32))
@@ -264,7 +265,7 @@ def of_games(x: Any, index: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[np.asarray(index)], x)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ONE_FAST)
 def test_a_game_alone_is_the_game_in_a_batch(rule):
     keys, run = jax.random.split(jax.random.key(4), GAMES), going_on(rule)
     tree = planted(rule, jnp.arange(GAMES, dtype=jnp.uint32) * 977)
@@ -298,6 +299,7 @@ def recomputed(tree: jz.Tree) -> np.ndarray:
     return total / np.maximum(visits, 1)
 
 
+@SLOW
 @pytest.mark.parametrize("rule", [jz.puct(0.3), jz.muzero_puct()], ids=["puct", "muzero_puct"])
 def test_values_after_ten_thousand_simulations(rule):
     world = worlds.make([3], "open", num_states=64, num_actions=6)
@@ -315,6 +317,7 @@ def test_bytes_per_node_and_action(layout, most):
     assert sum(x.nbytes for x in jax.tree.leaves(tree.replace(state=()))) / (2 * 201 * 82) <= most
 
 
+@pytest.mark.slow
 def test_the_compact_layout_is_the_same_search_of_rounded_priors():
     def rounded(logits):
         prior = jz.puct().prepare(logits)
