@@ -40,7 +40,8 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     Args:
         tree: the trees.
         action: what was played from the root: `[B]`, or `[B, L]` for L plies, own move and reply; −1: no move was
-            made, stay there.
+            made, stay there. An action that leads to a chance node (`chance_models`) is half a ply: the outcome's slot
+            is the other half, and without it chance would be to move at the root.
         reset: games that ended, or are given up for another reason.
 
     Raises:

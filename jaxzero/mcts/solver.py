@@ -86,7 +86,8 @@ def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
 
     Every walk then ends where something can be learned, and games are solved with far fewer simulations. What is lost
     is the meaning of visits and means: the best move, once solved, gets none any more. So it is for solving, not for
-    targets. (A policy's `root_rule` that proves nothing itself is wrapped in `avoid_proven`: wrap it here for the same.)
+    targets. (A policy's `root_rule` that proves nothing itself is wrapped in `avoid_proven`; wrap it here, if it is to
+    seek proof, too.)
 
     Args:
         rule: what chooses among the other edges.
