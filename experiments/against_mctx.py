@@ -17,7 +17,7 @@ from measure import Progress, geometric_mean, interleaved, markdown
 import jaxzero as jz
 from jaxzero.mcts.view import parents
 
-__all__ = ["compile", "memory", "speed", "tree_depths"]
+__all__ = ["Search", "compile", "inputs", "memory", "sizes", "speed", "tree_depths", "weight"]
 
 TRANSFORMS = {
     "min_max": (functools.partial(mctx.qtransform_by_min_max, min_value=-1, max_value=1), jz.by_min_max(-1, 1)),
@@ -77,7 +77,7 @@ def tree_depths(tree: jz.Tree) -> dict[str, float]:
 def speed(config: Any) -> tuple[dict, str]:
     """Microseconds per lock-step simulation."""
     plan = [(shape, rule) for shape in config.shapes for rule in config.rules]
-    progress, rows = Progress([_weight(*sizes(shape)) for shape, _ in plan]), []
+    progress, rows = Progress([weight(*sizes(shape)) for shape, _ in plan]), []
     for shape, rule in plan:
         progress.next(f"{shape} {rule}")
         rows.append({"shape": shape, "rule": rule} | _speed_row(rule, *sizes(shape), config))
@@ -100,7 +100,7 @@ def speed(config: Any) -> tuple[dict, str]:
     return {"rows": rows, "summary": summary}, text
 
 
-def _weight(batch: int, simulations: int, actions: int) -> float:
+def weight(batch: int, simulations: int, actions: int) -> float:
     """What a row costs, roughly: starting and compiling, and mctx's many passes over the tree."""
     return 12 + 4 * simulations * (5e-5 + 3e-9 * batch * simulations * actions * math.log(simulations + 1))
 

@@ -4,12 +4,14 @@
     make bench ARGS="--quick"                               # everything in miniature: two minutes, to see that it works
     .venv/bin/python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
     .venv/bin/python experiments/benchmark.py --parts numpy overhead
+    .venv/bin/python experiments/benchmark.py --parts before --checkout ../jaxzero-before
 
     speed     microseconds per lock-step simulation (one simulation in each game of the batch), a free network
     memory    bytes of a tree, without the game states
     compile   seconds from a Python function to a compiled search
     overhead  the share of a search's time that is neither network nor game, on Connect Four
     numpy     simulations per second of one wide, shallow tree, against a straightforward tree in NumPy
+    before    as speed, but beside another checkout of jaxzero: did a change cost anything? Only when asked for
 
 Prints Markdown tables and writes `experiments/results/<device>-<date>.json`, never over a file that is there; what
 earlier runs found is there too. The machine should do nothing else meanwhile: its load is written down.
@@ -26,7 +28,8 @@ import tyro
 
 HERE = pathlib.Path(__file__).parent
 PARTS = ("speed", "memory", "compile", "overhead", "numpy")
-Part = Literal["speed", "memory", "compile", "overhead", "numpy"]
+Part = Literal["speed", "memory", "compile", "overhead", "numpy", "before"]
+MODULES = {"overhead": "other_costs", "numpy": "other_costs", "before": "against_before"}
 Rule = Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"]
 
 
@@ -62,6 +65,8 @@ class Config:
     """numpy: simulations in each tree."""
     numpy_actions: int = 362
     """numpy: actions of each node."""
+    checkout: pathlib.Path | None = None
+    """before: the folder of the other checkout (`git worktree add FOLDER COMMIT` makes one)."""
     output: pathlib.Path = HERE / "results"
     """Folder for the JSON file."""
 
@@ -85,6 +90,10 @@ def parse(arguments: list[str] | None = None) -> Config:
     for name, least in (("runs", 1), ("simulations", 1), ("numpy_simulations", 1), ("numpy_actions", 1)):
         if getattr(config, name) < least:
             raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")
+    if "before" in config.parts and (config.checkout is None or not (config.checkout / "jaxzero").is_dir()):
+        raise SystemExit(
+            f"--parts before --checkout {config.checkout}: give the folder of another checkout of jaxzero."
+        )
     return config
 
 
@@ -93,7 +102,7 @@ def main(config: Config) -> None:
     from measure import circumstances, save
 
     settings = dataclasses.asdict(config)
-    del settings["output"]  # a path of this machine
+    del settings["output"], settings["checkout"]  # paths of this machine
     results = circumstances() | {"settings": settings}
     load = [os.getloadavg()[0]]
     hardware, versions = results["hardware"], results["versions"]
@@ -105,7 +114,7 @@ def main(config: Config) -> None:
         print("Everything in miniature: the figures say that the benchmark works, not how fast anything is.")
     interrupted = False
     for part in config.parts:
-        module = importlib.import_module("against_mctx" if part in ("speed", "memory", "compile") else "other_costs")
+        module = importlib.import_module(MODULES.get(part, "against_mctx"))
         print(f"\n# {part}", flush=True)
         try:
             results[part], text = getattr(module, part)(config)

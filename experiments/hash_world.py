@@ -6,6 +6,8 @@ player. Everything is drawn from the hash of the actions so far, so mctx and jax
 the same alone as in a batch.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import mctx
@@ -45,15 +47,17 @@ def roots(batch: int) -> tuple:
     return scramble(jnp.arange(1, batch + 1, dtype=jnp.uint32)), jnp.zeros(batch)
 
 
-def model(num_actions: int) -> jz.Model:
-    """The world as jaxzero sees it."""
+def model(num_actions: int, library: Any = jz) -> jz.Model:
+    """The world as jaxzero sees it, or another version of it."""
 
     def describe(state: tuple) -> tuple:
         bits, value = state
         zeros = jnp.zeros_like(value)
-        return jz.Step(prior_logits=logits(bits, num_actions), value=value, reward=zeros, discount=zeros - 1), state
+        return library.Step(
+            prior_logits=logits(bits, num_actions), value=value, reward=zeros, discount=zeros - 1
+        ), state
 
-    return jz.Model(
+    return library.Model(
         root=lambda params, keys, state: describe(state),
         step=lambda params, keys, action, state: describe(follow(action, state)),
     )

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -36,11 +37,29 @@ def test_help_answers_without_jax():
 
 @pytest.mark.parametrize("flags, expected", [
     (("--shapes", "64x82"), "games x simulations x actions"), (("--parts", "sped"), "speed"),
-    (("--runs", "0"), "at least 1"), (("--shape", "1x2x3"), "--shapes"),
+    (("--runs", "0"), "at least 1"), (("--shape", "1x2x3"), "--shapes"), (("--parts", "before"), "another checkout"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, expected):
     done = run(*flags)
     assert done.returncode != 0 and expected in done.stderr + done.stdout and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_another_checkout_is_measured_beside_this_one(tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "jaxzero", other / "jaxzero")
+    policies = other / "jaxzero" / "policies.py"
+    text = policies.read_text()
+    assert text.count("pb_c_init: Any = 1.25") == 1
+    policies.write_text(text.replace("pb_c_init: Any = 1.25", "pb_c_init: Any = 9.0"))  # so that it can be told apart
+    flags = "--quick", "--parts", "before", "--rules", "min_max", "gumbel", "--output", str(tmp_path)
+    done = run(*flags, "--checkout", str(other))
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("cpu-*.json")
+    puct, gumbel = json.loads(file.read_text())["before"]["rows"]
+    assert puct["ratio"] == pytest.approx(puct["now_us"] / puct["before_us"])
+    assert puct["same_games"] < 1 and gumbel["same_games"] == 1
+    assert str(tmp_path) not in file.read_text()
 
 
 def test_results_go_to_a_new_file_each_time(tmp_path):
