@@ -13,6 +13,8 @@ events and the text of a compiled program are the same with and without; the tim
 may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
 """
 
+import gc
+import itertools
 import os
 import pathlib
 
@@ -23,8 +25,23 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).pa
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import hypothesis  # noqa: E402
+import jax  # noqa: E402
+import pytest  # noqa: E402
 
 # The first example of a test pays for a compilation, so a deadline would measure XLA; and a failure must be the same
 # failure tomorrow, so examples are drawn from the test's name and not from the clock.
 hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("jaxzero")
+
+# Linux lets a process map 65,530 pieces of memory, and XLA crashes beyond. A compiled program is some twenty to a
+# hundred of them, so many tests in one process must drop what earlier ones compiled.
+MAPS, MANY, TESTS = pathlib.Path("/proc/self/maps"), 20_000, itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Programs of earlier tests are dropped when they have become many."""
+    yield
+    if next(TESTS) % 8 == 0 and MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY:
+        jax.clear_caches()
+        gc.collect()
