@@ -33,6 +33,22 @@ import pytest  # noqa: E402
 hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("jaxzero")
 
+# Compiling is nearly all that tests take, and their programs run for milliseconds: they are compiled with few of
+# LLVM's optimisations, unless marked as `optimised`, which the largest comparisons with the reference are.
+jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it(request):
+    """Tests that are marked so are compiled with all optimisations."""
+    whole = request.node.get_closest_marker("optimised") is not None
+    if whole:
+        jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    if whole:
+        jax.config.update("jax_disable_most_optimizations", True)
+
+
 # Linux lets a process map 65,530 pieces of memory, and XLA crashes beyond. A compiled program is some twenty to a
 # hundred of them, so many tests in one process must drop what earlier ones compiled.
 MAPS, MANY, TESTS = pathlib.Path("/proc/self/maps"), 20_000, itertools.count()

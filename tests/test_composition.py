@@ -20,7 +20,6 @@ from tests.options import ACTIONS, LANES, SIMULATIONS
 
 GAMES, NEAR = 8, 1e-5
 STUCK, OVER = 2, 6  # games whose root has no legal action, or is terminal
-QUICKLY = {"xla_backend_optimization_level": 0}  # each program runs a few times only
 KINDS = ["continuous", "terminal", "narrow", "stuck", "forced", "ties", "levels", "solo"]
 
 
@@ -114,10 +113,8 @@ class Compiled:
 
     def __init__(self, given: options.Combination):
         self.given, policy = given, options.policy_of(given, worlds.model)
-        self.begin = jax.jit(lambda world, keys, state: policy(world, keys, state), compiler_options=QUICKLY)
-        self.go_on = jax.jit(
-            lambda world, keys, state, tree: policy(world, keys, state, tree), compiler_options=QUICKLY
-        )
+        self.begin = jax.jit(lambda world, keys, state: policy(world, keys, state))
+        self.go_on = jax.jit(lambda world, keys, state, tree: policy(world, keys, state, tree))
 
     def __call__(self, world: worlds.World, keys: jax.Array) -> list[Found]:
         state, tables = np.zeros(GAMES, np.int32), in_one(world)
@@ -152,7 +149,7 @@ class Compiled:
         return Found(out, state, made, made - before, brought, asked)
 
 
-advance, num_kept = jax.jit(jz.advance, compiler_options=QUICKLY), jax.jit(jz.num_kept)
+advance, num_kept = jax.jit(jz.advance), jax.jit(jz.num_kept)
 
 
 def moved(world: worlds.World, first: Found) -> tuple[np.ndarray, np.ndarray]:

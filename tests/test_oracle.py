@@ -442,6 +442,7 @@ SLOW |= {
 BATCHES, FEWER = 5, 2  # 5 · (64 · 33 + 96 · 3) = 12,000 cases of plain search; of each option more than 1,000
 
 
+@pytest.mark.optimised
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_whole_trees_in_every_setting(name):

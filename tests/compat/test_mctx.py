@@ -96,6 +96,7 @@ def test_trees_are_mctx_trees_in_many_shapes(x64, policy, transform, shape):
     pairs.assert_same_outputs(theirs, ours)
 
 
+@pytest.mark.optimised
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "transform"), CASES)
 @pytest.mark.parametrize("shape", [(64, 100, 9), (32, 32, 82), (16, 24, 362)], ids=str)
