@@ -18,8 +18,8 @@ earlier runs found is there too. The machine should do nothing else meanwhile: i
 """
 
 import dataclasses
+import functools
 import importlib
-import os
 import pathlib
 import sys
 from typing import Literal
@@ -99,35 +99,15 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import circumstances, save
+    from measure import measure
 
     settings = dataclasses.asdict(config)
     del settings["output"], settings["checkout"]  # paths of this machine
-    results = circumstances() | {"settings": settings}
-    load = [os.getloadavg()[0]]
-    hardware, versions = results["hardware"], results["versions"]
-    print(
-        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
-        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
-    )
-    if config.quick:
-        print("Everything in miniature: the figures say that the benchmark works, not how fast anything is.")
-    interrupted = False
-    for part in config.parts:
-        module = importlib.import_module(MODULES.get(part, "against_mctx"))
-        print(f"\n# {part}", flush=True)
-        try:
-            results[part], text = getattr(module, part)(config)
-        except KeyboardInterrupt:  # an hour's figures are not lost to the last row
-            interrupted = True
-            print(f"\nInterrupted: {part} is left out.")
-            break
-        load.append(os.getloadavg()[0])
-        results["load"] = [round(x, 2) for x in load]
-        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
-    if any(part in results for part in config.parts):
-        print(f"\nWritten to {save(results, config.output)}")
-    sys.exit(130 if interrupted else 0)
+
+    def run(part: Part) -> tuple[dict, str]:
+        return getattr(importlib.import_module(MODULES.get(part, "against_mctx")), part)(config)
+
+    measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 
 
 if __name__ == "__main__":

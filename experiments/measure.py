@@ -8,13 +8,14 @@ import pathlib
 import platform
 import re
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
-__all__ = ["Progress", "Timing", "circumstances", "compiled", "geometric_mean", "interleaved", "markdown", "save"]
+__all__ = ["Progress", "Timing", "compiled", "geometric_mean", "interleaved", "markdown", "measure", "save"]
 
 
 class Timing(NamedTuple):
@@ -97,7 +98,7 @@ def circumstances() -> dict[str, Any]:
     """What a figure depends on besides the code."""
     device = jax.devices()[0]
     versions = {"python": platform.python_version()}
-    for package in ("jax", "jaxlib", "mctx", "numpy", "flax", "pgx"):
+    for package in ("jax", "jaxlib", "mctx", "numpy", "flax", "pgx", "open_spiel"):
         versions[package] = importlib.metadata.version(package)
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -112,6 +113,42 @@ def circumstances() -> dict[str, Any]:
         },
         "versions": versions,
     }
+
+
+def measure(
+    parts: dict[str, Callable[[], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
+) -> None:
+    """Runs one part after another, prints what each says, and writes all of it down; Ctrl-C leaves out the rest.
+
+    Args:
+        parts: each returns what is to be kept, and a text to be read.
+        settings: what the figures depend on; without paths of this machine.
+        quick: everything was in miniature.
+        folder: where the file goes.
+    """
+    results = circumstances() | {"settings": settings}
+    load, interrupted = [os.getloadavg()[0]], False
+    hardware, versions = results["hardware"], results["versions"]
+    print(
+        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
+    )
+    if quick:
+        print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
+    for name, part in parts.items():
+        print(f"\n# {name}", flush=True)
+        try:
+            results[name], text = part()
+        except KeyboardInterrupt:  # what was measured before is not lost
+            interrupted = True
+            print(f"\nInterrupted: {name} is left out.")
+            break
+        load.append(os.getloadavg()[0])
+        results["load"] = [round(x, 2) for x in load]
+        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
+    if any(name in results for name in parts):
+        print(f"\nWritten to {save(results, folder)}")
+    sys.exit(130 if interrupted else 0)
 
 
 def _cpu() -> str:

@@ -17,8 +17,8 @@ compared take turns in one process, so that what else the machine does hits them
 """
 
 import dataclasses
+import functools
 import importlib
-import os
 import pathlib
 import sys
 from typing import Literal
@@ -127,34 +127,15 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import circumstances, save
+    from measure import measure
 
     settings = dataclasses.asdict(config) | {"run": config.run and config.run.name}
     del settings["output"]  # a path of this machine
-    results = circumstances() | {"settings": settings}
-    load = [os.getloadavg()[0]]
-    hardware, versions = results["hardware"], results["versions"]
-    print(
-        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
-        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
-    )
-    if config.quick:
-        print("Everything in miniature: the figures say that the experiment works, not what the options are worth.")
-    interrupted = False
-    for part in config.parts:
-        print(f"\n# {part}", flush=True)
-        try:
-            results[part], text = getattr(importlib.import_module(MODULES[part]), part)(config)
-        except KeyboardInterrupt:  # what was measured before is not lost
-            interrupted = True
-            print(f"\nInterrupted: {part} is left out.")
-            break
-        load.append(os.getloadavg()[0])
-        results["load"] = [round(x, 2) for x in load]
-        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
-    if any(part in results for part in config.parts):
-        print(f"\nWritten to {save(results, config.output)}")
-    sys.exit(130 if interrupted else 0)
+
+    def run(part: Part) -> tuple[dict, str]:
+        return getattr(importlib.import_module(MODULES[part]), part)(config)
+
+    measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ README.md. Prints tables, and writes `experiments/results/<device>-<date>.json`,
 
 import dataclasses
 import functools
-import importlib.metadata
-import os
 import pathlib
 import sys
 from typing import Any, Literal
@@ -204,27 +202,14 @@ def tic_tac_toe(config: Config) -> tuple[dict, str]:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import circumstances, save
+    from measure import measure
 
     settings = dataclasses.asdict(config)
     del settings["output"]  # a path of this machine
-    results = circumstances() | {"settings": settings}
-    results["versions"]["open_spiel"] = importlib.metadata.version("open_spiel")
-    load = [os.getloadavg()[0]]
-    hardware, versions = results["hardware"], results["versions"]
-    print(
-        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
-        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
+    known = {"speed": speed, "go": go, "tic_tac_toe": tic_tac_toe}
+    measure(
+        {part: functools.partial(known[part], config) for part in config.parts}, settings, config.quick, config.output
     )
-    if config.quick:
-        print("Everything in miniature: the figures say that the experiment works, not how fast or strong anything is.")
-    for part in config.parts:
-        print(f"\n# {part}", flush=True)
-        results[part], text = {"speed": speed, "go": go, "tic_tac_toe": tic_tac_toe}[part](config)
-        load.append(os.getloadavg()[0])
-        results["load"] = [round(x, 2) for x in load]
-        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
-    print(f"\nWritten to {save(results, config.output)}")
 
 
 if __name__ == "__main__":
