@@ -16,6 +16,7 @@ def searched(game, simulations=60, batch=3, rollouts=2):
     return policy((), keys, jax.vmap(game.init)(keys))
 
 
+@pytest.mark.slow
 def test_two_players_from_the_movers_value():
     """Black is player 0; where white moves the entries are the other way round."""
     out = searched(games.go(5, komi=0.5))

@@ -156,6 +156,7 @@ def test_no_noise_is_no_noise():
     np.testing.assert_array_equal(quiet.tree.visits, zero.tree.visits)
 
 
+@pytest.mark.slow
 def test_numbers_may_be_traced_and_one_per_game():
     world = worlds.make([1] * 6, "open")
     start, keys = np.zeros(6, np.int32), jnp.broadcast_to(jax.random.key(0), (6,))

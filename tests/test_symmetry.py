@@ -133,6 +133,7 @@ def test_an_even_handed_network_is_searched_the_same(evaluation):
     np.testing.assert_array_equal(out.action, plain.action)
 
 
+@pytest.mark.slow
 def test_a_search_sees_the_forms_drawn():
     plain, out = (outputs("prefers_sides", e) for e in ("plain", "drawn"))
     assert (out.info.status == 0).all()

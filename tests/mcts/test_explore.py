@@ -142,6 +142,7 @@ def searched(**options):
     return jax.jit(policy)(WORLD, keys_of(32), START)
 
 
+@pytest.mark.slow
 def test_the_plain_noise_is_the_default():
     programs = [
         str(jax.make_jaxpr(jz.alphazero(worlds.model, 16, **options))(WORLD, keys_of(32), START))
@@ -164,6 +165,7 @@ def test_a_search_explores_what_is_in_force_and_keeps_the_prior_clean():
     assert (out.tree.visits != plain.tree.visits).any()
 
 
+@pytest.mark.slow
 def test_a_root_rule_of_its_own_sees_the_noise():
     rule = jz.puct(1.1, jz.raw(jz.reduced_parent(0.2)))
     same = searched(rule=rule)
@@ -190,6 +192,7 @@ def test_muzero_and_uct_hand_on_what_the_root_is_told():
     assert (np.ptp(np.where(legal, visits, np.nan)[legal.sum(1) == 6], 1) <= 1).all()
 
 
+@pytest.mark.slow
 def test_a_temperature_by_move_number_is_each_games_own():
     schedule = jz.steps((10, 4.0))
     by_move = jz.by_move(schedule, lambda state: state)  # the embedding of a world is the state's number

@@ -161,6 +161,7 @@ def constant(state):
     return jnp.zeros((len(jax.tree.leaves(state)[0]), 2), jnp.uint32)
 
 
+@pytest.mark.slow
 def test_a_key_that_lies_costs_duplicates_only():
     honest, _ = searched(jz.transpositions())
     lying, _ = searched(jz.transpositions(key=constant))
@@ -197,23 +198,26 @@ def test_the_canonical_part_decides():
 
 
 def test_what_cannot_be_combined_is_refused():
-    graph, world = searched(jz.transpositions(), simulations=8)
-    plain = worlds.grow(world, jz.puct(), 8)
-    with pytest.raises(ValueError, match="the tree is a graph.*Search the next position anew"):
-        jz.advance(graph, np.zeros(GAMES, np.int32))
-    keys = jax.random.split(jax.random.key(0), GAMES)
-    with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
-        jz.search(world, keys, graph, worlds.model, jz.puct(), 8)
-    with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
-        jz.simulate(world, keys, graph, jz.enter(plain, jz.puct())[1], worlds.model, jz.puct(), jz.puct())
-    with pytest.raises(ValueError, match="embeddings that hold no arrays.*canonical="):
-        searched(jz.transpositions(canonical=lambda state: ()), simulations=8)
-    with pytest.raises(ValueError, match=r"key=.*keys of shape \(64,\) for 64 games.*\[B, 2\]"):
-        searched(jz.transpositions(key=lambda state: state.astype(np.uint32)), simulations=8)
-    with pytest.raises(ValueError, match="where positions repeat"):
-        searched(jz.transpositions(by_ply=False), rule=jz.avoid_proven(jz.puct()))
-    tree = jz.advance(plain, np.zeros(GAMES, np.int32))
-    with pytest.raises(ValueError, match="plant a new one"):
-        jz.search(world, keys, tree, worlds.model, jz.puct(), 8, simulate=jz.transpositions())
-    with pytest.raises(ValueError, match=r"transpositions\(key=3\)"):
-        jz.transpositions(key=3)
+    def attempt():
+        graph, world = searched(jz.transpositions(), simulations=8)
+        plain = worlds.grow(world, jz.puct(), 8)
+        with pytest.raises(ValueError, match="the tree is a graph.*Search the next position anew"):
+            jz.advance(graph, np.zeros(GAMES, np.int32))
+        keys = jax.random.split(jax.random.key(0), GAMES)
+        with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
+            jz.search(world, keys, graph, worlds.model, jz.puct(), 8)
+        with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
+            jz.simulate(world, keys, graph, jz.enter(plain, jz.puct())[1], worlds.model, jz.puct(), jz.puct())
+        with pytest.raises(ValueError, match="embeddings that hold no arrays.*canonical="):
+            searched(jz.transpositions(canonical=lambda state: ()), simulations=8)
+        with pytest.raises(ValueError, match=r"key=.*keys of shape \(64,\) for 64 games.*\[B, 2\]"):
+            searched(jz.transpositions(key=lambda state: state.astype(np.uint32)), simulations=8)
+        with pytest.raises(ValueError, match="where positions repeat"):
+            searched(jz.transpositions(by_ply=False), rule=jz.avoid_proven(jz.puct()))
+        tree = jz.advance(plain, np.zeros(GAMES, np.int32))
+        with pytest.raises(ValueError, match="plant a new one"):
+            jz.search(world, keys, tree, worlds.model, jz.puct(), 8, simulate=jz.transpositions())
+        with pytest.raises(ValueError, match=r"transpositions\(key=3\)"):
+            jz.transpositions(key=3)
+
+    jax.eval_shape(attempt)  # all of it is refused while tracing

@@ -145,6 +145,7 @@ def board():
     return models.perfect(game, network), keys, jax.vmap(game.init)(keys)
 
 
+@pytest.mark.slow
 def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
     model, keys, states = board()
     rule, lanes = jz.puct(), 4

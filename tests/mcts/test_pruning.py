@@ -239,6 +239,7 @@ def test_targets_of_many_trees(name):
 TARGETS = [jz.solved_visits, jz.pruned_visits, lambda rule: jz.pruned_visits(rule, None)]
 
 
+@pytest.mark.slow
 def test_where_there_is_nothing_to_prune():
     legal = np.array([[1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]], bool)
     world = worlds.make(range(4), "open", num_actions=4)._replace(root_legal=legal)

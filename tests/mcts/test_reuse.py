@@ -149,6 +149,7 @@ def test_a_policy_plants_games_without_a_tree(build):
     assert (again.info.size == 25).all() or (again.info.size <= 25).all()
 
 
+@pytest.mark.slow
 def test_evaluations_kept_give_the_search_without_reuse():
     kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
     world, keys = worlds.make(range(GAMES), kinds), jax.random.split(jax.random.key(0), GAMES)

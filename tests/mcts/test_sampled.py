@@ -222,6 +222,7 @@ def test_continuous_actions_improve_with_simulations():
     np.testing.assert_allclose(out.action_weights.sum(-1), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_continuous_actions_and_their_slots():
     _, out = payoff(8)
     batch = len(out.action)

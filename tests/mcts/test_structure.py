@@ -251,6 +251,7 @@ def assert_identical(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("rule", ONE_FAST)
 def test_unused_memory_changes_nothing(rule):
     keys, run = jax.random.split(jax.random.key(3), GAMES), going_on(rule)
