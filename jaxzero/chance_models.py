@@ -227,6 +227,7 @@ def _decision(game: Game, width: int, discount: Any, before: State, after: State
         terminal=terminal,
         to_play=jax.vmap(game.to_play)(after),
         chance=jnp.zeros_like(terminal),
+        truncated=None if game.truncated is None else jax.vmap(game.truncated)(after),
     )
 
 
@@ -238,13 +239,14 @@ def _waiting(game: Game, width: int, before: State, following: Step, weights: Fl
     onwards = following.discount.reshape((-1,) + (1,) * (value.ndim - 1))
     return following._replace(
         prior_logits=_widened(jnp.log(weights).astype(following.prior_logits.dtype), width),
-        value=following.reward + onwards * value,
+        value=(following.reward + onwards * value).astype(value.dtype),
         reward=jnp.zeros_like(following.reward),
         discount=jnp.ones_like(following.discount),
         legal=_widened(weights > 0, width),
         terminal=jnp.zeros_like(following.terminal),
         to_play=mover,
         chance=jnp.ones_like(following.chance),
+        truncated=None if following.truncated is None else jnp.zeros_like(following.truncated),
     )
 
 
@@ -259,11 +261,17 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
     def cut(x: Array) -> Array:
         return x[:, :num_actions]
 
+    def whole(weights: Array) -> Array:  # where nothing is legal, some weight lies on slots that are cut off
+        left = cut(weights)
+        return left / jnp.sum(left, -1, keepdims=True)
+
     def narrow(*args: Any, **options: Any) -> PolicyOutput:
         out = policy(*args, **options)
         found = out.info.summary
-        found = found._replace(visits=cut(found.visits), visit_probs=cut(found.visit_probs), qvalues=cut(found.qvalues))
-        return out.replace(action_weights=cut(out.action_weights), info=out.info._replace(summary=found))
+        shares, weights = whole(found.visit_probs), whole(out.action_weights)
+        found = found._replace(visits=cut(found.visits), visit_probs=shares, qvalues=cut(found.qvalues))
+        action = jnp.where(out.action < num_actions, out.action, 0)  # else nothing is legal
+        return out.replace(action=action, action_weights=weights, info=out.info._replace(summary=found))
 
     return narrow
 

@@ -5,7 +5,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts.rows import unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree, rows_of
-from jaxzero.mcts.view import edge_view, take_edges, visited_edges
+from jaxzero.mcts.view import edge_view, linked, take_edges, visited_edges
 
 __all__ = ["win_rates"]
 
@@ -62,7 +62,7 @@ def win_rates(
 def _of_every_player(tree: Tree, nodes: Int[Array, "B"]) -> Float[Array, "B W P"]:
     """Mean returns, reward included, by action; 0 where unvisited."""
     edges = visited_edges(tree, rows_of(tree, nodes))
-    below = unpack_stats(take_edges(tree.stats, edges.child))
+    below = unpack_stats(take_edges(tree.stats, linked(tree, edges.child)))
     edge = unpack_facts(take_edges(tree.facts, edges.child))
     value = edge.reward + edge.discount[..., None] * below.value
     games = jnp.arange(nodes.shape[0])[:, None]

@@ -23,8 +23,9 @@ def over_devices(model: Model, mesh: Mesh) -> Model:
     """The same model; what lanes ask for in one call is evaluated on all devices of a mesh, an equal share on each.
 
     The root is evaluated on each of them, for it is one position per game, and so is what a search without lanes asks,
-    which calls `Model.step`. Parameters must be on all devices, or on none
-    in particular: `jax.device_put(params, NamedSharding(mesh, PartitionSpec()))`.
+    which calls `Model.step`. Wrappers whose models cannot be divided (legal slots, evaluations kept, sampled actions,
+    chance nodes, drawn symmetries) do not divide them here either. Parameters must be on all devices, or on none in
+    particular: `jax.device_put(params, NamedSharding(mesh, PartitionSpec()))`.
 
     Args:
         model: one that can be divided, as `models.perfect` and `models.rollout` make.
@@ -56,7 +57,10 @@ def over_devices(model: Model, mesh: Mesh) -> Model:
             f"jax.sharding.Mesh(devices, {mesh.axis_names}), or make_mesh(..., axis_types=(AxisType.Auto, ...))."
         )
     shared = PartitionSpec(mesh.axis_names)
-    parts = jax.shard_map(model.evaluate, mesh=mesh, in_specs=(PartitionSpec(), shared, shared), out_specs=shared)
+    # No device needs another's positions, so there is nothing to check; loops in a network could not be checked.
+    parts = jax.shard_map(
+        model.evaluate, mesh=mesh, in_specs=(PartitionSpec(), shared, shared), out_specs=shared, check_vma=False
+    )
 
     def evaluate(params: Params, keys: Keys, position: State) -> tuple[Array, Array]:
         if len(keys) % mesh.size:

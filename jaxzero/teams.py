@@ -54,4 +54,10 @@ def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
     def to_play(state: State) -> Array:
         return jnp.array(team_of, jnp.int32)[game.to_play(state)]
 
-    return game._replace(num_players=len(teams), to_play=to_play, rewards=rewards)
+    playout = game.playout
+    return game._replace(
+        num_players=len(teams),
+        to_play=to_play,
+        rewards=rewards,
+        playout=None if playout is None else lambda *given: playout(*given) @ shares.T,
+    )

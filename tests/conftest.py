@@ -36,17 +36,17 @@ hypothesis.settings.load_profile("jaxzero")
 # Compiling is nearly all that tests take, and their programs run for milliseconds: they are compiled with few of
 # LLVM's optimisations, unless marked as `optimised`, which the largest comparisons with the reference are.
 jax.config.update("jax_disable_most_optimizations", True)
+COMPILES = {"few optimisations": True}
 
 
 @pytest.fixture(autouse=True)
 def as_users_have_it(request):
-    """Tests that are marked so are compiled with all optimisations."""
-    whole = request.node.get_closest_marker("optimised") is not None
-    if whole:
-        jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    if whole:
-        jax.config.update("jax_disable_most_optimizations", True)
+    """Tests that are marked so are compiled with all optimisations, whatever was compiled before."""
+    few = request.node.get_closest_marker("optimised") is None
+    if COMPILES["few optimisations"] != few:
+        jax.config.update("jax_disable_most_optimizations", few)
+        jax.clear_caches()  # the setting is no part of their key
+        COMPILES["few optimisations"] = few
 
 
 # Linux lets a process map 65,530 pieces of memory, and XLA crashes beyond. A compiled program is some twenty to a

@@ -9,7 +9,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games
-from jaxzero.chance_models import by_keys, for_actions, sampled, with_outcomes
+from jaxzero.chance_models import Outcomes, by_keys, for_actions, sampled, with_outcomes
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.models import perfect, rollout
 from tests.race import know_nothing, race, solve
@@ -169,6 +169,30 @@ def test_a_step_without_chance_makes_no_chance_node():
     out = searched(never, game, 30)
     assert not unpack_facts(out.tree.facts).chance.any()
     assert out.tree.visits[0, 0] == 31
+
+
+def test_an_end_by_a_limit_proves_nothing():
+    game = games.from_pgx("tic_tac_toe")
+    cut = game._replace(terminal=lambda state: state._step_count >= 1, truncated=lambda state: state._step_count >= 1)
+    outcomes = Outcomes(2, lambda s, a: jnp.array([1.0, 0.0]), lambda s, a, o, k: game.step(s, a, k))
+    model = with_outcomes(
+        perfect(cut, lambda p, seen: (jnp.zeros((len(seen), 9)), jnp.zeros(len(seen)))), cut, outcomes
+    )
+    policy = jz.alphazero(model, 12, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0)
+    out = jax.jit(policy)((), jax.random.key(0), states(cut, 2))
+    assert jz.bounds(out.tree).tolist() == [[-1, 1]] * 2
+
+
+def test_actions_where_nothing_is_legal():
+    def say(count):
+        zeros, none = jnp.zeros(count), jnp.zeros((count, 6), bool)
+        return jz.Step(jnp.zeros((count, 6)), zeros, zeros, zeros + 1, legal=none, chance=zeros > 0), zeros
+
+    model = jz.Model(lambda params, keys, state: say(len(state)), lambda params, keys, action, state: say(len(state)))
+    for policy, width in ((jz.alphazero(model, 4), 6), (for_actions(jz.alphazero(model, 4), 3), 3)):
+        out = jax.jit(policy)((), jax.random.key(1), jnp.zeros(20))
+        assert (out.action == 0).all() and (out.info.status == jz.Status.NO_LEGAL_ACTION).all()
+        np.testing.assert_allclose(out.action_weights, np.full((20, width), 1 / width), rtol=1e-6)
 
 
 @pytest.mark.slow

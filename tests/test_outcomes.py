@@ -55,6 +55,22 @@ def root_evaluation(out):
     return out.tree.facts[:, 0, -3:]  # the raw value, one entry per player
 
 
+def test_three_players_in_a_graph_and_their_values():
+    """Two actions lead to one position: what was found of it holds for both."""
+
+    def say(state):
+        values = jnp.tile(jnp.array([0.6, -0.2, -0.4]), (len(state), 1))
+        zeros = jnp.zeros_like(values)
+        return jz.Step(jnp.zeros((len(state), 2)), values, zeros, zeros[:, 0] + 1, to_play=state % 3), state
+
+    model = jz.Model(lambda p, k, state: say(state), lambda p, k, action, state: say(state + 1))
+    policy = jz.alphazero(model, 12, dirichlet_fraction=0.0, simulate=jz.transpositions())
+    tree = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1, jnp.int32)).tree
+    assert jz.num_positions(tree).tolist() == [tree.visits[0, 0] - 6]  # of each two edges one was merged
+    np.testing.assert_allclose(jz.player_values(tree, 3).qvalues[0], [[0.6, -0.2, -0.4]] * 2, atol=1e-6)
+    np.testing.assert_allclose(jz.win_rates(tree)[0], [[0.8, 0.4, 0.3]] * 2, atol=1e-6)
+
+
 def test_one_player():
     out = searched(one_player_with_dice())
     rates = jz.win_rates(out.tree, num_players=1)

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxzero import games
 from jaxzero.chance_models import with_outcomes
-from jaxzero.models import perfect
+from jaxzero.models import perfect, rollout
 from jaxzero.teams import as_teams
 from tests.race import know_nothing, race, solve
 from tests.test_chance_models import searched
@@ -16,6 +17,18 @@ SEATS = {  # order of play, number of players, their teams
     "neighbours": ((0, 1, 2), 4, (0, 0, 1, 1)),
     "three_teams": ((0, 3), 5, (0, 0, 1, 2, 2)),
 }
+
+
+def test_playouts_of_the_games_own_pay_the_teams():
+    game, keys = games.go(5), jax.random.split(jax.random.key(0), 3)
+    states = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.full(3, 12), keys)
+    plain, swapped, one = (
+        jax.jit(rollout(g, rollouts=8).root)((), keys, states)[0]
+        for g in (game, as_teams(game, (1, 0)), as_teams(game, (0, 0)))
+    )
+    np.testing.assert_array_equal(plain.value, swapped.value)
+    assert (np.asarray(plain.value) != 0).any() and plain.to_play.tolist() == [1] * 3
+    assert swapped.to_play.tolist() == [0] * 3 and (np.asarray(one.value) == 0).all()
 
 
 def check(name: str, simulations: int) -> None:

@@ -23,7 +23,7 @@ from jaxzero.mcts.inputs import counts
 from jaxzero.mcts.leaves import Leaves, apply, collect, lane_keys, parents_of
 from jaxzero.mcts.outputs import evaluated
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.virtual import Virtual, virtual_visits
+from jaxzero.mcts.virtual import Virtual, virtual_mean
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Question", "ask", "tell"]
@@ -72,7 +72,7 @@ def ask(
         rule: how interior nodes choose.
         root_rule: how the root chooses.
         lanes: K.
-        virtual: what walks in flight change; default `virtual_visits()`.
+        virtual: what walks in flight change; default `virtual_mean()`.
         max_depth: how many edges below the root a walk may go.
 
     Returns:
@@ -87,7 +87,7 @@ def ask(
             "ask with a model that cannot be divided (Model.move is None): what is asked for must be told apart from "
             "the rules. Use models.perfect(game, network), or give Model.move."
         )
-    tree, leaves = collect(tree, path, rule, root_rule, lanes, virtual or virtual_visits(), max_depth)
+    tree, leaves = collect(tree, path, rule, root_rule, lanes, virtual or virtual_mean(), max_depth)
     action, above = parents_of(tree, leaves)
     step, position, embedding = model.move(params, lane_keys(keys, lanes), action, above)
     new = leaves.node.T.reshape(-1) < tree.capacity

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.rows import per_game, take, unpack_facts
-from jaxzero.mcts.tree import NONE, Tree
+from jaxzero.mcts.tree import NONE, Status, Tree
 from jaxzero.mcts.view import by_action, edge_view
 from jaxzero.types import Keys, Model, Params, State, Step
 
@@ -84,7 +84,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
                 "tree is of another kind of policy: it holds no logits. Give advance(out.tree, out.action), where out "
                 "is what a policy of with_evaluations_kept returned."
             )
-        if tree is not None and tree.root.brought is None:
+        if tree is not None and (tree.root.brought is None or tree.root.prior is not None):  # rounds leave both
             raise ValueError("tree was not moved on: give advance(out.tree, action), and the state that followed.")
         return build(_remembering(model, tree))(params, keys, state)
 
@@ -146,6 +146,8 @@ def _asked(step: Step, state: State) -> tuple[Step, Kept]:
 
 def _answer(earlier: Tree, entry: Int[Array, "B"], ask: Callable[[], tuple[Step, Kept]]) -> tuple[Step, Kept]:
     """What the earlier tree has at `entry`; the games where that is −1 ask, and all of them if one does."""
+    unsure = earlier.status & Status.NON_FINITE.value != 0  # it may remember 0 in place of a number
+    entry = jnp.where(jnp.repeat(unsure, len(entry) // len(unsure)), NONE, entry)
     known = entry >= 0
     like = jax.eval_shape(ask)
     remembered = _by_lane(earlier, lambda entry: _remembered(earlier, entry, like), jnp.maximum(entry, 0))

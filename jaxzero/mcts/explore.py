@@ -141,7 +141,7 @@ def shape_of_noise(prior: Float[Array, "B W"], legal: Bool[Array, "B W"]) -> Flo
     above = jnp.where(legal, x - jnp.sum(jnp.where(legal, x, 0), -1, keepdims=True) / count, 0)
     # Of equal priors rounding may leave one a little above their mean: no shape, all the same.
     above = jnp.where(above > 1e-5, above, 0)
-    total, even = jnp.sum(above, -1, keepdims=True), legal / count
+    total, even = jnp.sum(above, -1, keepdims=True), legal.astype(prior.dtype) / count
     return jnp.where(total > 0, (above / jnp.where(total > 0, total, 1) + even) / 2, even)
 
 

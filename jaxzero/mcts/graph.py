@@ -60,7 +60,10 @@ class Transpositions(NamedTuple):
                 taken as it is: what it holds already is not found again.)
         """
         if tree.root.brought is not None:
-            raise ValueError("transpositions() on a tree of advance(...): plant a new one; a graph cannot be moved on.")
+            raise ValueError(
+                "transpositions() on a tree of advance(...), or of rounds: plant a new one, for the games of a "
+                "graph grow alike."
+            )
         if rule.returns is not None and not self.by_ply:
             raise ValueError(
                 "avoid_proven with transpositions(by_ply=False): where positions repeat, a value can hang on the way "

@@ -94,7 +94,7 @@ def collect(
     if lanes > 1:
         tree = tree.replace(in_flight=jnp.zeros_like(tree.best_child))
     tree, leaves = jax.lax.scan(lane, tree, jnp.arange(lanes))
-    in_flight = lanes if leaves.paths.going is None else jnp.sum(leaves.paths.going, 0)
+    in_flight = lanes if leaves.paths.going is None else jnp.sum(leaves.paths.going, 0, dtype=jnp.int32)
     done = tree.root.simulations - in_flight if lanes > 1 else tree.root.simulations
     return tree.replace(in_flight=None, root=began.replace(simulations=done)), leaves
 
@@ -111,7 +111,9 @@ def _walk_on(
 
     def again(carry: tuple) -> tuple:
         i, tree, walk, done = carry
-        value = value_at_end(tree, walk, max_depth)
+        value, end = value_at_end(tree, walk, max_depth), ends(tree, walk, max_depth)
+        full = done & end.wants & ~end.grows
+        tree = tree.replace(overflows=tree.overflows + full, status=tree.status | Status.FULL.where(full))
         tree = finish(tree, taking_part(walk, done, tree.capacity), value, rule, root_rule)
         walk = descend(tree, max_depth, memory)
         return i + 1, tree, walk, known(tree, walk)
@@ -179,10 +181,18 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
 def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
     """The edges to the new nodes of all lanes, game by game, and the embeddings above.
 
-    Where there is none, the root's first edge stands in: a model may be asked of positions that there are, only.
+    A model may be asked of positions that there are, only. So where a lane asks nothing, what the game's first lane to
+    ask asks stands in, else what the first node below the root was made of: what is known need not be asked again.
     """
-    new = leaves.node < tree.capacity
-    parent, action = jnp.where(new, leaves.parent, 0).T, jnp.where(new, leaves.action, 0).T.reshape(-1)
+    new, lane = leaves.node < tree.capacity, jnp.argmax(leaves.node < tree.capacity, 0)
+    made = unpack_facts(tree.facts[:, 1]).action if tree.capacity > 1 else jnp.zeros_like(tree.size)
+    made = jnp.where(tree.visits[:, 1] > 0, made, 0) if tree.capacity > 1 else made
+
+    def of_first(x: Array, other: Array) -> Array:
+        there = jnp.take_along_axis(x, lane[None], 0)[0]
+        return jnp.where(new, x, jnp.where(jnp.any(new, 0), there, other)).T
+
+    parent, action = of_first(leaves.parent, jnp.int32(0)), of_first(leaves.action, made).reshape(-1)
     return action, jax.tree.map(lambda x: take(x, parent).reshape(action.size, *x.shape[2:]), tree.state)
 
 

@@ -75,7 +75,8 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
             raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
-    dtype = jnp.promote_types(step.value.dtype, jnp.float32)  # visits are counted in it
+    # Visits are counted in the type of the values, and the root's says what that is.
+    dtype = jnp.promote_types(step.value.dtype, jnp.float32) if tree is None else tree.stats.dtype
     given = step.prior_logits.astype(jnp.promote_types(step.prior_logits.dtype, jnp.float32))
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
     legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]

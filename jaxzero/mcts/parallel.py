@@ -37,7 +37,7 @@ from jaxzero.mcts.outputs import evaluated
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.search import Stop
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.virtual import Virtual, check_virtual, virtual_visits
+from jaxzero.mcts.virtual import Virtual, check_virtual, virtual_mean
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Lanes", "max_evaluations", "num_evaluations", "parallel"]
@@ -96,7 +96,10 @@ def _if_any(wanted: Bool[Array, "B*K"], ask: Callable[[], Any]) -> Any:
 
 
 def num_evaluations(tree: Tree) -> Int[Array, "B"]:
-    """How many positions of each tree a network was needed for: those that are not the end of a game."""
+    """How many positions of each tree a network was needed for: those that are not the end of a game.
+
+    With evaluations kept it counts those remembered, too: less `num_kept(tree)`.
+    """
     over = unpack_facts(tree.facts[:, :-1]).terminal
     return jnp.sum((tree.visits > 0) & ~over, -1, dtype=jnp.int32)
 
@@ -122,7 +125,7 @@ def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) ->
 
     Args:
         lanes: K; the number of simulations must be a multiple of it.
-        virtual: what walks in flight change; default `virtual_visits()`.
+        virtual: what walks in flight change; default `virtual_mean()`, which is right at every scale of values.
         free_walks: a walk that ends where the value is known (the end of a game, a full tree) goes up at once, and the
             lane walks again, up to so many times. Such walks are counted by `tree.root.simulations`, not by the
             policy's `num_simulations`, which then counts what may be asked. In lock-step all games wait for the one
@@ -144,6 +147,6 @@ def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) ->
     (lanes,) = counts(lanes=lanes)
     if not hasattr(free_walks, "__index__") or free_walks < 0:
         raise ValueError(f"parallel(free_walks={free_walks!r}): give an integer, 0 or more.")
-    virtual = virtual_visits() if virtual is None else virtual
+    virtual = virtual_mean() if virtual is None else virtual
     check_virtual("virtual", virtual)
     return Lanes(lanes, virtual, free_walks=int(free_walks))

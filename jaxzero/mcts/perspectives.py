@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from jaxzero.mcts.qvalues import prior_weights
 from jaxzero.mcts.rows import take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import by_action, edge_view
+from jaxzero.mcts.view import by_action, edge_view, linked
 
 __all__ = ["PlayerValues", "kl", "player_values", "policy_improvement"]
 
@@ -86,7 +86,7 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
     if stored > 1:
         child = by_action(tree, root)
         below = jnp.maximum(child, 0)
-        stats, facts = unpack_stats(take(tree.stats, below)), unpack_facts(take(tree.facts, below))
+        stats, facts = unpack_stats(take(tree.stats, linked(tree, below))), unpack_facts(take(tree.facts, below))
         returns = facts.reward + facts.discount[..., None] * stats.value
         return PlayerValues(jnp.where((child >= 0)[..., None], returns, 0), tree.value[:, 0])
     view = edge_view(tree, root)

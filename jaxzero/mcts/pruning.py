@@ -214,7 +214,7 @@ def _without_surplus(view: EdgeView, q: Array, exploration: Array, forced: Array
 def _shares(tree: Tree, visits: Float[Array, "B W"]) -> Float[Array, "B W"]:
     """What sums to 1; uniform over the legal actions where there is nothing."""
     total, legal = jnp.sum(visits, -1, keepdims=True), legal_actions(tree)
-    uniform = legal / jnp.sum(legal, -1, keepdims=True)
+    uniform = legal.astype(visits.dtype) / jnp.sum(legal, -1, keepdims=True)
     return jnp.where(total > 0, visits / jnp.where(total > 0, total, 1), uniform)
 
 
@@ -222,6 +222,11 @@ def _check(name: str, rule: Any) -> None:
     """Raises a ValueError unless the rule is PUCT."""
     if not isinstance(rule, Rule):
         raise ValueError(f"{name}({rule!r}): give the Rule that searches, like {name}(puct()).")
+    if rule.returns is not None:
+        raise ValueError(
+            f"{name} of a rule with avoid_proven or seek_proof around it: give the puct() inside; what is proven to be "
+            "worse has no weight anyway."
+        )
     if stores_probabilities(rule) and _is_puct(rule):
         return
     raise ValueError(

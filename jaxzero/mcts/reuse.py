@@ -130,6 +130,7 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
         old = jnp.clip(x.astype(jnp.int32), 0, tree.capacity)
         return take(index, old.reshape(len(old), -1)).reshape(x.shape).astype(x.dtype)
 
+    returns = tree.root.returns
     frontier, best, later = moved(tree.frontier), moved(tree.best_child), tree.later_children
     nothing = jnp.array([NONE, 0, 0, 0], frontier.dtype)
     head = jnp.where(used[..., None], frontier[..., HEAD], nothing)
@@ -141,7 +142,7 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
         state=jax.tree.map(moved, tree.state),
         later_children=None if later is None else renamed(moved(later)),
         prior=moved(tree.prior),
-        bounds=None if tree.bounds is None else moved(tree.bounds),
+        bounds=None if tree.bounds is None else jnp.where(used[..., None], moved(tree.bounds), returns[:, None]),
         size=size,
         overflows=jnp.zeros_like(size),
     )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.summary import Summary, open_actions
+from jaxzero.mcts.summary import Summary, any_legal, open_actions
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys
 
@@ -44,7 +44,8 @@ def by_temperature(temperature: Any = 1.0) -> Act:
     def act(keys: Keys, tree: Tree, summary: Summary) -> Array:
         t = per_game_number(temperature, tree)
         drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t))
-        return jnp.where(t > 0, drawn, _highest(tree, summary.visits)).astype(jnp.int32)
+        drawn = jnp.where(t > 0, drawn, _highest(tree, summary.visits)).astype(jnp.int32)
+        return jnp.where(any_legal(tree), drawn, 0)
 
     return act
 

@@ -31,9 +31,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.mcts.rows import Stats, Tile, put, take, unpack_facts
+from jaxzero.mcts.rows import Stats, Tile, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree, rows_of
-from jaxzero.mcts.view import edge_bounds, edge_view, visited_edges
+from jaxzero.mcts.view import edge_bounds, edge_view, take_edges, visited_edges
 from jaxzero.types import EdgeView, Path, Rule, Step
 
 __all__ = [
@@ -208,10 +208,14 @@ def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
     facts = unpack_facts(take(tree.facts, edges.child))
     low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
     unvisited = jnp.any(take(tree.prior, node) > -jnp.inf, -1)  # an expanded edge's prior is with its child
-    lower = jnp.max(jnp.where(edges.seen, low, -jnp.inf), -1)
-    upper = jnp.max(jnp.where(edges.seen, high, -jnp.inf), -1)
+    known, waits = edges.seen, None
+    if tree.in_flight is not None:  # nothing is known yet of nodes that other lanes wait for
+        waits = edges.seen & (unpack_stats(take_edges(tree.stats, edges.child)).visits == 0)
+        known = known & ~waits
+    lower = jnp.max(jnp.where(known, low, -jnp.inf), -1)
+    upper = jnp.max(jnp.where(known, high, -jnp.inf), -1)
     least, greatest = tree.root.returns[:, 0], tree.root.returns[:, 1]
-    unvisited = unvisited | ~jnp.any(edges.seen, -1)
+    unvisited = unvisited | ~jnp.any(edges.seen, -1) | (False if waits is None else jnp.any(waits, -1))
     found = jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
     chance = unpack_facts(take(tree.facts, node)).chance
     return found if chance is None else jnp.where(chance[:, None], tree.root.returns, found)

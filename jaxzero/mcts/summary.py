@@ -10,7 +10,16 @@ from jaxzero.mcts.solver import worse
 from jaxzero.mcts.tree import NONE, Tree
 from jaxzero.mcts.view import by_action, edge_view, linked
 
-__all__ = ["Summary", "legal_actions", "open_actions", "principal_variation", "qvalues", "summary", "without_worse"]
+__all__ = [
+    "Summary",
+    "any_legal",
+    "legal_actions",
+    "open_actions",
+    "principal_variation",
+    "qvalues",
+    "summary",
+    "without_worse",
+]
 
 
 class Summary(NamedTuple):
@@ -40,6 +49,11 @@ def summary(tree: Tree) -> Summary:
     return Summary(view.visits, without_worse(tree, shares), view.value, view.node_value)
 
 
+def any_legal(tree: Tree) -> Bool[Array, "B"]:
+    """Whether the root has a legal action."""
+    return ~jnp.all(jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior), -1)
+
+
 def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
     """The root's legal actions; all of them where there is none, so that what follows stays defined."""
     legal = ~jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior)
@@ -59,9 +73,8 @@ def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W
     still_open = open_actions(tree)
     left = jnp.where(still_open, weights, 0)
     total = jnp.sum(left, -1, keepdims=True)
-    return jnp.where(
-        total > 0, left / jnp.where(total > 0, total, 1), still_open / jnp.sum(still_open, -1, keepdims=True)
-    )
+    even = still_open.astype(weights.dtype) / jnp.sum(still_open, -1, keepdims=True)
+    return jnp.where(total > 0, left / jnp.where(total > 0, total, 1), even)
 
 
 def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxzero.mcts.inputs import counts, not_builders
+from jaxzero.mcts.qvalues import FirstPlay
 from jaxzero.types import EdgeView
 
 __all__ = ["Virtual", "check_virtual", "virtual_loss", "virtual_mean", "virtual_visits"]
@@ -17,15 +18,18 @@ __all__ = ["Virtual", "check_virtual", "virtual_loss", "virtual_mean", "virtual_
 Virtual = Callable[[EdgeView], EdgeView]
 
 
-def virtual_visits(first_play: float = 0.0) -> Virtual:
+def virtual_visits(first_play: float | FirstPlay = 0.0) -> Virtual:
     """Walks in flight count as visits, and do not change the mean.
 
     Args:
-        first_play: what an edge counts as whose only walks are in flight; give the rule's own first-play value.
+        first_play: what an edge counts as whose only walks are in flight: the rule's own first-play value, a number or
+            a function (see `first_play`). 0 is that of `puct()`, and of no use where values are of another scale, as
+            `muzero` rescales them: use `virtual_mean` there.
     """
 
     def virtual(view: EdgeView) -> EdgeView:
-        return _with_visits(view, view.in_flight, jnp.where(view.visits > 0, view.value, first_play))
+        unvisited = first_play(view)[..., None] if callable(first_play) else first_play
+        return _with_visits(view, view.in_flight, jnp.where(view.visits > 0, view.value, unvisited))
 
     return virtual
 

@@ -133,6 +133,76 @@ def test_a_model_is_asked_of_positions_that_there_are():
     assert len(asked) > 4 and all((np.asarray(marks) == 7).all() for marks in asked)
 
 
+@pytest.mark.parametrize("level", [-100.0, 0.0, 100.0])
+def test_lanes_spread_at_every_scale_of_values(level):
+    def say(reward):
+        zeros = jnp.zeros_like(reward)
+        return jz.Step(jnp.zeros((len(reward), 8)), zeros + level, reward, zeros + 1), zeros
+
+    model = jz.Model(lambda p, k, state: say(0 * state), lambda p, k, action, state: say(0.1 * action))
+    policy = jz.muzero(model, 64, dirichlet_fraction=0.0, simulate=jz.parallel(8))
+    out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
+    assert jz.num_evaluations(out.tree)[0] > 50 and visits_of(out.tree)[0].argmax() == 7
+
+
+def test_first_play_of_edges_in_flight_may_be_a_function():
+    view = worlds.edges(visits=[0, 2, 0], value=[0, 0.5, 0], in_flight=[1, 1, 0], node_value=0.25)
+    for given, wanted in ((0.0, 0), (-1.0, -1), (jz.parent_value, 0.25)):
+        seen = jz.virtual_visits(given)(view)
+        np.testing.assert_allclose(seen.value, [wanted, 0.5, 0])
+        assert seen.visits.tolist() == [1, 3, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["stop", "rounds", "free walks"])
+def test_lanes_in_64_bits(how):
+    with worlds.x64():
+        world, keys = world_and_keys()
+        policy = {
+            "stop": lambda: jz.alphazero(worlds.model, 12, simulate=jz.parallel(3), stop=jz.total_visits(7)),
+            "rounds": lambda: jz.gumbel(worlds.model, 12, rounds=jz.virtual_mean(), max_considered=4),
+            "free walks": lambda: jz.alphazero(worlds.model, 12, simulate=jz.parallel(3, free_walks=2), capacity=40),
+        }[how]()
+        out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
+        assert out.tree.root.simulations.dtype == jnp.int32 and (out.tree.root.simulations >= 7).sum() > GAMES / 2
+
+
+def test_free_walks_in_a_full_tree_are_counted():
+    def step(params, keys, action, state):
+        zeros = jnp.zeros(action.shape)
+        return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
+
+    model = jz.Model(lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state), step)
+    for simulate in (jz.simulate, jz.parallel(1, free_walks=3)):
+        out = jax.jit(jz.alphazero(model, 16, simulate=simulate, capacity=5))((), jax.random.key(0), jnp.zeros(1))
+        assert (out.info.overflows == out.tree.root.simulations - 4).all() and out.info.status[0] == jz.Status.FULL
+
+
+def test_what_is_known_is_not_asked_again_for_lanes_that_ask_nothing():
+    model, keys, states = board()
+    keys, states, calls = keys[:1], jax.tree.map(lambda x: x[:1], states), []
+    game = games.from_pgx("tic_tac_toe")
+    for action in (0, 1):  # so that the first action is illegal
+        states = jax.vmap(game.step)(states, jnp.full(1, action), keys)
+
+    def counted(params, keys, action, state):
+        jax.debug.callback(lambda: calls.append(1))
+        return model.step(params, keys, action, state)
+
+    def build(model):
+        return jz.alphazero(model, 16, dirichlet_fraction=0.0, simulate=jz.parallel(4))
+
+    policy = jax.jit(jz.with_evaluations_kept(build, jz.Model(model.root, counted)))
+    out = policy((), keys, states)
+    jax.block_until_ready(out)
+    jax.effects_barrier()
+    assert len(calls) == 4
+    again = policy((), keys, states, jax.jit(jz.advance)(out.tree, jnp.full(1, -1)))
+    jax.block_until_ready(again)
+    jax.effects_barrier()
+    assert len(calls) == 4 and (visits_of(again.tree) == visits_of(out.tree)).all()
+
+
 def board():
     game = games.from_pgx("tic_tac_toe")
     weights = jax.random.normal(jax.random.key(1), (18, 10)) / 4
@@ -302,6 +372,9 @@ def test_what_lanes_refuse():
     explicit = jax.sharding.Mesh(jax.devices()[:1], ("devices",), axis_types=(jax.sharding.AxisType.Explicit,))
     refused(lambda: jz.over_devices(worlds.model, auto), "Model.move is None", "models.perfect")
     refused(lambda: jz.over_devices(divided, explicit), "Explicit", "jax.sharding.Mesh(devices, ('devices',))")
+    game = games.from_pgx("tic_tac_toe")
+    policy = jz.uct(jz.over_devices(models.rollout(game, rollouts=2), auto), 8, simulate=jz.parallel(4))  # has loops
+    assert jax.eval_shape(policy, (), keys[:1], jax.vmap(game.init)(keys[:1])).action.shape == (1,)
     refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
     refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "rounds=3", "virtual_mean()")
     refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel(wrap=3)", "avoid_proven")

@@ -289,6 +289,13 @@ def test_a_rule_that_is_not_puct(build, rule):
         build(rule)
 
 
+@pytest.mark.parametrize("build", [jz.solved_visits, jz.pruned_visits])
+@pytest.mark.parametrize("proving", [jz.avoid_proven, jz.seek_proof])
+def test_a_rule_that_proves(build, proving):
+    with pytest.raises(ValueError, match=f"{build.__name__} of a rule with avoid_proven.*give the puct.. inside"):
+        build(proving(jz.puct()))
+
+
 def test_numbers_out_of_range_and_a_builder_not_called():
     with pytest.raises(ValueError, match=r"k=-1 is out of range. Use a value between 0"):
         jz.pruned_visits(jz.puct(), -1)

@@ -184,5 +184,8 @@ def test_what_evaluations_kept_refuses():
     start = worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
     with pytest.raises(ValueError, match="was not moved on.*advance"):
         policy(*start, jax.eval_shape(policy, *start).tree)
+    rounds = jz.with_evaluations_kept(lambda model: jz.gumbel(model, 8, rounds=jz.virtual_mean()), worlds.model)
+    with pytest.raises(ValueError, match="was not moved on.*advance"):
+        rounds(*start, jax.eval_shape(rounds, *start).tree)
     with pytest.raises(ValueError, match="give a function that builds a policy"):
         jz.with_evaluations_kept(3, worlds.model)

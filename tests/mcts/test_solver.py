@@ -59,6 +59,52 @@ def test_a_game_that_was_cut_short_proves_nothing():
     assert out.tree.status.tolist() == [0, 0]
 
 
+def test_what_other_lanes_wait_for_proves_nothing():
+    """One player; action 0 ends the game with 0, action 1 leads to 1 for certain."""
+
+    def say(state, reward):
+        over, count = state < 0, len(state)
+        logits, zeros = jnp.tile(jnp.log(jnp.array([0.8, 0.2])), (count, 1)), jnp.zeros(count)
+        return jz.Step(logits, zeros, reward, jnp.where(over, 0.0, 1.0), terminal=over), state
+
+    def step(params, keys, action, state):
+        return say(jnp.where((state == 0) & (action == 1), 1, -1), jnp.where(state == 1, 1.0, 0.0))
+
+    model = jz.Model(lambda params, keys, state: say(state, jnp.zeros(len(state))), step)
+    how = dict(rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, stop=jz.solved, capacity=99)
+    for simulate in (jz.parallel(2), jz.parallel(2, free_walks=2)):
+        out = jax.jit(jz.alphazero(model, 16, simulate=simulate, **how))((), jax.random.key(0), jnp.zeros(1, int))
+        assert jz.bounds(out.tree).tolist() == [[1, 1]] and out.action.tolist() == [1]
+
+
+def test_numbers_that_were_replaced_prove_nothing_in_the_next_search_either():
+    def say(state, reward):
+        over, count = state > 1, len(state)
+        goes_on = jnp.where(over, 0.0, 1.0)
+        return jz.Step(jnp.zeros((count, 1)), jnp.zeros(count), reward, goes_on, terminal=over), state
+
+    model = jz.Model(
+        lambda params, keys, state: say(state, jnp.zeros(len(state))),
+        lambda params, keys, action, state: say(state + 1, jnp.where(state > 0, jnp.nan, 0.0)),
+    )
+
+    def build(model):
+        return jz.alphazero(model, 6, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0)
+
+    policy, key, state = jax.jit(jz.with_evaluations_kept(build, model)), jax.random.key(0), jnp.zeros(2, int)
+    out = policy((), key, state)
+    again = policy((), key, state + 1, jax.jit(jz.advance)(out.tree, out.action))
+    for found in (out, again):
+        assert jz.bounds(found.tree).tolist() == [[-1, 1]] * 2
+        assert found.info.status.tolist() == [jz.Status.NON_FINITE] * 2
+
+
+def test_a_game_that_begins_anew_is_not_solved():
+    out = searched(one_move([1.0, 1.0]), 2)
+    moved = jax.jit(jz.advance)(out.tree, jnp.full(2, -1), jnp.array([False, True]))
+    assert jz.solved(out.tree).tolist() == [True, True] and jz.solved(moved).tolist() == [True, False]
+
+
 def test_bounds_hold_whatever_the_game():
     world = worlds.make(range(64), "terminal")
     rule = jz.avoid_proven(jz.puct(), -4, 4)
