@@ -6,11 +6,11 @@ back: every lane's value goes up its path as if it had come alone.
 
     policy = jaxzero.alphazero(model, 800, simulate=jaxzero.parallel(8))      # 100 calls of the network per game
 
-It helps where a call of the network costs about the same for K positions as for one: a single game, above all, and a few
-games, on an accelerator. Two CPU cores, which are busy with one position, gain 1.1 to 1.6 times. It costs strength per
-simulation: a lane does not know yet what the lanes before it will find. The more lanes for the fewer simulations, the
-more; so K is 1 unless it is asked for. With K = 1 the search is the sequential one, bit for bit. Besides, each lane's
-path is rated twice.
+It helps where a call of the network costs about the same for K positions as for one: a single game, above all, and a
+few games, on an accelerator. Two CPU cores, which are busy with one position, gain 1.1 to 1.6 times. It costs strength
+per simulation: a lane does not know yet what the lanes before it will find. The more lanes for the fewer simulations,
+the more; so K is 1 unless it is asked for. With K = 1 the search is the sequential one, bit for bit. Besides, each
+lane's path is rated twice.
 
 How the mark of O walks in flight changes an edge of N visits and mean Q is a function, `virtual`:
 
