@@ -273,7 +273,7 @@ def same_games(one, other, games):
 BAD = {"nan": np.nan, "inf": np.inf, "minus inf": -np.inf}
 
 
-@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
+@pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", ["root", "step"])
 def test_numbers_that_are_not_finite_stay_in_their_game(name, which):
     """One program, and as data: which field of which games is spoiled, by what."""

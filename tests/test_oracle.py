@@ -346,7 +346,10 @@ FAST = {
 }
 
 
-@pytest.mark.parametrize("name", FAST)
+LATER = {"all_edges", "full_resumed", "root_sees_all", "tiles", "few", "more", "gumbel", "chance_gumbel"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LATER else []) for n in FAST])
 def test_whole_trees(name):
     setting, batches = FAST[name]
     check(setting, batches, first_seed=0)

@@ -145,6 +145,7 @@ def check(setting: Setting, names: list[str], first_seed: int) -> None:
     assert compared >= 0.9 * cases, f"{compared} of {cases} cases proved something"
 
 
+@pytest.mark.slow
 def test_whole_trees():
     check(Setting(), list(RULES), 0)
 

@@ -32,6 +32,7 @@ def test_two_players_from_the_movers_value():
     np.testing.assert_allclose(below.sum(-1), 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_one_of_three_players():
     """Random play pays what it pays: the mean over all visits is the root's value without its own evaluation."""
     game = three_players(length=1)  # one action ends it: an edge is worth exactly what it paid

@@ -102,6 +102,7 @@ def test_given_its_tree_back_a_policy_thinks_on():
     assert not twice.info.status[once.info.status == 0].any()
 
 
+@pytest.mark.slow
 def test_gumbel_thinks_on_with_its_draws_and_beyond_its_plan_with_the_last_ones_left():
     world = worlds.make(range(GAMES), "open", num_actions=6, num_states=40)
     policy = jz.gumbel(MODEL, 24, max_considered=4, capacity=49)

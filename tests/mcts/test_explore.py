@@ -79,6 +79,7 @@ def test_the_share_that_moves_is_epsilon_all_of_it_over_legal_actions(shaped):
     assert share.var(0).mean() == pytest.approx((shape * (1 - shape) / (total + 1)).mean(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_temperature_is_a_power_over_the_legal_actions():
     prior, legal = priors(1, 2_000)
     temperature = np.random.default_rng(2).uniform(0.3, 3, 2_000).astype(np.float32)
@@ -91,6 +92,7 @@ def test_temperature_is_a_power_over_the_legal_actions():
     np.testing.assert_allclose(one, prior, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_after_another():
     prior, legal = priors(3, 200)
     tree, keys = planted(prior, legal), keys_of(200)

@@ -113,8 +113,9 @@ def same(tree, below, nodes, view, game, root, case):
     return len(partner)
 
 
-FAST = [dict(noise=True), dict(solver=True, max_depth=6), dict(name="gumbel", players=3, capacity=20)]
+FAST = [dict(noise=True), dict(solver=True, max_depth=6)]
 SLOW = [
+    dict(name="gumbel", players=3, capacity=20),
     dict(name="muzero"),
     dict(name="ucb1", all_edges=True),
     dict(name="gumbel", simulations=60),

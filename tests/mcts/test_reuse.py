@@ -121,6 +121,7 @@ def test_actions_that_no_game_has():
     assert (moved.status == jz.Status.NOT_IN_TREE).all() and (moved.size == 0).all()
 
 
+@pytest.mark.slow
 def test_unused_memory_may_hold_anything():
     world, keys = worlds.make(range(8)), jax.random.split(jax.random.key(0), 8)
 

@@ -82,7 +82,7 @@ def trees(count, legal=(True, True, True, True)):
     return planted(np.full((count, 4), 0.25), np.tile(legal, (count, 1)))
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("temperature", [0.5, *(pytest.param(t, marks=pytest.mark.slow) for t in (1.0, 2.0))])
 def test_actions_are_drawn_in_proportion_to_visits_to_the_power_of_one_over_t(temperature):
     count, visits = 4000, np.array([50, 30, 0, 20])
     keys = jax.random.split(jax.random.key(2), count)

@@ -122,10 +122,10 @@ def tree_sizes(tree: jz.Tree) -> dict[int, str]:
 
 
 SLOW = pytest.mark.slow
+pytestmark = pytest.mark.optimised  # the compiled programs are what is looked at
 
 
-@pytest.mark.optimised
-@pytest.mark.parametrize("rule", ["puct", "gumbel"])
+@pytest.mark.parametrize("rule", ["puct", pytest.param("gumbel", marks=SLOW)])
 @pytest.mark.parametrize(
     "build, batch, num_actions",
     [
@@ -251,7 +251,6 @@ def assert_identical(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-@pytest.mark.optimised
 @pytest.mark.parametrize("rule", ONE_FAST)
 def test_unused_memory_changes_nothing(rule):
     keys, run = jax.random.split(jax.random.key(3), GAMES), going_on(rule)
@@ -267,7 +266,6 @@ def of_games(x: Any, index: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[np.asarray(index)], x)
 
 
-@pytest.mark.optimised
 @pytest.mark.parametrize("rule", ONE_FAST)
 def test_a_game_alone_is_the_game_in_a_batch(rule):
     keys, run = jax.random.split(jax.random.key(4), GAMES), going_on(rule)
@@ -302,7 +300,6 @@ def recomputed(tree: jz.Tree) -> np.ndarray:
     return total / np.maximum(visits, 1)
 
 
-@pytest.mark.optimised
 @SLOW
 @pytest.mark.parametrize("rule", [jz.puct(0.3), jz.muzero_puct()], ids=["puct", "muzero_puct"])
 def test_values_after_ten_thousand_simulations(rule):
@@ -321,7 +318,6 @@ def test_bytes_per_node_and_action(layout, most):
     assert sum(x.nbytes for x in jax.tree.leaves(tree.replace(state=()))) / (2 * 201 * 82) <= most
 
 
-@pytest.mark.optimised
 @pytest.mark.slow
 def test_the_compact_layout_is_the_same_search_of_rounded_priors():
     def rounded(logits):
