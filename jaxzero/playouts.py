@@ -62,7 +62,8 @@ def _until_over(game: Game, draw: Callable[[State, Keys, UInt32[Array, "L"]], In
     def playout(keys: Keys, state: State, max_steps: int | None = None) -> Float[Array, "L P"]:
         def unfinished(carry: tuple) -> Bool[Array, ""]:
             count, state, _ = carry
-            going = ~jax.vmap(game.terminal)(state).all()
+            # Without a legal action nothing follows, terminal or not; a game of somebody's own may come to that.
+            going = (~jax.vmap(game.terminal)(state) & jax.vmap(game.legal)(state).any(-1)).any()
             return going if max_steps is None else going & (count < max_steps)
 
         def play(carry: tuple) -> tuple:

@@ -311,3 +311,75 @@ def test_learned_follows_its_three_functions():
     np.testing.assert_array_equal(step.prior_logits, [[0, 10], [31, 41]])
     np.testing.assert_array_equal(step.discount, -1)
     assert step.legal is None and step.terminal is None and step.to_play is None
+
+
+def nim():
+    """Two heaps; who takes the last match wins. A move that takes more than there is leaves less than 0, for ever."""
+
+    def init(key):
+        return jnp.array([3, 4]), jnp.int32(0), jnp.zeros(2)
+
+    def legal(state):
+        return (jnp.arange(1, 5) <= state[0][:, None]).reshape(-1)
+
+    def step(state, action, key):
+        heaps, player, _ = state
+        over, left = (heaps == 0).all(), heaps.at[action // 4].add(-(action % 4 + 1))
+        pays = jnp.where(jnp.arange(2) == player, 1.0, -1.0) * (left == 0).all()
+        return jnp.where(over, heaps, left), 1 - player, jnp.where(over, 0, pays)
+
+    return games.Game(
+        id="nim",
+        num_actions=8,
+        num_players=2,
+        observation_shape=(2,),
+        init=init,
+        step=step,
+        observe=lambda state: state[0].astype(jnp.float32),
+        legal=legal,
+        to_play=lambda state: state[1],
+        terminal=lambda state: (state[0] == 0).all(),
+        rewards=lambda state: state[2],
+        pack=lambda state: state,
+        symmetries=(games.Symmetry(lambda x: x, tuple(range(8))),),
+    )
+
+
+STANDING_BY = {
+    "stop": lambda: dict(stop=jz.total_visits(jnp.arange(6) % 5 + 1)),
+    "solver": lambda: dict(rule=jz.avoid_proven(jz.puct()), stop=jz.solved),
+    "graph": lambda: dict(rule=jz.seek_proof(jz.puct()), stop=jz.solved, simulate=jz.transpositions()),
+    "lanes": lambda: dict(stop=jz.total_visits(jnp.arange(6) % 5 + 1), simulate=jz.parallel(4)),
+    "free walks": lambda: dict(rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(2, free_walks=2)),
+}
+NAMES = [pytest.param(name, marks=[] if name == "solver" else pytest.mark.slow) for name in STANDING_BY]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_is_asked_of_legal_moves_only(name):
+    """A move that is none can lead anywhere in a game of somebody's own; a playout from there might never end."""
+    game, asked = nim(), []
+    model = models.perfect(game, lambda params, seen: (jnp.zeros((len(seen), 8)), jnp.zeros(len(seen))))
+
+    def seen(half):
+        def ask(params, keys, action, state):
+            legal = jnp.take_along_axis(jax.vmap(game.legal)(state), action[:, None], 1)[:, 0]
+            jax.debug.callback(asked.append, legal | jax.vmap(game.terminal)(state))
+            return half(params, keys, action, state)
+
+        return ask
+
+    model = model._replace(step=seen(model.step), move=seen(model.move))
+    heaps = jnp.array([[3, 4], [1, 0], [0, 2], [0, 1], [2, 2], [0, 0]])
+    states = heaps, jnp.zeros(6, jnp.int32), jnp.zeros((6, 2))
+    policy = jz.alphazero(model, 40, dirichlet_fraction=0.0, **STANDING_BY[name]())
+    jax.block_until_ready(jax.jit(policy)((), jax.random.key(0), states))
+    jax.effects_barrier()
+    assert len(asked) > 1 and all(np.asarray(legal).all() for legal in asked)
+
+
+def test_a_playout_ends_where_nothing_is_legal():
+    keys = jax.random.split(jax.random.key(0), 2)
+    states = jnp.array([[-1, 0], [2, 1]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
+    paid = jax.jit(playouts.uniform(nim()))(keys, states)
+    assert paid[0].tolist() == [0, 0] and abs(float(paid[1, 0])) == 1

@@ -130,13 +130,15 @@ def expand(
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
-    there = leaf if path.going is None else jnp.where(path.going, leaf, 0)  # a model is asked of positions there are
+    there, action = leaf, jnp.maximum(unpack_frontier(at.frontier).next_action, 0)
+    if path.going is not None or tree.bounds is not None:  # there may be games that ask nothing
+        there, action = jnp.where(grows, leaf, 0), jnp.where(grows, action, stand_in(tree))
     state = jax.tree.map(lambda x: take(x, there), tree.state)
     full = Status.FULL.where(wants & ~grows) if own_slots(tree) else 0  # else all are full, or none
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
-        step, below = model.step(params, keys, jnp.maximum(unpack_frontier(at.frontier).next_action, 0), state)
+        step, below = model.step(params, keys, action, state)
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
         growth = grow(rule, end, tree.root.prior, step, below)
@@ -161,6 +163,16 @@ def expand(
     growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
     tree, path = write(tree, path, growth)
     return tree.replace(size=grown_size(tree, end)), path, growth.value
+
+
+def stand_in(tree: Tree) -> Int[Array, "B"]:
+    """An action of the root for games that ask nothing while others do: a model is asked of legal moves only.
+
+    It is what the first node below the root was made of, and so is known if anything is; else what the root will try.
+    """
+    first = unpack_facts(tree.facts[:, 1]).action
+    known = (unpack_stats(tree.stats[:, 1]).visits > 0) & (tree.capacity > 1)
+    return jnp.maximum(jnp.where(known, first, unpack_frontier(tree.frontier[:, 0]).next_action), 0)
 
 
 def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State) -> Growth:

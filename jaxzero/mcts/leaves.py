@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
-from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, new_facts, write
+from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, new_facts, stand_in, write
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
@@ -185,14 +185,12 @@ def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
     ask asks stands in, else what the first node below the root was made of: what is known need not be asked again.
     """
     new, lane = leaves.node < tree.capacity, jnp.argmax(leaves.node < tree.capacity, 0)
-    made = unpack_facts(tree.facts[:, 1]).action if tree.capacity > 1 else jnp.zeros_like(tree.size)
-    made = jnp.where(tree.visits[:, 1] > 0, made, 0) if tree.capacity > 1 else made
 
     def of_first(x: Array, other: Array) -> Array:
         there = jnp.take_along_axis(x, lane[None], 0)[0]
         return jnp.where(new, x, jnp.where(jnp.any(new, 0), there, other)).T
 
-    parent, action = of_first(leaves.parent, jnp.int32(0)), of_first(leaves.action, made).reshape(-1)
+    parent, action = of_first(leaves.parent, jnp.int32(0)), of_first(leaves.action, stand_in(tree)).reshape(-1)
     return action, jax.tree.map(lambda x: take(x, parent).reshape(action.size, *x.shape[2:]), tree.state)
 
 
