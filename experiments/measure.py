@@ -99,7 +99,10 @@ def circumstances() -> dict[str, Any]:
     device = jax.devices()[0]
     versions = {"python": platform.python_version()}
     for package in ("jax", "jaxlib", "mctx", "numpy", "flax", "pgx", "open_spiel"):
-        versions[package] = importlib.metadata.version(package)
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:  # not every part needs every package
+            versions[package] = "not installed"
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "hardware": {

@@ -110,7 +110,8 @@ def transpositions(
         by_ply: positions are the same only after the same number of moves.
 
     Raises:
-        ValueError: something else in place of functions.
+        ValueError: something else in place of functions; when searching, a tree of `advance`, and `avoid_proven` with
+            by_ply=False.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models

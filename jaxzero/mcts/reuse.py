@@ -45,7 +45,7 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
         reset: games that ended, or are given up for another reason.
 
     Raises:
-        ValueError: actions or reset of another shape, or not of integers.
+        ValueError: actions or reset of another shape, or not of integers; a graph, of `transpositions()`.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1, again and again

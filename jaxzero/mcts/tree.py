@@ -37,12 +37,19 @@ AT_HAND, ALL_AT_HAND = 7, 12
 
 
 class Status(enum.IntFlag):
-    """What went wrong in a game, as bits of `tree.status`; each has a defined, harmless outcome."""
+    """What went wrong in a game, as bits of `tree.status`; each has a defined, harmless outcome.
 
-    FULL = 1  # a walk found no room for its node: it ended above and backed up the raw value there again
-    NON_FINITE = 2  # the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead
-    NO_LEGAL_ACTION = 4  # the root has no legal action though it is not terminal: action 0, uniform weights
-    NOT_IN_TREE = 8  # `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree
+    Attributes:
+        FULL: a walk found no room for its node: it ended above and backed up the raw value there again.
+        NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead.
+        NO_LEGAL_ACTION: the root has no legal action though it is not terminal: action 0, uniform weights.
+        NOT_IN_TREE: `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree.
+    """
+
+    FULL = 1
+    NON_FINITE = 2
+    NO_LEGAL_ACTION = 4
+    NOT_IN_TREE = 8
 
     def where(self, mask: Array) -> Int[Array, "..."]:
         """The bit where the mask says so, else 0; 32 bits wide in 64-bit mode, too."""
