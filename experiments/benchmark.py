@@ -74,7 +74,7 @@ class Config:
 QUICK = Config(
     quick=True, shapes=("2x16x12",), rules=("gumbel",), seconds=0.1, memory_shape="2x16x12",
     compile_shapes=("2x16x12",), batches=(2,), simulations=8, networks=("mlp",), numpy_batches=(2,),
-    numpy_simulations=100, numpy_actions=20, runs=1,
+    numpy_simulations=100, numpy_actions=20, runs=1, output=HERE.parent / "runs" / "quick",
 )  # fmt: skip
 
 

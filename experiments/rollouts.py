@@ -56,7 +56,7 @@ class Config:
 
 QUICK = Config(
     quick=True, games=("tic_tac_toe",), batches=(2,), rollouts=(1,), simulations=20, seconds=0.1, go_games=2,
-    go_simulations=8, opponents=4, tic_tac_toe_simulations=100,
+    go_simulations=8, opponents=4, tic_tac_toe_simulations=100, output=HERE.parent / "runs" / "quick",
 )  # fmt: skip
 
 

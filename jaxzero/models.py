@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import chex
 import jax
@@ -33,6 +34,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
         discount: γ, 1 for board games.
 
     Raises:
+        ValueError: something else in place of the game or the network.
         AssertionError: while tracing, when the network returns other shapes; names the field.
 
     >>> from jaxzero import games
@@ -44,6 +46,13 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     >>> child.legal.sum(axis=1).tolist()
     [8, 8, 8, 8, 8]
     """
+    _check_game("perfect", game)
+    if not callable(network):
+        pair = ": nets give a pair, net, params = nets.mlp(...), and params go to the policy" if network else ""
+        raise ValueError(
+            f"perfect({game.id!r}, network): network is a {type(network).__name__}{pair}. Give a function (params, "
+            "observation) -> (logits, value)."
+        )
 
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del keys
@@ -78,7 +87,8 @@ def rollout(
             where it has none.
 
     Raises:
-        ValueError: rollouts or max_steps out of range; while tracing, when the policy returns another shape.
+        ValueError: something else in place of the game; rollouts or max_steps out of range; while tracing, when the
+            policy returns another shape.
 
     >>> from jaxzero import games
     >>> game = games.from_pgx("connect_four")
@@ -87,6 +97,7 @@ def rollout(
     >>> bool((step.value > 0).all())  # the first player wins 56 % of random games, and loses 44 %
     True
     """
+    _check_game("rollout", game)
     _check_range("rollouts", rollouts, 1 << 16)
     if max_steps is not None:
         _check_range("max_steps", max_steps, 1_000_000)
@@ -108,6 +119,14 @@ def rollout(
         return _random_order(seeds, game.num_actions), value
 
     return _with_rules(game, evaluate, discount=1.0)
+
+
+def _check_game(name: str, game: Any) -> None:
+    if not isinstance(game, Game):
+        raise ValueError(
+            f"{name}(game) is given a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
+            "games.go(9)."
+        )
 
 
 def _check_range(name: str, value: int, most: int) -> None:

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree, rows_of
 from jaxzero.mcts.view import edge_view, linked, take_edges, visited_edges
@@ -39,6 +40,7 @@ def win_rates(
     >>> rates.shape, bool(jnp.allclose(rates.sum(-1), 1))
     ((2, 9, 2), True)
     """
+    check_tree("win_rates: tree", tree)
     kept = tree.num_players
     players = (kept if kept > 1 else 2) if num_players is None else num_players
     allowed = (kept,) if kept > 1 else (1, 2)

@@ -4,57 +4,38 @@ Every builder closes over a model and numbers; the function it returns is pure, 
 without `jax.jit` it is traced and its loops are compiled anew in every call. Keys are one per game, `[B]`; a single key
 is split. Given a tree back that it made itself, a policy ignores the state and thinks on from that tree's root, adding
 its number of simulations as far as there is room (`capacity`). Given what `advance` made of such a tree, and the states
-that follow, it thinks on from there, and games without a tree are planted from the state. A tree from another kind of
-policy holds other priors, and misleads it.
+that follow, it thinks on from there, and games without a tree are planted from the state. A tree of another kind of
+policy is refused. Of the same kind with other numbers it is taken as it is: what nodes chose under the old ones they
+keep till a simulation passes (`rescore` has all choose anew).
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts import explore as exploration
 from jaxzero.mcts import gumbel as halving
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.anytime import any_of, goes_by_visits, total_visits
-from jaxzero.mcts.graph import transpositions
-from jaxzero.mcts.inputs import check_functions, check_start, counts, in_range, not_builders, one_per_game
-from jaxzero.mcts.outputs import as_pair, check_embedding
-from jaxzero.mcts.parallel import max_evaluations, parallel
+from jaxzero.mcts.anytime import AnyOf, goes_by_visits
+from jaxzero.mcts.begin import SearchInfo, begin, output
+from jaxzero.mcts.graph import Transpositions
+from jaxzero.mcts.options import check_function, check_rule, counts, in_range
+from jaxzero.mcts.parallel import Lanes
 from jaxzero.mcts.pruning import Target
-from jaxzero.mcts.root import Act, by_temperature, most_visited
+from jaxzero.mcts.root import Act, ByTemperature, by_temperature, goes_by_most_visits, most_visited
 from jaxzero.mcts.rounds import search_in_rounds
 from jaxzero.mcts.rules import muzero_puct, puct, stores_probabilities, ucb1, with_root_prior
-from jaxzero.mcts.search import Stop, plant, replant, search, simulate
+from jaxzero.mcts.search import Stop, search, simulate
 from jaxzero.mcts.solver import avoid_proven, not_worse
-from jaxzero.mcts.summary import Summary, summary, without_worse
-from jaxzero.mcts.tree import Layout, Status, Tree
+from jaxzero.mcts.summary import summary, without_worse
+from jaxzero.mcts.tree import Layout, Tree
 from jaxzero.mcts.virtual import Virtual, check_virtual
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
 
 __all__ = ["Policy", "SearchInfo", "alphazero", "gumbel", "muzero", "uct"]
 
 Policy = Callable[..., PolicyOutput]
-
-
-class SearchInfo(NamedTuple):
-    """Diagnostics of a search, per game.
-
-    Attributes:
-        status: bits of `Status`; 0: nothing to report.
-        overflows: walks that found the tree full.
-        size: node slots in use.
-        summary: visits, their shares, Q-values and value at the root.
-        has_target: True where `action_weights` may be learned from (see `playout_cap`); None: everywhere.
-    """
-
-    status: Int[Array, "B"]
-    overflows: Int[Array, "B"]
-    size: Int[Array, "B"]
-    summary: Summary
-    has_target: Bool[Array, "B"] | None = None
 
 
 ALPHA, FRACTION = 0.3, 0.25  # of the root noise, where nothing else is asked for
@@ -102,7 +83,9 @@ def alphazero(
 
     Raises:
         ValueError: num_simulations or max_depth below 1, α or ε out of range; noise, or a root's rule, that wants
-            probabilities, with a rule that stores none; both `explore` and numbers of the plain noise.
+            probabilities, with a rule that stores none; both `explore` and numbers of the plain noise; stop=decided
+            without act=most_visited; something else in place of a rule or a function. When called: a tree of another
+            kind of policy, or of other games.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -119,14 +102,19 @@ def alphazero(
     )
     room = num_simulations + 1 if capacity is None else capacity
     rule, act = puct() if rule is None else rule, by_temperature() if act is None else act
-    check_functions(rule, act, root_rule, explore, target)
+    _check_parts(rule, root_rule, explore, target, act)
     _check_loop(simulate, stop)
+    if goes_by_visits(stop) and not goes_by_most_visits(act):
+        raise ValueError(
+            "stop=decided without act=most_visited: decided is which action has the most visits, not their shares, by "
+            "which actions are drawn, nor which has the best value. Use both together, or stop=total_visits(n)."
+        )
     explore = _noise(rule, dirichlet_alpha, dirichlet_fraction, explore)
     root_rule = _for_root(rule, root_rule)
     root_rule = root_rule if explore is None else with_root_prior(root_rule)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
-        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
+        tree, keys = begin(params, keys, state, tree, model, rule, room, layout)
         if explore is None:  # a search before may have left its noise
             tree = tree.replace(root=tree.root.replace(prior=None))
         else:
@@ -145,9 +133,21 @@ def alphazero(
         )
         found = summary(tree)
         weights = found.visit_probs if target is None else without_worse(tree, target(tree))
-        return _output(tree, act(keys[:, 2], tree, found), weights, found)
+        return output(tree, act(keys[:, 2], tree, found), weights, found)
 
     return policy
+
+
+def _check_parts(rule: Any, root_rule: Any, explore: Any, target: Any, act: Any) -> None:
+    """Raises a ValueError if these are not what `alphazero` calls."""
+    check_rule("rule", rule)
+    if root_rule is not None:
+        check_rule("root_rule", root_rule, "forced_playouts(puct())")
+    if explore is not None:
+        check_function("explore", explore, "keys, tree", "shaped_dirichlet(10.83, 0.25)", (exploration.Explore,))
+    if target is not None:
+        check_function("target", target, "tree", "solved_visits(rule)", (Target,))
+    check_function("act", act, "keys, tree, summary", "most_visited or by_temperature(0.5)", (ByTemperature,))
 
 
 def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore | None) -> exploration.Explore | None:
@@ -335,6 +335,9 @@ def gumbel(
 ) -> Policy:
     """Gumbel search: an improvement of the policy even with few simulations.
 
+    There is no rule=, root_rule=, act= or target= here, for all four are the paper's: the action is the one that
+    halving leaves, the target the policy improved by completed Q-values. `wrap` goes around the rules.
+
     Danihelka et al. 2022. Published values: m = 16 actions considered, c_visit = 50, c_scale = 1 (0.1 with rescaled
     values, as mctx has it), 200 simulations for 9×9 Go, 50 for Atari, as few as 2 elsewhere.
 
@@ -383,6 +386,7 @@ def gumbel(
     rule, root_rule = (halving.gumbel_interior(transform), halving.gumbel_root(num_simulations, considered, transform))
     if wrap is not None:
         rule, root_rule = wrap(rule), wrap(root_rule)
+        check_rule("gumbel: what wrap(rule) returned", rule, "that of avoid_proven")
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         resumed = isinstance(tree, Tree) and tree.root.prior is not None  # what is no tree is refused below
@@ -391,7 +395,7 @@ def gumbel(
                 "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried"
                 " out. Give advance(tree, action) of it and the next state, or think on without rounds."
             )
-        tree, keys = _begin(params, keys, state, tree, model, rule, room, layout)
+        tree, keys = begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
         given = params, keys[:, 0], tree, model, rule, num_simulations
@@ -402,7 +406,7 @@ def gumbel(
             tree = search_in_rounds(*given, **how)
         view = not_worse(tree, jnp.zeros_like(tree.size))
         weights = halving.improved_policy(view, transform)
-        return _output(tree, halving.last_action(view, transform), weights, summary(tree))
+        return output(tree, halving.last_action(view, transform), weights, summary(tree))
 
     return policy
 
@@ -410,8 +414,8 @@ def gumbel(
 def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | None) -> None:
     """Raises a ValueError if options of `gumbel` cannot hold together."""
     _check_loop(simulation, stop)
-    if wrap is not None and not callable(wrap):
-        raise ValueError(f"gumbel(wrap={wrap!r}): give a function, like avoid_proven, or None.")
+    if wrap is not None:
+        check_function("gumbel: wrap", wrap, "rule", "avoid_proven, without parentheses")
     if rounds is not None:
         check_virtual("rounds", rounds)
     if rounds is not None and (simulation is not simulate or stop is not None):
@@ -428,50 +432,7 @@ def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | Non
 
 def _check_loop(simulation: Callable, stop: Stop | None) -> None:
     """Raises a ValueError if a builder stands in place of what it builds."""
-    not_builders("simulate", simulation, parallel, transpositions)
-    not_builders("stop", stop, total_visits, max_evaluations, any_of)
-
-
-def _begin(
-    params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
-) -> tuple[Tree, Keys]:
-    """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
-    batch = check_start(model, state, tree)
-    keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
-    if tree is not None and (state is None or tree.root.brought is None):
-        missing = Status.NOT_IN_TREE.where(tree.size == 0)  # and no state to plant a root from
-        return tree if tree.root.brought is None else tree.replace(status=tree.status | missing), keys
-
-    def ask() -> tuple[Step, State]:
-        return as_pair("model.root", model.root(params, keys[:, 3], state))
-
-    if tree is None:
-        step, embedding = ask()
-        check_embedding(embedding, batch)
-        _check_players(step, params, keys[:, 0], model, embedding)
-        return plant(step, embedding, rule, capacity, layout), keys
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
-    return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
-
-
-def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:
-    """Raises a ValueError if only one of the model's functions says who moves."""
-    actions = jnp.zeros(step.value.shape[0], jnp.int32)
-    below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
-    if (step.to_play is None) != (below.to_play is None):
-        told = {True: "None", False: "given"}
-        raise ValueError(
-            f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
-            "model.step. Give it in both, or in neither (then the discounts carry the sign)."
-        )
-
-
-def _output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
-    value = found.value if tree.num_players == 1 else tree.value[:, 0]
-    return PolicyOutput(
-        action=action,
-        action_weights=weights,
-        value=value,
-        tree=tree,
-        info=SearchInfo(tree.status, tree.overflows, tree.size, found),
-    )
+    arguments = "params, keys, tree, path, model, rule, root_rule, max_depth"
+    check_function("simulate", simulation, arguments, "parallel(8) or transpositions()", (Lanes, Transpositions))
+    if stop is not None:
+        check_function("stop", stop, "tree, remaining", "solved or total_visits(800)", (Stop, AnyOf))

@@ -132,7 +132,7 @@ class Rule(NamedTuple):
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
         returns: the least and the greatest return of the game. Given, the search proves values, and shows the rule
-            what is proven; see `solver`. None: it does not.
+            what is proven; see `jaxzero.mcts.solver`. None: it does not.
     """
 
     prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
@@ -159,6 +159,9 @@ class Path(NamedTuple):
 @chex.dataclass(frozen=True)
 class PolicyOutput:
     """What a policy answers for a batch of positions.
+
+    Games that are over are answered, too, so that others of the batch can go on: action 0, equal weights over all
+    actions, the value 0. Mask them out: neither the action nor the weights mean anything there.
 
     Attributes:
         action: the action to take.

@@ -46,6 +46,8 @@ REFUSED = (
     ("rule", "ucb1", "explore", ("dirichlet", "shaped_dirichlet", "chain"), "explore with a rule that stores no prob"),
     ("rule", "ucb1", "target", ("solved_visits", "pruned_visits"), "not PUCT.*leave the target out"),
     ("rule", "ucb1", "first_play", ("reduced", "mean"), None),
+    ("act", "default", "stop", ("decided", "any_of"), "stop=decided without act=most_visited.*Use both"),
+    ("act", "best_value", "stop", ("decided", "any_of"), "stop=decided without act=most_visited.*Use both"),
     ("simulate", "rounds", "rule", ("puct", "muzero_puct", "ucb1"), None),
     (
         "simulate",

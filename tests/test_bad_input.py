@@ -87,14 +87,127 @@ def test_noise_out_of_range(name, given, allowed):
 
 def test_a_builder_in_place_of_what_it_builds():
     refused(lambda: jz.alphazero(MODEL, 8, rule=jz.puct), "rule=", "puct() with its parentheses")
-    refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "by_temperature(0.5)")
+    refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "Call it: by_temperature(...)")
     refused(lambda: jz.uct(MODEL, 8, act=0.5), "act=0.5", "most_visited")
     for build in (jz.alphazero, jz.gumbel):
         for stop in (jz.total_visits, jz.max_evaluations, jz.any_of):
-            refused(lambda build=build, stop=stop: build(MODEL, 8, stop=stop), f"Call it: stop={stop.__name__}(...)")
+            refused(lambda build=build, stop=stop: build(MODEL, 8, stop=stop), f"Call it: {stop.__name__}(...)")
         for simulate in (jz.parallel, jz.transpositions):
-            wanted = f"Call it: simulate={simulate.__name__}(...)"
+            wanted = f"Call it: {simulate.__name__}(...)"
             refused(lambda build=build, simulate=simulate: build(MODEL, 8, simulate=simulate), wanted)
+
+
+@pytest.mark.parametrize(
+    "build, parts",
+    [
+        (lambda: jz.avoid_proven(jz.puct), ("rule=puct", "like puct() with its parentheses")),
+        (lambda: jz.forced_playouts(jz.puct), ("rule=puct", "like puct() with its parentheses")),
+        (lambda: jz.solved_visits(jz.puct), ("rule=puct", "like puct() with its parentheses")),
+        (lambda: jz.gumbel(MODEL, 8, wrap=jz.avoid_proven(jz.puct())), ("wrap=a Rule", "avoid_proven, without paren")),
+        (lambda: jz.gumbel(MODEL, 8, wrap=lambda rule: None), ("what wrap(rule) returned=None", "give a Rule")),
+        (lambda: jz.alphazero(MODEL, 8, target=jz.pruned_visits), ("target=pruned_visits", "Call it: pruned_visits(")),
+        (lambda: jz.alphazero(MODEL, 8, explore=jz.chain), ("explore=chain", "Call it: chain(...)")),
+        (lambda: jz.alphazero(MODEL, 8, explore=lambda tree: tree), ("explore=<lambda>", "(keys, tree)")),
+        (lambda: jz.chain(jz.dirichlet(), jz.shaped_dirichlet), ("step=shaped_dirichlet", "Call it: shaped_dirichlet")),
+        (lambda: jz.chain(jz.parallel(8), jz.transpositions()), ("step=a Lanes", "(keys, tree)")),
+        (lambda: jz.alphazero(MODEL, 8, simulate=[jz.parallel(8)]), ("simulate=[", "like parallel(8)")),
+        (lambda: jz.alphazero(MODEL, 8, simulate=jz.dirichlet()), ("simulate=", "root_rule, max_depth", "parallel(8)")),
+        (lambda: jz.alphazero(MODEL, 8, stop=lambda tree: tree), ("stop=<lambda>", "(tree, remaining)")),
+        (lambda: jz.alphazero(MODEL, 8, stop=jz.decided), ("stop=decided without act=most_visited", "Use both")),
+        (
+            lambda: jz.alphazero(MODEL, 8, stop=jz.any_of(jz.decided), act=jz.by_temperature(0.5)),
+            ("stop=decided without act=most_visited", "Use both"),
+        ),
+        (lambda: jz.parallel(4, jz.virtual_loss), ("virtual=virtual_loss", "Call it: virtual_loss(...)")),
+        (lambda: jz.with_legal_slots(jz.uct(MODEL, 8), MODEL, 3), ("build=policy", "(model)", "lambda model")),
+        (lambda: jz.with_legal_slots(lambda model: 3, MODEL, 3), ("build(model) returned=3", "lambda model")),
+        (lambda: jz.with_evaluations_kept(jz.uct(MODEL, 8), MODEL), ("build=policy", "(model)", "lambda model")),
+        (lambda: jz.playout_cap(jz.uct(MODEL, 8), 8), ("fast=8", "like alphazero(model, 600)")),
+        (lambda: jz.puct(-1.0), ("c=-1.0", "between 0 and inf")),
+        (lambda: jz.muzero_puct(float("nan")), ("pb_c_init=nan", "between 0 and inf")),
+        (lambda: jz.muzero_puct(1.25, 0), ("pb_c_base=0", "above 0")),
+        (lambda: jz.ucb1(-0.1), ("c=-0.1", "between 0 and inf")),
+        (lambda: jz.ucb1_uctk(-2), ("uctk=-2", "between 0 and inf")),
+    ],
+)  # fmt: skip
+def test_options_that_are_not_what_they_should_be(build, parts):
+    refused(build, *parts)
+
+
+def test_what_goes_by_most_visits_may_stop_when_that_is_decided():
+    for act in (jz.most_visited, jz.by_temperature(0), lambda keys, tree, summary: summary.visits.argmax(-1)):
+        jz.alphazero(MODEL, 8, stop=jz.decided, act=act)
+    jz.uct(MODEL, 8, stop=jz.decided)
+
+
+def asked(policy, **how):
+    return lambda: policy(worlds.make(range(3)), jax.random.key(0), jnp.zeros(3, int), **how)
+
+
+@pytest.mark.parametrize(
+    "run, parts",
+    [
+        (asked(jz.alphazero(MODEL, 8, stop=jz.max_evaluations(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
+        (asked(jz.alphazero(MODEL, 8, stop=jz.total_visits(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
+        (
+            asked(jz.alphazero(MODEL, 8, act=jz.by_temperature(jz.steps((30, 0.0))))),
+            ("a schedule is asked for a tree", "by_move(steps("),
+        ),
+        (
+            asked(jz.with_legal_slots(lambda model: jz.uct(MODEL, 8), MODEL, 3)),
+            ("a policy of another model than the one it was given", "Use the argument"),
+        ),
+        (lambda: jax.jit(asked(jz.uct(MODEL, 8)))() and None, ()),
+        (lambda: asked(jz.uct(MODEL, 8), tree=grown(jz.ucb1(), 2))(), ("a state of 3 games with a tree of 2",)),
+    ],
+)  # fmt: skip
+def test_what_only_shows_when_it_is_called(run, parts):
+    if parts:
+        refused(run, *parts)
+    else:
+        run()
+
+
+def test_something_else_in_place_of_keys():
+    def ask(keys):
+        return jz.uct(MODEL, 4)(worlds.make(range(3)), keys, jnp.zeros(3, jnp.int32))
+
+    refused(lambda: ask({"games": 3}), "keys is a dict", "policy(params, keys, state)")
+    refused(lambda: ask(jnp.zeros(3)), "keys is an array of type float32", "jax.random.split(jax.random.key(seed), 3)")
+    refused(lambda: jax.jit(ask)(3), "keys is an array of type int32", "jax.random.key(seed)")
+    refused(lambda: ask(jnp.uint32(3)), "keys is an array of type uint32", "jax.random.key(seed)")
+
+
+def grown(rule, games=GAMES):
+    world = worlds.make(range(games), "open", num_actions=ACTIONS)
+    return worlds.grow(world, rule, 4, capacity=20)
+
+
+READERS = {
+    "advance": lambda tree: jz.advance(tree, jnp.zeros(GAMES, int)),
+    "principal_variation": lambda tree: jz.principal_variation(tree, 3),
+    "summary": jz.summary,
+    "qvalues": jz.qvalues,
+    "bounds": jz.bounds,
+    "num_positions": jz.num_positions,
+    "num_kept": jz.num_kept,
+    "win_rates": jz.win_rates,
+    "player_values": jz.player_values,
+    "slot_of": lambda tree: jz.slot_of(tree, jnp.zeros(GAMES, int)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_output_in_place_of_its_tree(name):
+    zeros = jnp.zeros(GAMES)
+    out = jz.PolicyOutput(action=zeros, action_weights=zeros, value=zeros, tree=None, info=None)
+    refused(lambda: READERS[name](out), "tree is a PolicyOutput", "out.tree")
+
+
+def test_what_a_tree_does_not_tell():
+    tree = grown(jz.puct())
+    refused(lambda: jz.num_positions(tree), "merges no positions", "transpositions()", "tree.size")
+    refused(lambda: jz.num_kept(tree), "another kind of policy", "with_evaluations_kept")
 
 
 def test_something_else_in_place_of_a_model_a_tree_or_a_state():

@@ -399,10 +399,10 @@ PROVES = jz.avoid_proven(jz.puct())
         (asked(jz.alphazero(MODEL, 10, simulate=jz.parallel(4))), "num_simulations=10 with 4.*multiple of 4, like 12"),
         (asked(jz.gumbel(MODEL, 3, simulate=jz.parallel(4))), "num_simulations=3 with 4.*multiple of 4, like 4"),
         (lambda: jz.parallel(0), "lanes=0: at least one is needed"),
-        (lambda: jz.parallel(4, virtual=3), r"virtual=3: give virtual_visits\(\)"),
+        (lambda: jz.parallel(4, virtual=3), r"virtual=3: give a function of view, like virtual_mean\(\)"),
         (lambda: jz.virtual_loss(0), "weight=0: at least one is needed"),
-        (lambda: jz.gumbel(MODEL, 8, wrap=3), r"gumbel\(wrap=3\): give a function, like avoid_proven"),
-        (lambda: jz.gumbel(MODEL, 8, rounds=True), r"rounds=True: give virtual_visits\(\), virtual_loss"),
+        (lambda: jz.gumbel(MODEL, 8, wrap=3), r"gumbel: wrap=3: give a function of rule, like avoid_proven"),
+        (lambda: jz.gumbel(MODEL, 8, rounds=True), r"rounds=True: give a function of view, like virtual_mean\(\)"),
         (
             lambda: jz.gumbel(MODEL, 8, rounds=jz.virtual_mean(), simulate=jz.parallel(4)),
             "with simulate or stop.*Leave out the one",

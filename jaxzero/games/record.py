@@ -45,11 +45,43 @@ class Game(NamedTuple):
         terminal: `state -> bool`, True when the game is over, by rule or by truncation.
         rewards: `state -> float32 [P]`, what the last step paid, entry p to player p.
         pack: `state -> state` without what the rules can derive again (the legal mask): what a tree stores.
-        symmetries: the identity, and whatever else leaves the rules as they are.
+        symmetries: the identity, and whatever else leaves the rules as they are; none: nobody said.
         playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
             from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
             uniformly random legal actions; None: it has none of its own. See `jaxzero.playouts`.
         truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
+
+    A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> class Heap(NamedTuple):
+    ...     stones: jax.Array
+    ...     mover: jax.Array
+    ...     paid: jax.Array
+    >>> def step(heap, action, key):
+    ...     over = heap.stones == 0
+    ...     stones = jnp.where(over, 0, heap.stones - action - 1)
+    ...     won = ~over & (stones == 0)
+    ...     paid = jnp.where(won, jnp.where(jnp.arange(2) == heap.mover, 1.0, -1.0), 0.0)
+    ...     return Heap(stones, jnp.where(over, heap.mover, 1 - heap.mover), paid)
+    >>> nim = games.Game(
+    ...     id="nim",
+    ...     num_actions=3,
+    ...     num_players=2,
+    ...     observation_shape=(11,),
+    ...     init=lambda key: Heap(jnp.int32(10), jnp.int32(0), jnp.zeros(2)),
+    ...     step=step,
+    ...     observe=lambda heap: jax.nn.one_hot(heap.stones, 11),
+    ...     legal=lambda heap: jnp.arange(3) < heap.stones,
+    ...     to_play=lambda heap: heap.mover,
+    ...     terminal=lambda heap: heap.stones == 0,
+    ...     rewards=lambda heap: heap.paid,
+    ... )
+    >>> keys = jax.random.split(jax.random.key(0), 4)
+    >>> out = jax.jit(jz.uct(models.rollout(nim), 500))((), keys, jax.vmap(nim.init)(keys))
+    >>> out.action.tolist()  # two stones, for eight are lost
+    [1, 1, 1, 1]
     """
 
     id: str
@@ -63,8 +95,8 @@ class Game(NamedTuple):
     to_play: Callable[[State], Int[Array, ""]]
     terminal: Callable[[State], Bool[Array, ""]]
     rewards: Callable[[State], Float[Array, "P"]]
-    pack: Callable[[State], State]
-    symmetries: tuple[Symmetry, ...]
+    pack: Callable[[State], State] = lambda state: state
+    symmetries: tuple[Symmetry, ...] = ()
     playout: Callable[[Keys, State, int | None], Float[Array, "L P"]] | None = None
     truncated: Callable[[State], Bool[Array, ""]] | None = None
 

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.rows import unpack_stats
 from jaxzero.mcts.search import Stop
 from jaxzero.mcts.tree import Tree
@@ -54,7 +55,7 @@ def total_visits(most: Any) -> Stop:
     """
     if isinstance(most, int | float) and most < 1:
         raise ValueError(f"total_visits({most}): at least one is needed. Use total_visits(n) with n >= 1.")
-    return lambda tree, remaining: unpack_stats(tree.stats[:, 0]).visits - 1 >= most
+    return lambda tree, remaining: unpack_stats(tree.stats[:, 0]).visits - 1 >= per_game_number(most, tree)
 
 
 class AnyOf(NamedTuple):

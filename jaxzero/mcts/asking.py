@@ -19,8 +19,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxzero.mcts.inputs import counts
 from jaxzero.mcts.leaves import Leaves, apply, collect, lane_keys, parents_of
+from jaxzero.mcts.options import counts
 from jaxzero.mcts.outputs import evaluated
 from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.virtual import Virtual, virtual_mean

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
+from jaxzero.mcts.rules import check_prior_kind, prior_kind
 from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import EdgeView, Rule
@@ -125,14 +126,20 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     """Has every node choose anew: needed when the rule or its constants changed since the tree was searched.
 
     The priors stay as the first rule prepared them; a rule that prepares them otherwise needs a new tree.
+
+    Raises:
+        ValueError: a rule that stores probabilities, where the tree has logits, or the other way round.
     """
+    kind = prior_kind(rule)
+    if None not in (kind, tree.prior_kind) and tree.prior_kind.probabilities != kind.probabilities:
+        check_prior_kind(tree, rule)
 
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)
         tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
         return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, nodes >= 0))
 
-    return jax.lax.fori_loop(0, tree.capacity, turn, tree)
+    return jax.lax.fori_loop(0, tree.capacity, turn, tree.replace(prior_kind=kind))
 
 
 def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:

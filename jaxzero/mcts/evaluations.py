@@ -3,7 +3,7 @@
 After a move the positions below it were evaluated already. Here the next search grows a tree from nothing, as if there
 had been none before, but takes what the model said of a position from the tree of the search before, where that has it.
 The visits are those of a search without reuse, exactly; so targets made of visits mean what they mean there, and
-Gumbel's halving runs its course. It is the second of the two ways to reuse, see `reuse`.
+Gumbel's halving runs its course. It is the second of the two ways to reuse, see `jaxzero.mcts.reuse`.
 
 It pays where the network is the cost. All games of a batch move in lock-step, and the network is asked if only one game
 needs it: with one game, every position known spares a call; with many, hardly a call is spared. Each node stores its
@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.mcts.inputs import check_tree
+from jaxzero.mcts.options import check_function
 from jaxzero.mcts.rows import per_game, take, unpack_facts
 from jaxzero.mcts.tree import NONE, Status, Tree
 from jaxzero.mcts.view import by_action, edge_view
@@ -43,6 +45,8 @@ class Kept(NamedTuple):
 
 def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     """A policy that starts its statistics anew with every move and keeps what the network said.
+
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.evaluations)`.
 
     The model must answer the same for the same position; its keys may not matter.
 
@@ -72,11 +76,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     >>> int(jz.num_kept(again.tree)[0]) > 0
     True
     """
-    if not callable(build):
-        raise ValueError(
-            f"with_evaluations_kept(build={build!r}): give a function that builds a policy from a model, like "
-            "lambda model: jz.alphazero(model, 64)."
-        )
+    check_function("with_evaluations_kept: build", build, "model", "lambda model: jz.alphazero(model, 64)")
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> Any:
         if tree is not None and not (isinstance(tree, Tree) and isinstance(tree.state, Kept)):
@@ -92,7 +92,17 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
 
 
 def num_kept(tree: Tree) -> Int[Array, "B"]:
-    """How many nodes of each tree the network was not asked for, thanks to `with_evaluations_kept`."""
+    """How many nodes of each tree the network was not asked for, thanks to `with_evaluations_kept`.
+
+    Raises:
+        ValueError: a tree of another kind of policy.
+    """
+    check_tree("num_kept: tree", tree)
+    if not isinstance(tree.state, Kept):
+        raise ValueError(
+            "num_kept of a tree of another kind of policy: it does not tell what was asked. Give the tree of what a "
+            "policy of with_evaluations_kept returned."
+        )
     return jnp.sum((tree.visits > 0) & ~tree.state.asked[:, :-1], -1, dtype=jnp.int32)
 
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxzero.mcts.inputs import in_range
+from jaxzero.mcts.options import check_function, in_range
 from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.summary import legal_actions
 from jaxzero.mcts.tree import Tree
@@ -178,8 +178,12 @@ def chain(*steps: Explore) -> Explore:
     >>> import jax, jaxzero as jz
     >>> explore = jz.chain(jz.root_temperature(1.1), jz.shaped_dirichlet(10.83, 0.25))
     """
-    if not steps or not all(callable(step) for step in steps):
-        raise ValueError(f"chain{steps!r}: give functions, like chain(root_temperature(1.1), dirichlet(0.3, 0.25)).")
+    if not steps:
+        raise ValueError(
+            "chain(): give at least one function, like chain(root_temperature(1.1), dirichlet(0.3, 0.25))."
+        )
+    for step in steps:
+        check_function("chain: step", step, "keys, tree", "root_temperature(1.1)", (Explore,))
 
     def explore(keys: Keys, tree: Tree) -> Array:
         for i, step in enumerate(steps):

@@ -17,7 +17,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.mcts.inputs import in_range
+from jaxzero.mcts.options import in_range
 from jaxzero.mcts.qvalues import FirstPlay
 from jaxzero.mcts.rules import constant
 from jaxzero.types import EdgeView

@@ -15,7 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.mcts.inputs import in_range
+from jaxzero.mcts.options import check_rule, in_range
 from jaxzero.mcts.rules import constant, stores_probabilities
 from jaxzero.types import EdgeView, Rule
 
@@ -46,8 +46,7 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     >>> jax.jit(policy)((), jax.random.key(0), jnp.zeros(1)).info.summary.visits.tolist()  # unforced: 5, 11, 184
     [[12, 12, 176]]
     """
-    if not isinstance(rule, Rule):
-        raise ValueError(f"forced_playouts({rule!r}): give a Rule, like forced_playouts(puct()).")
+    check_rule("forced_playouts: rule", rule)
     if not stores_probabilities(rule):
         raise ValueError(
             f"forced_playouts(k={k}) of a rule that stores no probabilities: how often an edge is forced goes by its "

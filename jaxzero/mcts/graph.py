@@ -30,6 +30,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxzero.mcts.choice import choose, choose_at_root, remember
 from jaxzero.mcts.expansion import expand
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import Stats, pack, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.search import counted, longest_walk, paired
 from jaxzero.mcts.solver import closer, from_edges
@@ -102,6 +103,8 @@ def transpositions(
 ) -> Transpositions:
     """Equal positions are merged: to be given as `simulate=transpositions()`.
 
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.graph)`.
+
     Args:
         canonical: what of the embeddings, `[B, ...]`, tells whether two positions are the same; default: everything.
             Leave out what the future does not depend on, like the last move.
@@ -132,7 +135,17 @@ def transpositions(
 
 
 def num_positions(tree: Tree) -> Int[Array, "B"]:
-    """How many different positions each graph holds."""
+    """How many different positions each graph holds.
+
+    Raises:
+        ValueError: a tree without a graph.
+    """
+    check_tree("num_positions: tree", tree)
+    if tree.graph is None:
+        raise ValueError(
+            "num_positions of a tree that merges no positions: give one of simulate=transpositions(). Of any other, "
+            "tree.size counts the nodes."
+        )
     return jnp.sum(tree.graph.visits[:, :-1] > 0, -1, dtype=jnp.int32)
 
 

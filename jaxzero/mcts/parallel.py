@@ -32,9 +32,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.mcts.inputs import counts
 from jaxzero.mcts.leaves import Active, Leaves, apply, collect, lane_keys, parents_of
+from jaxzero.mcts.options import counts
 from jaxzero.mcts.outputs import evaluated
+from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.search import Stop
 from jaxzero.mcts.tree import Tree
@@ -118,11 +119,13 @@ def max_evaluations(most: Any) -> Stop:
     """
     if isinstance(most, int | float) and most < 1:
         raise ValueError(f"max_evaluations({most}): at least one is needed. Use max_evaluations(n) with n >= 1.")
-    return lambda tree, remaining: num_evaluations(tree) >= most
+    return lambda tree, remaining: num_evaluations(tree) >= per_game_number(most, tree)
 
 
 def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) -> Lanes:
     """K leaves per game and step, evaluated in one call of the model: to be given as `simulate=parallel(8)`.
+
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.parallel)`.
 
     Args:
         lanes: K; the number of simulations must be a multiple of it.

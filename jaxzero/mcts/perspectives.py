@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.qvalues import prior_weights
 from jaxzero.mcts.rows import take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree
@@ -77,6 +78,7 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
     >>> values.value.shape, values.qvalues.shape, bool((values.value.sum(-1) == 0).all())
     ((3, 2), (3, 9, 2), True)
     """
+    check_tree("player_values: tree", tree)
     stored, root = tree.num_players, jnp.zeros_like(tree.size)
     if num_players < 1 or (num_players != stored if stored > 1 else num_players > 2):
         allowed = f"num_players={stored}" if stored > 1 else "num_players=1 or 2"

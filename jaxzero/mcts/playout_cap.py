@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxzero.mcts.inputs import counts, one_per_game
+from jaxzero.mcts.inputs import one_per_game
+from jaxzero.mcts.options import check_function, counts
 from jaxzero.types import Keys, Params, PolicyOutput, State
 
 __all__ = ["BothTrees", "playout_cap"]
@@ -42,6 +43,8 @@ class BothTrees(NamedTuple):
 
 def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
     """One policy of two: of every `group` neighbouring games p·group are searched by `full`, the others by `fast`.
+
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.playout_cap)`.
 
     What both say of a game is put together again in the order of the games, `info` included, but for `tree`: the
     trees are of two sizes, so it is a `BothTrees`. `info.has_target` is True for the games searched fully: those to
@@ -72,8 +75,8 @@ def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
     ((64,), [8, 8], [33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33, 33])
     """
     (group,) = counts(group=group)
-    if not (callable(full) and callable(fast)):
-        raise ValueError(f"playout_cap({full!r}, {fast!r}): give two policies, like alphazero(model, 600).")
+    for name, searches in (("full", full), ("fast", fast)):
+        check_function(f"playout_cap: {name}", searches, "params, keys, state", "alphazero(model, 600)")
     chosen = _whole(p, group)
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Any = None) -> PolicyOutput:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.mcts.explore import prior_at_root
-from jaxzero.mcts.inputs import in_range
+from jaxzero.mcts.options import check_rule, in_range
 from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.rules import stores_probabilities
 from jaxzero.mcts.summary import legal_actions
@@ -178,7 +178,7 @@ def puct_terms(rule: Rule, view: EdgeView) -> Terms:
     """What a PUCT rule's scores are made of, read off the scores themselves.
 
     Shown beside the edges of the view two that nobody visited, of prior 0 and 1, the rule rates these by the first-play
-    value, and by that plus c(N)·√N: as it promises (see `qvalues`), untried edges all count the same.
+    value, and by that plus c(N)·√N: as it promises (see `jaxzero.mcts.qvalues`), untried edges all count the same.
     """
     shape = *view.visits.shape[:-1], 2
 
@@ -220,8 +220,7 @@ def _shares(tree: Tree, visits: Float[Array, "B W"]) -> Float[Array, "B W"]:
 
 def _check(name: str, rule: Any) -> None:
     """Raises a ValueError unless the rule is PUCT."""
-    if not isinstance(rule, Rule):
-        raise ValueError(f"{name}({rule!r}): give the Rule that searches, like {name}(puct()).")
+    check_rule(f"{name}: rule", rule)
     if rule.returns is not None:
         raise ValueError(
             f"{name} of a rule with avoid_proven or seek_proof around it: give the puct() inside; what is proven to be "

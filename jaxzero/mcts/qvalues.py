@@ -33,7 +33,7 @@ def raw(first_play: float | FirstPlay = 0.0) -> QValues:
 
     Args:
         first_play: what an unvisited edge counts as: a number, which may be traced, or a function `EdgeView -> [...]`
-            of one number per node, see `first_play`.
+            of one number per node, see `jaxzero.mcts.first_play`.
     """
     if not callable(first_play):
         return lambda view: jnp.where(view.visits > 0, view.value, first_play)

@@ -9,9 +9,9 @@ There are two ways to reuse, both published:
 * *Keep statistics* (AlphaGo Zero, Silver et al. 2017): visits and values of the subtree go on counting. The next search
   is deeper for the same number of simulations, and targets made of visits count the old ones, too. How many new
   simulations are added is the policy's `num_simulations`; `stop=total_visits(n)` counts the old ones.
-* *Keep evaluations only* (see `evaluations`): the statistics start anew, and what the network said is not asked
-  again. The search is that of a tree planted anew, move for move, with fewer calls of the network. For the saving, all
-  games of a batch must find the position in the tree: it pays with one game, or a few.
+* *Keep evaluations only* (see `jaxzero.mcts.evaluations`): the statistics start anew, and what the network said is
+  not asked again. The search is that of a tree planted anew, move for move, with fewer calls of the network. For the
+  saving, all games of a batch must find the position in the tree: it pays with one game, or a few.
 
 The price of `advance` is one pass over the tree: log₂(N) small gathers to find out what is below the new root, and one
 permutation of the rows. Nodes are written in the order of their expansion, so a parent comes before its children, and
@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import HEAD, pack, take, unpack_facts
 from jaxzero.mcts.tree import NONE, Status, Tree
 from jaxzero.mcts.view import by_action, edge_view, parents
@@ -32,6 +33,8 @@ __all__ = ["advance"]
 def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool[Array, "B"] | None = None) -> Tree:
     """The subtree below an action, or below several in a row, becomes the tree; for all games at once.
 
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.reuse)`.
+
     Statistics are kept as they are. The root's noise is dropped (a policy draws anew, from the clean prior), its count
     of simulations begins at 0, and `tree.root.brought` holds the visits that its actions brought along. A game whose
     action is illegal or was never visited keeps nothing, which `Status.NOT_IN_TREE` tells; neither does a game of
@@ -40,8 +43,9 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     Args:
         tree: the trees.
         action: what was played from the root: `[B]`, or `[B, L]` for L plies, own move and reply; −1: no move was
-            made, stay there. An action that leads to a chance node (`chance_models`) is half a ply: the outcome's slot
-            is the other half, and without it chance would be to move at the root.
+            made, stay there. In a tree over slots (`with_legal_slots`, `with_sampled_actions`) slots, not actions:
+            `advance(out.tree, slot_of(out.tree, out.action))`. An action that leads to a chance node (`chance_models`)
+            is half a ply: the outcome's slot is the other half, and without it chance would be to move at the root.
         reset: games that ended, or are given up for another reason.
 
     Raises:
@@ -61,6 +65,7 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     >>> policy((), keys, state, tree=tree).info.size.tolist() == (tree.size + 16 + (tree.size == 0)).tolist()
     True
     """
+    check_tree("advance: tree", tree)
     if tree.graph is not None:
         raise ValueError(
             "advance: the tree is a graph, of simulate=transpositions(...), in which a position has several ways back. "

@@ -1,7 +1,7 @@
 """After a search: the choice of an action at the root."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,14 +11,26 @@ from jaxzero.mcts.summary import Summary, any_legal, open_actions
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys
 
-__all__ = ["Act", "best_value", "by_temperature", "most_visited", "per_game_number", "sharpened"]
+__all__ = [
+    "Act",
+    "ByTemperature",
+    "best_value",
+    "by_temperature",
+    "goes_by_most_visits",
+    "most_visited",
+    "per_game_number",
+    "sharpened",
+]
 
 Act = Callable[[Keys, Tree, Summary], Int[Array, "B"]]
 
 
 def most_visited(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
-    """The most visited action; the lowest index on a tie."""
-    return _highest(tree, summary.visits)
+    """The most visited action; of several the one of the best mean return, of these the lowest index."""
+    visits = jnp.where(open_actions(tree), summary.visits, -1)
+    most = visits == jnp.max(visits, -1, keepdims=True)
+    lowest = jnp.finfo(summary.qvalues.dtype).min
+    return _highest(tree, jnp.where(most, jnp.maximum(summary.qvalues, lowest), -jnp.inf))
 
 
 def best_value(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
@@ -27,8 +39,21 @@ def best_value(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
     return _highest(tree, jnp.where(summary.visits > 0, summary.qvalues, lowest))
 
 
-def by_temperature(temperature: Any = 1.0) -> Act:
-    """Draws an action with probability proportional to N^(1/t); t = 0: the most visited one.
+class ByTemperature(NamedTuple):
+    """An `Act` that draws; see `by_temperature`."""
+
+    temperature: Any
+
+    def __call__(self, keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
+        """Arguments and results as those of `most_visited`."""
+        t = per_game_number(self.temperature, tree)
+        drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t))
+        drawn = jnp.where(t > 0, drawn, most_visited(keys, tree, summary)).astype(jnp.int32)
+        return jnp.where(any_legal(tree), drawn, 0)
+
+
+def by_temperature(temperature: Any = 1.0) -> ByTemperature:
+    """Draws an action with probability proportional to N^(1/t); t = 0: the most visited one, as `most_visited`.
 
     AlphaGo Zero: t = 1 for the first 30 moves of a game, then 0; MuZero: 1, 0.5, 0.25 as training goes on.
 
@@ -40,14 +65,13 @@ def by_temperature(temperature: Any = 1.0) -> Act:
     """
     if isinstance(temperature, int | float) and temperature < 0:
         raise ValueError(f"temperature={temperature} is negative. Use 0 for the most visited action, or more.")
+    return ByTemperature(temperature)
 
-    def act(keys: Keys, tree: Tree, summary: Summary) -> Array:
-        t = per_game_number(temperature, tree)
-        drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t))
-        drawn = jnp.where(t > 0, drawn, _highest(tree, summary.visits)).astype(jnp.int32)
-        return jnp.where(any_legal(tree), drawn, 0)
 
-    return act
+def goes_by_most_visits(act: Act) -> bool:
+    """Whether an action is the most visited one; a function of the user's is believed to be."""
+    t = act.temperature if isinstance(act, ByTemperature) else 0
+    return act is not best_value and isinstance(t, int | float) and t == 0
 
 
 def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) -> Float[Array, "... W"]:

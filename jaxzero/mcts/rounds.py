@@ -29,6 +29,7 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts.gumbel import halving_schedule
 from jaxzero.mcts.leaves import Active
 from jaxzero.mcts.parallel import Lanes
+from jaxzero.mcts.rules import check_prior_kind
 from jaxzero.mcts.search import enter, fold_simulation
 from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.virtual import Virtual
@@ -74,7 +75,11 @@ def search_in_rounds(
         max_considered: how many actions the halving begins with.
         virtual: what walks in flight change.
         max_depth: how many edges below the root a walk may go.
+
+    Raises:
+        ValueError: a tree of another kind of rule.
     """
+    check_prior_kind(tree, rule)
     active = _active(num_simulations, max_considered)
     sizes = round_sizes(max_considered, num_simulations)
     behind = Lanes(min(sizes), virtual, active)

@@ -8,12 +8,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.mcts import qvalues as q
+from jaxzero.mcts.options import in_range
 from jaxzero.mcts.rows import per_game
+from jaxzero.mcts.tree import PriorKind, Tree
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [
+    "check_prior_kind",
     "muzero_puct",
     "prior_in_force",
+    "prior_kind",
     "probabilities",
     "puct",
     "stores_probabilities",
@@ -49,9 +53,13 @@ def puct(c: Any = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
 
     Args:
         c: exploration constant; a number, or one per game `[B]`; it may be traced.
-        qvalues: what an edge is worth (see `qvalues` for what it must keep); AlphaGo Zero's is the plain mean with 0
-            for an unvisited edge.
+        qvalues: what an edge is worth (see `jaxzero.mcts.qvalues` for what it must keep); AlphaGo Zero's is the plain
+            mean with 0 for an unvisited edge.
+
+    Raises:
+        ValueError: c below 0.
     """
+    in_range("c", c, 0, float("inf"))
 
     def exploration(view: EdgeView) -> Array:
         root = jnp.sqrt(jnp.maximum(jnp.sum(view.visits, -1), 1).astype(view.prior.dtype))
@@ -72,7 +80,12 @@ def muzero_puct(
         pb_c_init: c₁; a number, or one per game `[B]`; it may be traced.
         pb_c_base: c₂, likewise.
         qvalues: what an edge is worth, on the scale [0, 1].
+
+    Raises:
+        ValueError: pb_c_init below 0, or pb_c_base not above 0.
     """
+    in_range("pb_c_init", pb_c_init, 0, float("inf"))
+    in_range("pb_c_base", pb_c_base, 0, float("inf"), open_=True)
 
     def exploration(view: EdgeView) -> Array:
         visits = view.node_visits.astype(view.prior.dtype)
@@ -109,7 +122,11 @@ def ucb1(c: Any = 2.0**0.5) -> Rule:
 
     Args:
         c: C_p; a number, or one per game `[B]`; it may be traced.
+
+    Raises:
+        ValueError: c below 0.
     """
+    in_range("c", c, 0, float("inf"))
     return _ucb1(lambda view, ratio: constant(c, view, ratio) * jnp.sqrt(ratio))
 
 
@@ -118,7 +135,11 @@ def ucb1_uctk(uctk: Any = 1.0) -> Rule:
 
     Args:
         uctk: 1; larger explores more uniformly; a number, or one per game `[B]`; it may be traced.
+
+    Raises:
+        ValueError: uctk below 0.
     """
+    in_range("uctk", uctk, 0, float("inf"))
     return _ucb1(lambda view, ratio: constant(uctk, view, ratio) * jnp.sqrt(ratio / 5))
 
 
@@ -126,6 +147,26 @@ def stores_probabilities(rule: Rule) -> bool:
     """Whether what the rule stores of a node are probabilities, not logits: asked while a policy is built."""
     with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
         return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, 2))))) - 1) < 1e-3
+
+
+def prior_kind(rule: Rule) -> PriorKind | None:
+    """What a tree keeps for this rule; None where that hangs on numbers that are not known yet."""
+    try:
+        return PriorKind(stores_probabilities(rule), rule.mass is not None)
+    except jax.errors.ConcretizationTypeError:
+        return None
+
+
+def check_prior_kind(tree: Tree, rule: Rule) -> None:
+    """Raises a ValueError if what the tree keeps was made for rules of another kind."""
+    kind = prior_kind(rule)
+    if kind is None or tree.prior_kind in (None, kind):
+        return
+    raise ValueError(
+        f"the tree keeps {tree.prior_kind}, and the rule that shall search it wants {kind}: it is of another kind of "
+        "policy (alphazero and muzero keep the one, uct another, gumbel a third). Use the policy that made the tree, "
+        "or search the position anew."
+    )
 
 
 def with_root_prior(rule: Rule) -> Rule:

@@ -10,10 +10,10 @@ divided by its sum over the sample, which is 1 if β is π, and tends to 1 other
 * `with_sampled_actions`: actions are numbers, drawn from the model's logits. Equal draws become one edge.
 * `with_continuous_actions`: actions are arrays, drawn by a function of what the model says.
 
-Edges are slots (see `slots`), of which there are K; a node costs as if there were K actions. The sample belongs to the
-node: it is drawn once, from the game's key and the simulation, and is kept with the subtree. The other options work as
-ever, but for `avoid_proven`: that all sampled moves lose does not prove that all moves do. With `transpositions` two
-visits of one position are two samples: `canonical=lambda slots: slots.state` keeps the first.
+Edges are slots (see `jaxzero.mcts.slots`), of which there are K; a node costs as if there were K actions. The sample
+belongs to the node: it is drawn once, from the game's key and the simulation, and is kept with the subtree. The other
+options work as ever, but for `avoid_proven`: that all sampled moves lose does not prove that all moves do. With
+`transpositions` two visits of one position are two samples: `canonical=lambda slots: slots.state` keeps the first.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.inputs import counts
+from jaxzero.mcts.options import counts
 from jaxzero.mcts.outputs import checked
 from jaxzero.mcts.slots import by_number, in_slots, number_type
 from jaxzero.mcts.slots_view import at_slot, slots_of

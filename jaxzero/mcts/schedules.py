@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.inputs import in_range
+from jaxzero.mcts.options import in_range
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import State
 
@@ -45,7 +45,7 @@ def steps(*parts: tuple[int, float], start: float = 1.0) -> Schedule:
 
     def schedule(move: Array) -> Array:
         values = jnp.stack([jnp.asarray(x, jnp.result_type(float)) for x in (start, *(x for _, x in parts))])
-        return values[jnp.sum(jnp.asarray(move)[..., None] >= jnp.asarray(moves, jnp.int32), -1)]
+        return values[jnp.sum(_number(move)[..., None] >= jnp.asarray(moves, jnp.int32), -1)]
 
     return schedule
 
@@ -70,7 +70,7 @@ def decaying(early: Any = 0.75, late: Any = 0.15, half_life: Any = 19.0) -> Sche
     in_range("early", early, 0, float("inf"))
     in_range("late", late, 0, float("inf"))
     in_range("half_life", half_life, 0, float("inf"), open_=True)
-    return lambda move: late + (early - late) * jnp.exp2(-jnp.asarray(move) / half_life)
+    return lambda move: late + (early - late) * jnp.exp2(-_number(move) / half_life)
 
 
 def falling(start: Any = 1.0, end: Any = 0.0, moves: Any = 30, delay: Any = 0) -> Schedule:
@@ -94,7 +94,7 @@ def falling(start: Any = 1.0, end: Any = 0.0, moves: Any = 30, delay: Any = 0) -
     in_range("end", end, 0, float("inf"))
     in_range("moves", moves, 0, float("inf"), open_=True)
     in_range("delay", delay, 0, float("inf"))
-    return lambda move: start + (end - start) * jnp.clip((jnp.asarray(move) - delay) / moves, 0, 1)
+    return lambda move: start + (end - start) * jnp.clip((_number(move) - delay) / moves, 0, 1)
 
 
 def by_move(schedule: Schedule, count: Callable[[State], Int[Array, "B"]]) -> Callable[[Tree], Float[Array, "B"]]:
@@ -120,3 +120,12 @@ def by_move(schedule: Schedule, count: Callable[[State], Int[Array, "B"]]) -> Ca
             "state._step_count)."
         )
     return lambda tree: schedule(count(jax.tree.map(lambda x: x[:, 0], tree.state)))
+
+
+def _number(move: Any) -> Int[Array, "..."]:
+    if isinstance(move, Tree):
+        raise ValueError(
+            "a schedule is asked for a tree, and counts moves: say how they are counted, like by_temperature("
+            "by_move(steps((30, 0.0)), lambda state: state._step_count))."
+        )
+    return jnp.asarray(move)

@@ -35,7 +35,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxzero.mcts.evaluations import Kept
-from jaxzero.mcts.inputs import check_start, counts, one_per_game
+from jaxzero.mcts.inputs import check_start, one_per_game
+from jaxzero.mcts.options import check_function, counts
 from jaxzero.mcts.outputs import as_pair, checked
 from jaxzero.mcts.slots_view import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.mcts.summary import Summary
@@ -69,6 +70,8 @@ class SlotsInfo(NamedTuple):
 
 def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) -> Any:
     """A policy whose trees have W edges per node, for the legal moves, in place of A.
+
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.slots)`.
 
     Published numbers: at most 218 moves in chess (of 4,672 actions), at most 593 in shogi.
 
@@ -145,14 +148,10 @@ def in_slots(
         present: makes of an output by slot what the user gets, `(output, step) -> output`, where `step` is what the
             model says below the root, as shapes.
     """
-    if not callable(build):
-        raise ValueError(
-            f"{name}(build={build!r}): give a function that builds a policy from a model, like "
-            "lambda model: jz.alphazero(model, 64)."
-        )
+    like = "lambda model: jz.alphazero(model, 64)"
+    check_function(f"{name}: build", build, "model", like)
     inner = build(of_slots(name, model, choose))
-    if not callable(inner):
-        raise ValueError(f"{name}: build(model) returned {inner!r}. Give lambda model: jz.alphazero(model, 64).")
+    check_function(f"{name}: what build(model) returned", inner, "params, keys, state", f"that of {like}")
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         batch = check_start(model, state, tree)
@@ -160,6 +159,11 @@ def in_slots(
         if tree is not None:
             slots_of(tree)
         out = inner(params, keys, state) if tree is None else inner(params, keys, state, tree)
+        if isinstance(out.tree, Tree) and not parts_of(out.tree.state, Slots):
+            raise ValueError(
+                f"{name}: build(model) made a policy of another model than the one it was given, so its actions are no "
+                f"slots. Use the argument: {like}."
+            )
         return present(out, _says_below(model, params, keys, slots_of(out.tree, jnp.zeros(batch, jnp.int32))))
 
     return policy

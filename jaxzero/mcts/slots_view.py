@@ -1,4 +1,4 @@
-"""What can be read off a tree over slots: the actions of slots, and the slots of actions; see `slots`."""
+"""What can be read off a tree over slots: the actions of slots, and the slots of actions; see `jaxzero.mcts.slots`."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import per_game, take
 from jaxzero.mcts.tree import NONE, Tree
 from jaxzero.mcts.view import by_action, linked
@@ -37,6 +38,7 @@ def slots_of(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Slots:
     Raises:
         ValueError: a tree whose edges are actions.
     """
+    check_tree("tree", tree)
     found = parts_of(tree.state, Slots)
     if not found:
         raise ValueError(

@@ -31,6 +31,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.mcts.inputs import check_tree
+from jaxzero.mcts.options import check_rule
 from jaxzero.mcts.rows import Stats, Tile, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree, rows_of
 from jaxzero.mcts.view import edge_bounds, edge_view, take_edges, visited_edges
@@ -53,6 +55,8 @@ __all__ = [
 
 def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
     """The same rule where no edge is followed that is proven to be worse than another; and values are proven.
+
+    What it does, when it helps and what it costs: `help(jaxzero.mcts.solver)`.
 
     Among losing moves only, or at a node that is solved, the rule chooses among those that are as good as any.
 
@@ -118,6 +122,7 @@ def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
 
 
 def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, greatest: float) -> Rule:
+    check_rule("avoid_proven, seek_proof: rule", rule)
     if rule.returns is not None:
         raise ValueError("the rule proves values already: avoid_proven(rule) or seek_proof(rule), and once, is enough.")
     if not least < greatest:
@@ -236,6 +241,7 @@ def revalued(
 
 def bounds(tree: Tree) -> Float[Array, "B 2"]:
     """What the root's value is proven to be at least and at most, for the player to move; equal: it is solved."""
+    check_tree("bounds: tree", tree)
     if tree.bounds is None:
         raise ValueError("the tree keeps no bounds: search with a rule of avoid_proven(...).")
     return tree.bounds[:, 0]

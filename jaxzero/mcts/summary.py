@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.solver import worse
 from jaxzero.mcts.tree import NONE, Tree
 from jaxzero.mcts.view import by_action, edge_view, linked
@@ -41,6 +42,7 @@ class Summary(NamedTuple):
 
 def summary(tree: Tree) -> Summary:
     """Visits, their shares, Q-values and value at the root of each game."""
+    check_tree("summary: tree", tree)
     view = edge_view(tree, jnp.zeros_like(tree.size))
     total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
     legal = legal_actions(tree).astype(view.value.dtype)
@@ -79,6 +81,7 @@ def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W
 
 def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
     """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
+    check_tree("qvalues: tree", tree)
     return edge_view(tree, jnp.zeros_like(tree.size) if nodes is None else nodes).value
 
 
@@ -88,7 +91,11 @@ def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
     Args:
         tree: the trees.
         max_length: L, how many actions to follow.
+
+    Raises:
+        ValueError: something else in place of a tree.
     """
+    check_tree("principal_variation: tree", tree)
 
     def step(node: Array, _: None) -> tuple[Array, Array]:
         inner = jnp.maximum(node, 0)

@@ -6,6 +6,7 @@ edge out of a node is `[B, N, W]`, and there are two of those: the children, in 
 expanded, and the prior, by action.
 """
 
+import dataclasses
 import enum
 from typing import Any, NamedTuple
 
@@ -56,6 +57,24 @@ class Status(enum.IntFlag):
         return jnp.where(mask, jnp.int32(self.value), jnp.int32(0))
 
 
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class PriorKind:
+    """What a tree keeps of the logits: no data, so that a tree of another kind is another type to JAX.
+
+    Attributes:
+        probabilities: `Tree.prior` is probabilities; else logits.
+        mass: `Frontier.unvisited_mass` is kept.
+    """
+
+    probabilities: bool
+    mass: bool
+
+    def __str__(self) -> str:
+        """As error messages say it."""
+        return ("probabilities" if self.probabilities else "logits") + (" and their mass" if self.mass else "")
+
+
 class Layout(NamedTuple):
     """How the two big arrays are stored."""
 
@@ -77,7 +96,7 @@ class RootData:
             one, which stays clean in any case.
         brought: visits that each action brought along from the search before, in a tree that `advance` made. Games
             then hold different numbers of nodes, and each takes slots of its own. None: the root was planted.
-        returns: the least and the greatest return there is, if values are proven; see `solver`.
+        returns: the least and the greatest return there is, if values are proven; see `jaxzero.mcts.solver`.
     """
 
     simulations: Int[Array, "B"]
@@ -87,7 +106,7 @@ class RootData:
 
 
 class Graph(NamedTuple):
-    """What a graph keeps beside a tree; see `graph`.
+    """What a graph keeps beside a tree; see `jaxzero.mcts.graph`.
 
     Attributes:
         node: per slot, the node of the position that its edge leads to: the slot itself, or an earlier one.
@@ -129,6 +148,7 @@ class Tree:
         bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
         graph: which positions are the same, in a graph search; else None.
         in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
+        prior_kind: what `prior` holds, for the sake of error messages; None: not known.
     """
 
     stats: Float[Array, "B N+1 2+P"]
@@ -145,6 +165,7 @@ class Tree:
     bounds: Float[Array, "B N+1 2"] | None = None
     graph: Graph | None = None
     in_flight: Int[Array, "B N+1"] | None = None
+    prior_kind: PriorKind | None = None
 
     @property
     def capacity(self) -> int:

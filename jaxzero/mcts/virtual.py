@@ -1,6 +1,6 @@
 """What walks in flight change: how an edge of N visits and mean Q looks to a rule while O walks wait for an evaluation.
 
-See `parallel`, where these functions are used and their sources named.
+See `jaxzero.mcts.parallel`, where these functions are used and their sources named.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.mcts.inputs import counts, not_builders
+from jaxzero.mcts.options import check_function, counts
 from jaxzero.mcts.qvalues import FirstPlay
 from jaxzero.types import EdgeView
 
@@ -23,8 +23,8 @@ def virtual_visits(first_play: float | FirstPlay = 0.0) -> Virtual:
 
     Args:
         first_play: what an edge counts as whose only walks are in flight: the rule's own first-play value, a number or
-            a function (see `first_play`). 0 is that of `puct()`, and of no use where values are of another scale, as
-            `muzero` rescales them: use `virtual_mean` there.
+            a function (see `jaxzero.mcts.first_play`). 0 is that of `puct()`, and of no use where values are of
+            another scale, as `muzero` rescales them: use `virtual_mean` there.
     """
 
     def virtual(view: EdgeView) -> EdgeView:
@@ -67,9 +67,7 @@ def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
 
 def check_virtual(option: str, virtual: Any) -> None:
     """Raises a ValueError if an option is no such function, or one that makes it and was not called."""
-    not_builders(option, virtual, virtual_visits, virtual_mean, virtual_loss)
-    if not callable(virtual):
-        raise ValueError(f"{option}={virtual!r}: give virtual_visits(), virtual_loss() or virtual_mean().")
+    check_function(option, virtual, "view", "virtual_mean(), virtual_visits() or virtual_loss()", (Virtual,))
 
 
 def _with_visits(view: EdgeView, more: Array, value: Array) -> EdgeView:

@@ -52,6 +52,16 @@ def test_noise_of_each_game_is_its_own_and_its_numbers_may_differ():
     assert together.root.prior[0].max() > 0.3 and together.root.prior[2].max() < 0.2
 
 
+def test_of_the_most_visited_the_best_value_is_played_then_the_lowest_index():
+    visits = jnp.array([[1, 1, 1, 0], [2, 3, 3, 0], [0, 0, 0, 0], [1, 1, 1, 0]])
+    values = jnp.array([[-0.5, 0.2, 0.2, 0.0], [0.9, -0.3, -0.1, 0.0], [0.0, 0.0, 0.0, 0.0], [-0.9, -0.8, -0.7, 0.0]])
+    tree = planted(np.full((4, 4), 0.25), np.ones((4, 4), bool))
+    found = Summary(visits, visits / 3, values, values[:, 0])
+    assert jz.most_visited(None, tree, found).tolist() == [1, 2, 0, 2]
+    keys = jax.random.split(jax.random.key(0), 4)
+    assert jz.by_temperature(0.0)(keys, tree, found).tolist() == [1, 2, 0, 2]
+
+
 def test_tiny_alpha_is_a_one_hot_draw_and_no_nan():
     noise = jax.vmap(explore.draw_dirichlet, (0, None, None))(
         jax.random.split(jax.random.key(0), 2000), jnp.float32(1e-4), jnp.array([True, True, False, True])
@@ -108,7 +118,7 @@ def test_most_visited_and_best_value():
     tree = trees(2, legal=(True, True, False, True))
     visits, values = [[4, 7, 0, 7], [0, 0, 0, 0]], [[0.5, -0.2, 0.0, -0.1], [0.0] * 4]
     summary = found(visits, values)
-    assert root.most_visited(None, tree, summary).tolist() == [1, 0]  # the lowest of those that tie
+    assert root.most_visited(None, tree, summary).tolist() == [3, 0]  # the best of those that tie, then the lowest
     assert root.best_value(None, tree, summary).tolist() == [0, 0]
     losing = found([[0, 7, 0, 7]] * 2, [[0.0, -0.2, 0.0, -0.1]] * 2)
     assert root.best_value(None, tree, losing).tolist() == [3, 3]  # not an unvisited one, though 0 looks better

@@ -1,0 +1,93 @@
+"""The first act of every policy, and the last: the tree to search, and what is told of it."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from jaxzero.mcts.inputs import check_start, one_per_game
+from jaxzero.mcts.outputs import as_pair, check_embedding
+from jaxzero.mcts.rows import pack, unpack_facts
+from jaxzero.mcts.search import plant, replant
+from jaxzero.mcts.summary import Summary
+from jaxzero.mcts.tree import Layout, Status, Tree
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
+
+__all__ = ["SearchInfo", "begin", "output"]
+
+
+class SearchInfo(NamedTuple):
+    """Diagnostics of a search, per game.
+
+    Attributes:
+        status: bits of `Status`; 0: nothing to report.
+        overflows: walks that found the tree full.
+        size: node slots in use.
+        summary: visits, their shares, Q-values and value at the root.
+        has_target: True where `action_weights` may be learned from (see `playout_cap`); None: everywhere.
+    """
+
+    status: Int[Array, "B"]
+    overflows: Int[Array, "B"]
+    size: Int[Array, "B"]
+    summary: Summary
+    has_target: Bool[Array, "B"] | None = None
+
+
+def begin(
+    params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
+) -> tuple[Tree, Keys]:
+    """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
+    batch = check_start(model, state, tree)
+    keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
+    if tree is not None and (state is None or tree.root.brought is None):
+        return tree if tree.root.brought is None else _over_where_missing(tree), keys
+
+    def ask() -> tuple[Step, State]:
+        return as_pair("model.root", model.root(params, keys[:, 3], state))
+
+    if tree is None:
+        step, embedding = ask()
+        check_embedding(embedding, batch)
+        _check_players(step, params, keys[:, 0], model, embedding)
+        return plant(step, embedding, rule, capacity, layout), keys
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
+    return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
+
+
+def _over_where_missing(tree: Tree) -> Tree:
+    """The games without a tree, and without a state to plant one from, as if they were over: nothing is searched."""
+    missing = tree.size == 0
+    facts = unpack_facts(tree.facts[:, 0])
+    value = jnp.where(missing[:, None], 0, facts.raw_value)
+    facts = facts._replace(terminal=facts.terminal | missing, raw_value=value)
+    none = jnp.where(missing[:, None], -jnp.inf, tree.prior[:, 0])
+    return tree.replace(
+        facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)),
+        prior=tree.prior.at[:, 0].set(none.astype(tree.prior.dtype)),
+        status=tree.status | Status.NOT_IN_TREE.where(missing),
+    )
+
+
+def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:
+    """Raises a ValueError if only one of the model's functions says who moves."""
+    actions = jnp.zeros(step.value.shape[0], jnp.int32)
+    below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
+    if (step.to_play is None) != (below.to_play is None):
+        told = {True: "None", False: "given"}
+        raise ValueError(
+            f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
+            "model.step. Give it in both, or in neither (then the discounts carry the sign)."
+        )
+
+
+def output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
+    """What a policy answers, of a tree that it has searched."""
+    return PolicyOutput(
+        action=action,
+        action_weights=weights,
+        value=found.value if tree.num_players == 1 else tree.value[:, 0],
+        tree=tree,
+        info=SearchInfo(tree.status, tree.overflows, tree.size, found),
+    )
