@@ -9,6 +9,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models, symmetry
+from jaxzero.mcts.outputs import evaluated
 from tests.race import race
 
 pytest.importorskip("pgx")
@@ -182,6 +183,20 @@ def test_the_answer_is_that_of_the_form_drawn():
             expected[action] = logits[0, j]
         np.testing.assert_allclose(step.prior_logits[i], expected, atol=1e-6)
         np.testing.assert_allclose(step.value[i], value[0], atol=1e-6)
+
+
+def test_a_step_is_its_two_halves():
+    """The same form is drawn for the answer whether it is asked for at once or later: so lanes may divide the step."""
+    game, state = games.from_pgx("tic_tac_toe"), positions("tic_tac_toe")
+    model, keys = symmetry.drawn(game, prefers_sides(game)), jax.random.split(jax.random.key(5), 6)
+    action = jnp.argmax(jax.vmap(game.legal)(state), -1)
+    embedding = jax.vmap(game.pack)(state)
+    whole, below = model.step(None, keys, action, embedding)
+    told, position, same = model.move(None, keys, action, embedding)
+    halves = evaluated(told, *model.evaluate(None, keys, position))
+    jax.tree.map(np.testing.assert_array_equal, (halves, same), (whole, below))
+    bare = lambda game, network: models.perfect(game, network)._replace(move=None)
+    assert symmetry.drawn(game, prefers_sides(game), bare).evaluate is None
 
 
 def test_values_per_player_stay_with_their_players():

@@ -104,22 +104,23 @@ def _walk_on(
 ) -> tuple[Tree, Path]:
     """Where a walk ended at a node whose value is known, it goes up at once, and the game walks again."""
 
-    def known(tree: Tree, walk: Path) -> Bool[Array, "B"]:
+    def known(tree: Tree, walk: Path) -> tuple[Bool[Array, "B"], Bool[Array, "B"]]:
+        """The walks that are done, and those of them that found the tree full."""
         end = ends(tree, walk, max_depth)
-        seen = ~end.grows & (unpack_stats(end.at.stats).visits > 0)  # else it waits for another lane's evaluation
-        return seen if walk.going is None else seen & walk.going
+        done = ~end.grows & (unpack_stats(end.at.stats).visits > 0)  # else it waits for another lane's evaluation
+        done = done if walk.going is None else done & walk.going
+        return done, done & end.wants
 
     def again(carry: tuple) -> tuple:
-        i, tree, walk, done = carry
-        value, end = value_at_end(tree, walk, max_depth), ends(tree, walk, max_depth)
-        full = done & end.wants & ~end.grows
+        i, tree, walk, (done, full) = carry
+        value = value_at_end(tree, walk, max_depth)
         tree = tree.replace(overflows=tree.overflows + full, status=tree.status | Status.FULL.where(full))
         tree = finish(tree, taking_part(walk, done, tree.capacity), value, rule, root_rule)
         walk = descend(tree, max_depth, memory)
         return i + 1, tree, walk, known(tree, walk)
 
     start = jnp.int32(0), tree, walk, known(tree, walk)
-    return jax.lax.while_loop(lambda carry: (carry[0] < most) & jnp.any(carry[3]), again, start)[1:3]
+    return jax.lax.while_loop(lambda carry: (carry[0] < most) & jnp.any(carry[3][0]), again, start)[1:3]
 
 
 def value_at_end(tree: Tree, path: Path, max_depth: int | None) -> Float[Array, "B P"]:

@@ -1,5 +1,6 @@
 """The benchmark as a user meets it, in miniature; and that what it compares is comparable."""
 
+import functools
 import json
 import os
 import pathlib
@@ -17,12 +18,9 @@ sys.path.append(str(ROOT / "experiments"))  # as running a script there does; la
 import measure  # noqa: E402
 import numpy_tree  # noqa: E402
 
+from tests.processes import experiment  # noqa: E402
 
-def run(*arguments, timeout=600):
-    quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # to compile: what is measured in miniature counts for nothing
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"} | quickly
-    command = [sys.executable, str(ROOT / "experiments" / "benchmark.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+run = functools.partial(experiment, "benchmark.py")
 
 
 def test_help_answers_without_jax():

@@ -1,10 +1,9 @@
 """The experiment on options in miniature; and that what it judges by is right."""
 
 import dataclasses
+import functools
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import jax
@@ -26,13 +25,9 @@ from config import Learn, Network, SelfPlay  # noqa: E402
 
 from jaxzero import games  # noqa: E402
 from jaxzero.train import checkpoint  # noqa: E402
+from tests.processes import experiment  # noqa: E402
 
-
-def run(*arguments):
-    quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # to compile: what is measured in miniature counts for nothing
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"} | quickly
-    command = [sys.executable, str(ROOT / "experiments" / "options.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
+run = functools.partial(experiment, "options.py")
 
 
 @pytest.mark.parametrize("flags, expected", [

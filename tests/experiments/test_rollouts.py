@@ -1,10 +1,9 @@
 """The rollout experiment in miniature; and, slowly, how well rollout search plays."""
 
 import dataclasses
+import functools
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -14,12 +13,9 @@ sys.path.append(str(ROOT / "experiments"))  # as running a script there does; la
 
 import rollouts  # noqa: E402
 
+from tests.processes import experiment  # noqa: E402
 
-def run(*arguments):
-    quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # to compile: what is measured in miniature counts for nothing
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"} | quickly
-    command = [sys.executable, str(ROOT / "experiments" / "rollouts.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+run = functools.partial(experiment, "rollouts.py")
 
 
 @pytest.mark.parametrize("flags, expected", [

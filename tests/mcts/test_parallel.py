@@ -1,10 +1,6 @@
 """Lanes are sequential search where they must be; answers come from anywhere. (Whole trees: tests/test_oracle.py.)"""
 
 import functools
-import os
-import pathlib
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +12,7 @@ from jaxzero import games, models
 from jaxzero.mcts.leaves import lane_keys
 from jaxzero.mcts.rounds import round_sizes
 from tests import worlds
+from tests.processes import on_four_devices
 
 GAMES = 20
 SIMULATIONS = 24
@@ -343,11 +340,7 @@ except ValueError as error:
 
 @pytest.mark.slow
 def test_one_game_on_four_devices_is_the_game_on_one():
-    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    root = pathlib.Path(__file__).resolve().parents[2]
-    found = subprocess.run(
-        [sys.executable, "-c", ON_FOUR_DEVICES], env=os.environ | flags, cwd=root, capture_output=True, text=True
-    )
+    found = on_four_devices(ON_FOUR_DEVICES)
     assert found.stdout == "the same on four\n", found.stderr
 
 
@@ -357,9 +350,7 @@ def test_what_lanes_refuse():
     refused(lambda: jz.parallel(0), "lanes=0", "lanes >= 1")
     refused(lambda: jz.parallel(2, virtual=3), "virtual=3", "virtual_visits()")
     refused(lambda: jz.parallel(2, free_walks=-1), "free_walks=-1", "0 or more")
-    refused(
-        lambda: jz.parallel(2, jz.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual=virtual_mean(...)"
-    )
+    refused(lambda: jz.parallel(2, jz.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual_mean(...)")
     refused(lambda: jz.gumbel(worlds.model, 8, rounds=jz.virtual_loss), "rounds=virtual_loss: that is", "Call it")
     refused(lambda: jz.virtual_loss(weight=0), "weight=0", "weight >= 1")
     refused(lambda: jz.max_evaluations(0), "max_evaluations(0)", "n >= 1")
@@ -377,7 +368,7 @@ def test_what_lanes_refuse():
     assert jax.eval_shape(policy, (), keys[:1], jax.vmap(game.init)(keys[:1])).action.shape == (1,)
     refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
     refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "rounds=3", "virtual_mean()")
-    refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel(wrap=3)", "avoid_proven")
+    refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel: wrap=3", "avoid_proven")
     both = dict(rounds=jz.virtual_mean(), simulate=jz.parallel(2))
     refused(lambda: jz.gumbel(worlds.model, 8, **both), "rounds=...", "Leave out the one or the other")
     refused(lambda: jz.gumbel(worlds.model, 8, stop=jz.decided), "stop=decided", "stop=solved")

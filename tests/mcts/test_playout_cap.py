@@ -1,10 +1,5 @@
 """Playout caps: exactly so many full searches in every group, each game as if it had been searched alone."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +8,7 @@ import pytest
 import jaxzero as jz
 from jaxzero.mcts import playout_cap
 from tests import worlds
+from tests.processes import on_four_devices
 
 GAMES = 64
 
@@ -184,9 +180,5 @@ print("the same, and nothing sent")
 
 @pytest.mark.slow
 def test_four_devices_say_the_same_and_send_nothing():
-    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    root = pathlib.Path(__file__).resolve().parents[2]
-    found = subprocess.run(
-        [sys.executable, "-c", ON_FOUR_DEVICES], env=os.environ | flags, cwd=root, capture_output=True, text=True
-    )
+    found = on_four_devices(ON_FOUR_DEVICES)
     assert found.stdout == "the same, and nothing sent\n", found.stderr

@@ -1,0 +1,23 @@
+"""Programs that tests run beside themselves: an experiment in miniature, a script on four devices."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def experiment(script: str, *arguments: str) -> subprocess.CompletedProcess:
+    """A script of experiments/, as a user calls it, compiled with few optimisations: its figures count for nothing."""
+    flags = {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    command = [sys.executable, str(ROOT / "experiments" / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, env=os.environ | flags)
+
+
+def on_four_devices(code: str) -> subprocess.CompletedProcess:
+    """A script where JAX sees four CPU devices."""
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | flags, cwd=ROOT, capture_output=True, text=True, timeout=900
+    )
