@@ -308,7 +308,7 @@ FEW = [
     dict(simulate="graph", proof="seek", stop="solved", explore="dirichlet", target="solved_visits"),
     dict(
         rule="muzero_puct", first_play="reduced", target="pruned_visits", root="other", simulate="lanes",
-        explore="shaped_dirichlet", players="three", stop="any_of", max_depth="three", act="best_value",
+        explore="shaped_dirichlet", players="three", stop="any_of", max_depth="three", act="most_visited",
         then="keep_evaluations",
     ),
     dict(rule="ucb1", simulate="cyclic_graph", then="playout_cap", stop="total_visits", players="three"),

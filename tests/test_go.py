@@ -108,6 +108,7 @@ def test_rules_agree_with_open_spiel_on_many_games(size, batch, light):
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 @pytest.mark.parametrize("light", [False, True], ids=["uniform", "light"])
 def test_rules_agree_with_pgx_on_many_games(light, batch=500):
     """pgx lets whoever repeats a position lose there; here the game goes on."""

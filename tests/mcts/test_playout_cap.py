@@ -145,7 +145,7 @@ def test_a_share_that_is_not_whole(p, says):
 def test_what_it_cannot_do():
     with pytest.raises(ValueError, match="group=0: at least one"):
         jz.playout_cap(FULL, FAST, 0.25, 0)
-    with pytest.raises(ValueError, match="give two policies"):
+    with pytest.raises(ValueError, match="give a function of params, keys, state, like alphazero"):
         jz.playout_cap(FULL, 100, 0.25)
     with pytest.raises(ValueError, match="48 games in groups of 32.*multiple of 32"):
         BOTH((), keys_of(48), START[:48])

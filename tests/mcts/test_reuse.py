@@ -188,5 +188,5 @@ def test_what_evaluations_kept_refuses():
     rounds = jz.with_evaluations_kept(lambda model: jz.gumbel(model, 8, rounds=jz.virtual_mean()), worlds.model)
     with pytest.raises(ValueError, match="was not moved on.*advance"):
         rounds(*start, jax.eval_shape(rounds, *start).tree)
-    with pytest.raises(ValueError, match="give a function that builds a policy"):
+    with pytest.raises(ValueError, match="build=3: give a function of model, like lambda model"):
         jz.with_evaluations_kept(3, worlds.model)

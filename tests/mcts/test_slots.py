@@ -419,7 +419,7 @@ def test_what_is_refused(found):
     refused(lambda: wrap(build, worlds.model, 2.5), "width=2.5", "width >= 1")
     refused(lambda: wrap(build, worlds.model, 13)(world, keys, start), "width=13", "12 actions", "between 1 and 12")
     refused(lambda: wrap(8, worlds.model, 3), "build=8", "lambda model: jz.alphazero(model, 64)")
-    refused(lambda: wrap(lambda model: 8, worlds.model, 3), "build(model) returned 8", "lambda model")
+    refused(lambda: wrap(lambda model: 8, worlds.model, 3), "build(model) returned=8", "lambda model")
     refused(lambda: wrap(build, "network", 3)(world, keys, start), "a str as the model", "models.perfect")
     refused(lambda: wrap(build, worlds.model, 3)(world, keys), "state is None")
     refused(lambda: wrap(build, worlds.model, 3)(world, keys, tree=dense.tree), "another kind of policy", "not slots")
