@@ -180,7 +180,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
             legal=_widened(jax.vmap(game.legal)(state), width),
             chance=jnp.zeros(len(said.prior_logits), bool),
         )
-        return said, Moment(packed, jnp.zeros_like(said.chance, jnp.int32), _data(keys), said.chance)
+        return said, Moment(packed, jnp.zeros_like(said.chance, jnp.int32), jnp.zeros_like(_data(keys)), said.chance)
 
     def step(params: Params, keys: Keys, edge: Int[Array, "B"], at: Moment) -> tuple[Step, Moment]:
         keys = jax.vmap(lambda key: jax.random.split(key, 3))(keys)
@@ -198,7 +198,8 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         happens = happens & ~at.chance
         decision = _decision(game, width, discount, at.state, after, said)
         waiting = _waiting(game, width, at.state, decision, weights)
-        below = Moment(packed, jnp.zeros_like(action), key, happens)
+        # Only a chance node's key is ever read: equal positions are stored alike, so that a graph finds them.
+        below = Moment(packed, jnp.zeros_like(action), jnp.zeros_like(key), happens)
         return _where(happens, waiting, decision), _where(happens, Moment(at.state, action, key, happens), below)
 
     return Model(root, step)

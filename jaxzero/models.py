@@ -48,7 +48,8 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     """
     _check_game("perfect", game)
     if not callable(network):
-        pair = ": nets give a pair, net, params = nets.mlp(...), and params go to the policy" if network else ""
+        is_pair = isinstance(network, tuple)
+        pair = ": nets give a pair, net, params = nets.mlp(...), and params go to the policy" if is_pair else ""
         raise ValueError(
             f"perfect({game.id!r}, network): network is a {type(network).__name__}{pair}. Give a function (params, "
             "observation) -> (logits, value)."

@@ -60,23 +60,28 @@ def weighted(game: Game, policy: RolloutPolicy) -> Playout:
 
 def _until_over(game: Game, draw: Callable[[State, Keys, UInt32[Array, "L"]], Int[Array, "L"]]) -> Playout:
     def playout(keys: Keys, state: State, max_steps: int | None = None) -> Float[Array, "L P"]:
+        def without_moves(state: State) -> Bool[Array, "L"]:
+            return ~jax.vmap(game.legal)(state).any(-1)
+
         def unfinished(carry: tuple) -> Bool[Array, ""]:
-            count, state, _ = carry
-            # Without a legal action nothing follows, terminal or not; a game of somebody's own may come to that.
-            going = (~jax.vmap(game.terminal)(state) & jax.vmap(game.legal)(state).any(-1)).any()
+            count, state, _, stuck = carry
+            going = (~jax.vmap(game.terminal)(state) & ~stuck).any()
             return going if max_steps is None else going & (count < max_steps)
 
         def play(carry: tuple) -> tuple:
-            count, state, returns = carry
+            count, state, returns, stuck = carry
             two = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, count + 1)), out_axes=1)
             step_keys, draw_keys = two(keys)  # costs nothing where unused
             action = draw(state, draw_keys, scramble(seeds, count))
             state = jax.vmap(game.step)(state, action, step_keys)
-            return count + 1, state, returns + jax.vmap(game.rewards)(state)  # a finished game pays nothing more
+            paid = jnp.where(stuck[:, None], 0, jax.vmap(game.rewards)(state))  # a finished game pays nothing more
+            return count + 1, state, returns + paid, stuck | without_moves(state)
 
+        # Without a legal action nothing follows, terminal or not; a game of somebody's own may come to that. What is
+        # done to such a position while others go on is no move, and does not count.
         seeds = seeds_of(keys)
         returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
-        return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns))[2]
+        return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns, without_moves(state)))[2]
 
     return playout
 

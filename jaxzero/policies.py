@@ -162,7 +162,7 @@ def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore |
         )
     if plain and isinstance(fraction, int | float) and fraction == 0:
         return None
-    if not stores_probabilities(rule):
+    if stores_probabilities(rule) is False:
         raise ValueError(
             f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: "
             "there is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule "
@@ -173,15 +173,15 @@ def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore |
 
 def _for_root(rule: Rule, root_rule: Rule | None) -> Rule:
     """The root's rule: one that reads the priors that `rule` stores."""
-    if root_rule is not None and stores_probabilities(rule) != stores_probabilities(root_rule):
-        kind = {True: "probabilities", False: "logits"}
-        raise ValueError(
-            f"root_rule reads {kind[stores_probabilities(root_rule)]} where rule stores "
-            f"{kind[stores_probabilities(rule)]}. Use two rules of one kind: puct() and muzero_puct(), or ucb1() and "
-            "ucb1_uctk(); a Gumbel root needs jz.gumbel()."
-        )
     if root_rule is None:
         return rule
+    stored, read = stores_probabilities(rule), stores_probabilities(root_rule)
+    if None not in (stored, read) and stored != read:
+        kind = {True: "probabilities", False: "logits"}
+        raise ValueError(
+            f"root_rule reads {kind[read]} where rule stores {kind[stored]}. Use two rules of one kind: puct() and "
+            "muzero_puct(), or ucb1() and ucb1_uctk(); a Gumbel root needs jz.gumbel()."
+        )
     if rule.returns is None or root_rule.returns is not None:
         return root_rule
     return avoid_proven(root_rule, *rule.returns)
@@ -395,9 +395,13 @@ def gumbel(
                 "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried"
                 " out. Give advance(tree, action) of it and the next state, or think on without rounds."
             )
+        planted = tree.size == 0 if resumed and tree.root.brought is not None else None
         tree, keys = begin(params, keys, state, tree, model, rule, room, layout)
         if not resumed:
             tree = halving.with_gumbel(tree, keys[:, 1], gumbel_scale)
+        elif planted is not None:  # games that had no tree have no draws either
+            drawn, old = halving.with_gumbel(tree, keys[:, 1], gumbel_scale).root.prior, tree.root.prior
+            tree = tree.replace(root=tree.root.replace(prior=jnp.where(planted[:, None], drawn, old)))
         given = params, keys[:, 0], tree, model, rule, num_simulations
         if rounds is None:
             tree = search(*given, root_rule=root_rule, max_depth=max_depth, simulate=simulate, stop=stop)

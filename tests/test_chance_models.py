@@ -183,6 +183,41 @@ def test_an_end_by_a_limit_proves_nothing():
     assert jz.bounds(out.tree).tolist() == [[-1, 1]] * 2
 
 
+def test_a_graph_merges_positions_that_dice_lead_to():
+    """The sum of what was thrown is all that counts, so positions meet again; only chance nodes store a key."""
+
+    def outcome(state, action, outcome, key):
+        return state[0] + action + outcome, state[1] + 1
+
+    game = games.Game(
+        id="sums",
+        num_actions=2,
+        num_players=1,
+        observation_shape=(1,),
+        init=lambda key: (jnp.int32(0), jnp.int32(0)),
+        step=lambda state, action, key: outcome(state, action, 0, key),
+        observe=lambda state: state[0][None] * 1.0,
+        legal=lambda state: jnp.full(2, state[1] < 5),
+        to_play=lambda state: jnp.int32(0),
+        terminal=lambda state: state[1] >= 5,
+        rewards=lambda state: jnp.zeros(1),
+    )
+    coin = Outcomes(2, lambda state, action: jnp.full(2, 0.5), outcome)
+    guess = perfect(game, lambda params, seen: (jnp.zeros((len(seen), 2)), jnp.zeros(len(seen))))
+    model = with_outcomes(guess, game, coin)
+    keys = jax.random.split(jax.random.key(0), 1)
+    policy = jz.alphazero(model, 100, dirichlet_fraction=0.0, simulate=jz.transpositions())
+    out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
+    stored = jax.tree.map(lambda x: np.asarray(x[0, :-1]), out.tree.state)
+    visited = np.asarray(out.tree.visits[0]) > 0
+    decisions = visited & ~stored.chance
+    assert (stored.key[decisions] == 0).all() and (stored.key[visited & stored.chance] != 0).any()
+    assert jz.num_positions(out.tree)[0] < 0.7 * visited.sum()
+    node = np.asarray(out.tree.graph.node[0, :-1])
+    numbers = list(zip(stored.state[0].tolist(), stored.state[1].tolist()))
+    assert len({node[i] for i in np.flatnonzero(decisions)}) == len({numbers[i] for i in np.flatnonzero(decisions)})
+
+
 def test_actions_where_nothing_is_legal():
     def say(count):
         zeros, none = jnp.zeros(count), jnp.zeros((count, 6), bool)

@@ -383,3 +383,18 @@ def test_a_playout_ends_where_nothing_is_legal():
     states = jnp.array([[-1, 0], [2, 1]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
     paid = jax.jit(playouts.uniform(nim()))(keys, states)
     assert paid[0].tolist() == [0, 0] and abs(float(paid[1, 0])) == 1
+
+
+def test_what_is_done_to_a_playout_without_moves_does_not_count():
+    """Here an illegal move ends the game and the mover pays, as in many games; no lane may ever be made to."""
+    game = nim()
+
+    def step(state, action, key):
+        after, bad = game.step(state, action, key), ~game.legal(state)[action]
+        punished = jnp.where(jnp.arange(2) == state[1], -1.0, 1.0)
+        return after[0], after[1], jnp.where(bad, punished, after[2])
+
+    keys = jax.random.split(jax.random.key(0), 2)
+    states = jnp.array([[-1, 0], [3, 4]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
+    together = jax.jit(playouts.uniform(game._replace(step=step)))(keys, states)
+    assert together[0].tolist() == [0, 0] and abs(float(together[1, 0])) == 1

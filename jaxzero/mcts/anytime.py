@@ -90,7 +90,8 @@ def search_until(
 
     It stops when the next chunk, by the time the slowest took so far, would end too late; when no tree has room; or
     when `enough` says so, which is asked between chunks. Ctrl-C ends it, too, and what was found so far is returned.
-    Compile the chunk before time counts: the first call of a jitted function does.
+    Compile the chunk before time counts: the first call of a jitted function does. A chunk with
+    `simulate=transpositions()` returns a graph, so begin with one: `tree = transpositions().prepare(tree, rule)`.
 
     Args:
         chunk: adds simulations to a tree: `jax.jit(lambda tree: jz.search(params, keys, tree, model, rule, 32))`.

@@ -23,7 +23,7 @@ from jaxzero.mcts.leaves import Leaves, apply, collect, lane_keys, parents_of
 from jaxzero.mcts.options import counts
 from jaxzero.mcts.outputs import evaluated
 from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.virtual import Virtual, virtual_mean
+from jaxzero.mcts.virtual import Virtual, check_virtual, virtual_mean
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Question", "ask", "tell"]
@@ -87,7 +87,9 @@ def ask(
             "ask with a model that cannot be divided (Model.move is None): what is asked for must be told apart from "
             "the rules. Use models.perfect(game, network), or give Model.move."
         )
-    tree, leaves = collect(tree, path, rule, root_rule, lanes, virtual or virtual_mean(), max_depth)
+    virtual = virtual_mean() if virtual is None else virtual
+    check_virtual("virtual", virtual)
+    tree, leaves = collect(tree, path, rule, root_rule, lanes, virtual, max_depth)
     action, above = parents_of(tree, leaves)
     step, position, embedding = model.move(params, lane_keys(keys, lanes), action, above)
     new = leaves.node.T.reshape(-1) < tree.capacity

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_start, one_per_game
-from jaxzero.mcts.outputs import as_pair, check_embedding
+from jaxzero.mcts.outputs import as_pair, check_embedding, masks_at_root_only
+from jaxzero.mcts.reuse import with_legal_root
 from jaxzero.mcts.rows import pack, unpack_facts
 from jaxzero.mcts.search import plant, replant
 from jaxzero.mcts.summary import Summary
@@ -52,6 +53,8 @@ def begin(
         check_embedding(embedding, batch)
         _check_players(step, params, keys[:, 0], model, embedding)
         return plant(step, embedding, rule, capacity, layout), keys
+    if masks_at_root_only(model, params, keys[:, 3], state):
+        tree = with_legal_root(tree, ask()[0].legal)  # under jit nothing else of the answer is computed
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
     return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
 

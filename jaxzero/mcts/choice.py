@@ -5,6 +5,7 @@ shown all W. The first edges of a node's list of children are gathered for a who
 the node with the most of them has: in steps, for XLA's shapes are static.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -130,9 +131,10 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     Raises:
         ValueError: a rule that stores probabilities, where the tree has logits, or the other way round.
     """
-    kind = prior_kind(rule)
-    if None not in (kind, tree.prior_kind) and tree.prior_kind.probabilities != kind.probabilities:
-        check_prior_kind(tree, rule)
+    kept, kind = tree.prior_kind, prior_kind(rule, tree.num_edges)
+    if kept is not None:  # the mass, and which edge is next, are found anew
+        found = dataclasses.replace(kind, probabilities=kept.probabilities)
+        check_prior_kind(tree.replace(prior_kind=found), rule)
 
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)

@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.options import check_function
+from jaxzero.mcts.outputs import masks_at_root_only
 from jaxzero.mcts.rows import per_game, take, unpack_facts
 from jaxzero.mcts.tree import NONE, Status, Tree
 from jaxzero.mcts.view import by_action, edge_view
@@ -92,7 +93,9 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
 
 
 def num_kept(tree: Tree) -> Int[Array, "B"]:
-    """How many nodes of each tree the network was not asked for, thanks to `with_evaluations_kept`.
+    """How many positions of each tree the network was not asked for, thanks to `with_evaluations_kept`.
+
+    Those of `num_evaluations`: the end of a game is no such position.
 
     Raises:
         ValueError: a tree of another kind of policy.
@@ -103,7 +106,8 @@ def num_kept(tree: Tree) -> Int[Array, "B"]:
             "num_kept of a tree of another kind of policy: it does not tell what was asked. Give the tree of what a "
             "policy of with_evaluations_kept returned."
         )
-    return jnp.sum((tree.visits > 0) & ~tree.state.asked[:, :-1], -1, dtype=jnp.int32)
+    over = unpack_facts(tree.facts[:, :-1]).terminal
+    return jnp.sum((tree.visits > 0) & ~over & ~tree.state.asked[:, :-1], -1, dtype=jnp.int32)
 
 
 def _remembering(model: Model, earlier: Tree | None) -> Model:
@@ -113,7 +117,12 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
         def ask() -> tuple[Step, Kept]:
             return _asked(*model.root(params, keys, state))
 
-        return ask() if earlier is None else _answer(earlier, jnp.where(earlier.size > 0, jnp.int32(0), NONE), ask)
+        if earlier is None:
+            return ask()
+        said, kept = _answer(earlier, jnp.where(earlier.size > 0, jnp.int32(0), NONE), ask)
+        if masks_at_root_only(model, params, keys, state):  # what the earlier tree holds was no root
+            said = said._replace(legal=model.root(params, keys, state)[0].legal)
+        return said, kept
 
     def step(params: Params, keys: Keys, action: Int[Array, "B"], kept: Kept) -> tuple[Step, Kept]:
         def ask() -> tuple[Step, Kept]:

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxzero.mcts.options import check_function, in_range
-from jaxzero.mcts.root import per_game_number
+from jaxzero.mcts.root import per_game_number, sharpened
 from jaxzero.mcts.summary import legal_actions
-from jaxzero.mcts.tree import Tree
+from jaxzero.mcts.tree import Status, Tree
 from jaxzero.mcts.view import edge_view
 from jaxzero.types import Keys
 
@@ -47,9 +47,15 @@ def prior_at_root(tree: Tree) -> Float[Array, "B W"]:
 
 
 def with_explored(tree: Tree, keys: Keys, explore: Explore) -> Tree:
-    """Sets `tree.root.prior` to what `explore` makes of the clean prior, which stays as it is."""
+    """Sets `tree.root.prior` to what `explore` makes of the clean prior, which stays as it is.
+
+    Where that is not a number, the clean prior is in force, and `Status.NON_FINITE` says so.
+    """
     tree = tree.replace(root=tree.root.replace(prior=None))
-    return tree.replace(root=tree.root.replace(prior=explore(keys, tree)))
+    prior, clean = explore(keys, tree), prior_at_root(tree)
+    wrong = jnp.any(~jnp.isfinite(prior) & ~jnp.isneginf(clean), -1)
+    prior = jnp.where(wrong[:, None], clean, prior)
+    return tree.replace(root=tree.root.replace(prior=prior), status=tree.status | Status.NON_FINITE.where(wrong))
 
 
 def checked(explore: Explore) -> Explore:
@@ -161,8 +167,8 @@ def root_temperature(temperature: Any = 1.1) -> Explore:
     def explore(keys: Keys, tree: Tree) -> Array:
         prior = prior_at_root(tree)
         some = prior > 0
-        logits = jnp.log(jnp.where(some, prior, 1)) / per_game_number(temperature, tree)[:, None]
-        weights = jnp.where(some, jnp.exp(logits - jnp.max(jnp.where(some, logits, -jnp.inf), -1, keepdims=True)), 0)
+        logits = sharpened(jnp.maximum(prior, 0), per_game_number(temperature, tree))  # T = 0: the highest prior alone
+        weights = jnp.where(some, jnp.exp(logits), 0)
         total = jnp.sum(weights, -1, keepdims=True)
         return jnp.where(jnp.isneginf(prior), -jnp.inf, weights / jnp.where(total > 0, total, 1))
 

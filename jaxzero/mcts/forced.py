@@ -47,7 +47,7 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     [[12, 12, 176]]
     """
     check_rule("forced_playouts: rule", rule)
-    if not stores_probabilities(rule):
+    if stores_probabilities(rule) is False:
         raise ValueError(
             f"forced_playouts(k={k}) of a rule that stores no probabilities: how often an edge is forced goes by its "
             "prior. Use a rule like puct(); gumbel needs none, for its halving tries every action it considers, and "

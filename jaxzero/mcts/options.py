@@ -1,6 +1,7 @@
 """What a builder is given: numbers, rules and functions, checked in Python while the policy is built."""
 
 import inspect
+import numbers
 import operator
 import reprlib
 from collections.abc import Callable
@@ -27,7 +28,7 @@ def counts(**numbers: Any) -> list[int | None]:
 
 def in_range(name: str, value: Any, low: float, high: float, open_: bool = False) -> None:
     """Raises a ValueError if a number, not an array, lies outside; `open_`: on the bounds, too."""
-    if isinstance(value, int | float) and not (low < value < high if open_ else low <= value <= high):
+    if isinstance(value, numbers.Real) and not (low < value < high if open_ else low <= value <= high):
         between = f"above {low} and below {high}" if open_ else f"between {low} and {high}"
         raise ValueError(f"{name}={value} is out of range. Use a value {between}.")
 

@@ -8,9 +8,9 @@ from jaxtyping import Array, Bool
 
 from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.tree import Tree
-from jaxzero.types import State, Step
+from jaxzero.types import Keys, Model, Params, State, Step
 
-__all__ = ["as_pair", "check_embedding", "checked", "evaluated"]
+__all__ = ["as_pair", "check_embedding", "checked", "evaluated", "masks_at_root_only"]
 
 
 def as_pair(name: str, answer: Any) -> tuple[Step, State]:
@@ -142,6 +142,14 @@ def check_embedding(state: State, batch: int, stored: State = None) -> None:
             f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
             f"{kept}. Return the same structure, shapes and types, one entry per game."
         )
+
+
+def masks_at_root_only(model: Model, params: Params, keys: Keys, state: State) -> bool:
+    """Whether a model knows which actions are legal at the root only, as `models.learned` does."""
+    step, embedding = as_pair("model.root", jax.eval_shape(model.root, params, keys, state))
+    actions = jnp.zeros(step.prior_logits.shape[0], jnp.int32)
+    below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
+    return step.legal is not None and below.legal is None
 
 
 def evaluated(step: Step, logits: Array, value: Array) -> Step:

@@ -226,7 +226,7 @@ def _check(name: str, rule: Any) -> None:
             f"{name} of a rule with avoid_proven or seek_proof around it: give the puct() inside; what is proven to be "
             "worse has no weight anyway."
         )
-    if stores_probabilities(rule) and _is_puct(rule):
+    if stores_probabilities(rule) is not False and _is_puct(rule):
         return
     raise ValueError(
         f"{name} of a rule that is not PUCT: it solves Q + E·P/(1 + N) for N. Give the puct() or muzero_puct() that "

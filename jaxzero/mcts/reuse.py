@@ -23,11 +23,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_tree
-from jaxzero.mcts.rows import HEAD, pack, take, unpack_facts
-from jaxzero.mcts.tree import NONE, Status, Tree
-from jaxzero.mcts.view import by_action, edge_view, parents
+from jaxzero.mcts.rows import HEAD, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.tree import NONE, Status, Tree, rows_of
+from jaxzero.mcts.view import by_action, edge_view, parents, take_edges, visited_edges
 
-__all__ = ["advance"]
+__all__ = ["advance", "with_legal_root"]
 
 
 def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool[Array, "B"] | None = None) -> Tree:
@@ -99,7 +99,8 @@ def _follow(tree: Tree, actions: Int[Array, "B L"]) -> tuple[Int[Array, "B"], Bo
         inside = (action >= 0) & (action < tree.num_edges)
         below = jnp.take_along_axis(by_action(tree, node), jnp.where(inside, action, 0)[:, None], 1)[:, 0]
         stays = action == NONE
-        found = found & (stays | (inside & (below >= 0)))
+        known = (below >= 0) & (unpack_stats(take(tree.stats, jnp.maximum(below, 0))).visits > 0)  # not closed since
+        found = found & (stays | (inside & known))
         node = jnp.where(found & ~stays, below, node)
     return node, found
 
@@ -150,6 +151,38 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
         bounds=None if tree.bounds is None else jnp.where(used[..., None], moved(tree.bounds), returns[:, None]),
         size=size,
         overflows=jnp.zeros_like(size),
+    )
+
+
+def with_legal_root(tree: Tree, legal: Bool[Array, "B W"]) -> Tree:
+    """The tree without what lies beyond the root's illegal actions, for a model that masks actions at the root only.
+
+    Below a root such a model takes every action for legal, and so has the tree, until a node becomes the root. What
+    the root counts and means is then that of its legal actions; its prior is theirs.
+    """
+    edges = visited_edges(tree, rows_of(tree, jnp.zeros_like(tree.size)))
+    open_ = jnp.take_along_axis(legal, jnp.minimum(edges.action, tree.num_edges - 1), 1)
+    closed = edges.seen & ~open_ & (tree.size > 0)[:, None]
+    stats, facts = unpack_stats(take_edges(tree.stats, edges.child)), unpack_facts(take_edges(tree.facts, edges.child))
+    visits = jnp.where(closed, stats.visits, 0)[..., None]
+    lost = jnp.sum(visits * (facts.reward + facts.discount[..., None] * stats.value), 1)
+    root, gone = unpack_stats(tree.stats[:, 0]), jnp.sum(visits, 1)
+    left = jnp.maximum(root.visits[:, None] - gone, 1)
+    mean = jnp.where(gone > 0, (root.value * root.visits[:, None] - lost) / left, root.value)
+    prior = jnp.where(legal, tree.prior[:, 0].astype(tree.stats.dtype), -jnp.inf)
+    edge_prior = jnp.where(closed, -jnp.inf, facts.edge_prior)
+    if tree.prior_kind is not None and tree.prior_kind.probabilities:
+        total = jnp.sum(jnp.maximum(prior, 0), -1) + jnp.sum(jnp.where(edges.seen & ~closed, facts.edge_prior, 0), -1)
+        prior, edge_prior = (x / jnp.where(total > 0, total, 1)[:, None] for x in (prior, edge_prior))
+    where, none = jnp.where(edges.seen, edges.child, tree.capacity), jnp.where(closed, edges.child, tree.capacity)
+    new_root = pack(root._replace(visits=left[:, 0], value=mean), tree.stats.dtype)
+    new_facts = pack(facts._replace(edge_prior=edge_prior), tree.facts.dtype)
+    return tree.replace(
+        stats=put(tree.stats.at[:, 0].set(new_root), none, jnp.zeros_like(take_edges(tree.stats, none))),
+        facts=put(tree.facts, where, new_facts),
+        prior=tree.prior.at[:, 0].set(prior.astype(tree.prior.dtype)),
+        root=tree.root.replace(brought=jnp.where(legal, tree.root.brought, 0)),
+        status=tree.status | Status.NO_LEGAL_ACTION.where((tree.size > 0) & ~jnp.any(legal, -1)),
     )
 
 

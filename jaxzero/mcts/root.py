@@ -1,5 +1,6 @@
 """After a search: the choice of an action at the root."""
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.summary import Summary, any_legal, open_actions
+from jaxzero.mcts.summary import Summary, any_legal, first_by_visits, open_actions
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys
 
@@ -27,10 +28,7 @@ Act = Callable[[Keys, Tree, Summary], Int[Array, "B"]]
 
 def most_visited(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
     """The most visited action; of several the one of the best mean return, of these the lowest index."""
-    visits = jnp.where(open_actions(tree), summary.visits, -1)
-    most = visits == jnp.max(visits, -1, keepdims=True)
-    lowest = jnp.finfo(summary.qvalues.dtype).min
-    return _highest(tree, jnp.where(most, jnp.maximum(summary.qvalues, lowest), -jnp.inf))
+    return first_by_visits(jnp.where(open_actions(tree), summary.visits, -1), summary.qvalues)
 
 
 def best_value(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
@@ -71,7 +69,7 @@ def by_temperature(temperature: Any = 1.0) -> ByTemperature:
 def goes_by_most_visits(act: Act) -> bool:
     """Whether an action is the most visited one; a function of the user's is believed to be."""
     t = act.temperature if isinstance(act, ByTemperature) else 0
-    return act is not best_value and isinstance(t, int | float) and t == 0
+    return act is not best_value and isinstance(t, numbers.Real) and t == 0
 
 
 def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) -> Float[Array, "... W"]:

@@ -143,30 +143,41 @@ def ucb1_uctk(uctk: Any = 1.0) -> Rule:
     return _ucb1(lambda view, ratio: constant(uctk, view, ratio) * jnp.sqrt(ratio / 5))
 
 
-def stores_probabilities(rule: Rule) -> bool:
-    """Whether what the rule stores of a node are probabilities, not logits: asked while a policy is built."""
-    with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
-        return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, 2))))) - 1) < 1e-3
+def stores_probabilities(rule: Rule, num_actions: int = 2) -> bool | None:
+    """Whether what the rule stores of a node are probabilities, not logits: asked while a policy is built.
 
-
-def prior_kind(rule: Rule) -> PriorKind | None:
-    """What a tree keeps for this rule; None where that hangs on numbers that are not known yet."""
+    None where a look at uniform logits does not tell: of rules made for another number of actions, or of numbers that
+    are not known yet. They are believed to be what they are used for.
+    """
     try:
-        return PriorKind(stores_probabilities(rule), rule.mass is not None)
-    except jax.errors.ConcretizationTypeError:
+        with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
+            return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, num_actions))))) - 1) < 1e-3
+    except (jax.errors.ConcretizationTypeError, TypeError, ValueError, IndexError):
         return None
+
+
+def prior_kind(rule: Rule, num_actions: int) -> PriorKind:
+    """What a tree of so many actions keeps for this rule."""
+    return PriorKind(stores_probabilities(rule, num_actions), rule.mass is not None, rule.by_prior)
 
 
 def check_prior_kind(tree: Tree, rule: Rule) -> None:
     """Raises a ValueError if what the tree keeps was made for rules of another kind."""
-    kind = prior_kind(rule)
-    if kind is None or tree.prior_kind in (None, kind):
+    kept, wanted = tree.prior_kind, prior_kind(rule, tree.num_edges)
+    if kept is None:
         return
-    raise ValueError(
-        f"the tree keeps {tree.prior_kind}, and the rule that shall search it wants {kind}: it is of another kind of "
-        "policy (alphazero and muzero keep the one, uct another, gumbel a third). Use the policy that made the tree, "
-        "or search the position anew."
-    )
+    unknown = None in (kept.probabilities, wanted.probabilities)
+    if (kept.probabilities != wanted.probabilities and not unknown) or kept.mass != wanted.mass:
+        raise ValueError(
+            f"the tree keeps {kept}, and the rule that shall search it wants {wanted}: it is of another kind of policy "
+            "(alphazero and muzero keep the one, uct another, gumbel a third). Use the policy that made the tree, or "
+            "search the position anew."
+        )
+    if wanted.by_prior and not kept.by_prior:
+        raise ValueError(
+            "the tree was searched by a rule without by_prior, which does not keep track of the edge to be tried next; "
+            "the rule that shall search it goes by that. Use rescore(tree, rule) first, or the rule that made the tree."
+        )
 
 
 def with_root_prior(rule: Rule) -> Rule:

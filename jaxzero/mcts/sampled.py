@@ -150,8 +150,11 @@ def with_continuous_actions(
         _check_sample(drawn, step)
         logits = drawn.log_prior if drawn.log_proposal is None else drawn.log_prior - drawn.log_proposal
         logits = jnp.zeros_like(logits) if drawn.log_proposal is None else logits
-        none = jnp.zeros(logits.shape[0], jnp.int32)
-        return step._replace(prior_logits=logits), jnp.asarray(drawn.action), none
+        action, none = jnp.asarray(drawn.action), jnp.zeros(logits.shape[0], jnp.int32)
+        good = jnp.isfinite(action)  # what the model got wrong is still reported, and never played
+        wrong = jnp.any(~jnp.isfinite(step.prior_logits), -1) | jnp.any(~good.reshape(len(good), -1), -1)
+        logits = jnp.where(wrong[:, None], jnp.nan, logits)
+        return step._replace(prior_logits=logits), jnp.where(good, action, 0), none
 
     def present(out: PolicyOutput, step: Step) -> PolicyOutput:
         actions = slots_of(out.tree, jnp.zeros_like(out.action)).action

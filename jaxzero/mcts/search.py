@@ -53,7 +53,7 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     given, (step, bad) = step, checked(step)
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
-    tree = with_bounds(tree, rule, given).replace(prior_kind=prior_kind(rule))
+    tree = with_bounds(tree, rule, given).replace(prior_kind=prior_kind(rule, tree.num_edges))
     return tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
 
 
@@ -69,7 +69,8 @@ def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:
     arrays = ("stats", "best_child", "frontier", "facts", "state", "later_children", "prior", "bounds")
     planted = {name: jax.tree.map(root, getattr(tree, name), getattr(new, name)) for name in arrays}
     status = tree.status | jnp.where(empty, new.status, 0)
-    return tree.replace(**planted, size=jnp.where(empty, 1, tree.size), status=status)
+    searched = tree.root.replace(simulations=jnp.where(empty, 0, tree.root.simulations))
+    return tree.replace(**planted, size=jnp.where(empty, 1, tree.size), status=status, root=searched)
 
 
 def longest_walk(tree: Tree, max_depth: int | None) -> int:
@@ -252,6 +253,7 @@ def search(
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
     check_prior_kind(tree, rule)
+    tree = tree.replace(prior_kind=prior_kind(rule, tree.num_edges))
     root_rule = rule if root_rule is None else root_rule
     lanes = getattr(simulate, "simulations", 1)
     if num_simulations % lanes:
@@ -259,7 +261,8 @@ def search(
             f"num_simulations={num_simulations} with {lanes} simulations at a time: give a multiple of {lanes}, like "
             f"{num_simulations - num_simulations % lanes + lanes}."
         )
-    num_steps, most = num_simulations // lanes, lanes * (1 + getattr(simulate, "free_walks", 0))  # in each step
+    num_steps = num_simulations // lanes
+    most = min(lanes * (1 + getattr(simulate, "free_walks", 0)), (2**31 - 1) // num_steps)  # in each step
     if hasattr(simulate, "prepare"):
         tree = simulate.prepare(tree, rule)
 

@@ -37,7 +37,7 @@ from jaxtyping import Array, Int
 from jaxzero.mcts.evaluations import Kept
 from jaxzero.mcts.inputs import check_start, one_per_game
 from jaxzero.mcts.options import check_function, counts
-from jaxzero.mcts.outputs import as_pair, checked
+from jaxzero.mcts.outputs import as_pair, checked, masks_at_root_only
 from jaxzero.mcts.slots_view import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.mcts.summary import Summary
 from jaxzero.mcts.tree import NONE, Tree
@@ -158,6 +158,11 @@ def in_slots(
         keys = one_per_game(keys, batch)
         if tree is not None:
             slots_of(tree)
+        if tree is not None and state is not None and masks_at_root_only(model, params, keys, state):
+            raise ValueError(
+                f"{name} given a tree, with a model that knows legal actions at the root only: the slots of what was "
+                "no root when they were made are not those of its legal actions. Search the position anew."
+            )
         out = inner(params, keys, state) if tree is None else inner(params, keys, state, tree)
         if isinstance(out.tree, Tree) and not parts_of(out.tree.state, Slots):
             raise ValueError(

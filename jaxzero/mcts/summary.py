@@ -7,13 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.inputs import check_tree
-from jaxzero.mcts.solver import worse
+from jaxzero.mcts.solver import not_worse, worse
 from jaxzero.mcts.tree import NONE, Tree
 from jaxzero.mcts.view import by_action, edge_view, linked
 
 __all__ = [
     "Summary",
     "any_legal",
+    "first_by_visits",
     "legal_actions",
     "open_actions",
     "principal_variation",
@@ -79,6 +80,13 @@ def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W
     return jnp.where(total > 0, left / jnp.where(total > 0, total, 1), even)
 
 
+def first_by_visits(visits: Array, values: Float[Array, "B W"]) -> Int[Array, "B"]:
+    """The most visited action; of several the one of the best value, of these the lowest index."""
+    most = visits == jnp.max(visits, -1, keepdims=True)
+    values = jnp.maximum(values, jnp.finfo(values.dtype).min)
+    return jnp.argmax(jnp.where(most, values, -jnp.inf), -1).astype(jnp.int32)
+
+
 def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
     """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
     check_tree("qvalues: tree", tree)
@@ -87,6 +95,9 @@ def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B
 
 def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
     """The most visited action, then the most visited reply, and so on; −1 after the last.
+
+    Ties go to the better value, as in `most_visited`, and what is proven to be worse is passed by. (Gumbel search acts
+    by its halving: its action is mostly, but not always, the first of the line.)
 
     Args:
         tree: the trees.
@@ -99,8 +110,9 @@ def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
 
     def step(node: Array, _: None) -> tuple[Array, Array]:
         inner = jnp.maximum(node, 0)
-        visits = edge_view(tree, inner).visits
-        action = jnp.argmax(visits, -1).astype(jnp.int32)
+        view = not_worse(tree, inner)
+        visits = jnp.where(jnp.isneginf(view.prior), 0, view.visits)
+        action = first_by_visits(visits, view.value)
         on = (node >= 0) & (jnp.max(visits, -1) > 0)
         below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
         below = linked(tree, jnp.maximum(below, 0))

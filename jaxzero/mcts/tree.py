@@ -63,16 +63,19 @@ class PriorKind:
     """What a tree keeps of the logits: no data, so that a tree of another kind is another type to JAX.
 
     Attributes:
-        probabilities: `Tree.prior` is probabilities; else logits.
+        probabilities: `Tree.prior` is probabilities, else logits; None: not known.
         mass: `Frontier.unvisited_mass` is kept.
+        by_prior: so is `Frontier.next_action`, at every node.
     """
 
-    probabilities: bool
+    probabilities: bool | None
     mass: bool
+    by_prior: bool
 
     def __str__(self) -> str:
         """As error messages say it."""
-        return ("probabilities" if self.probabilities else "logits") + (" and their mass" if self.mass else "")
+        kind = {True: "probabilities", False: "logits", None: "a prior of its own"}[self.probabilities]
+        return kind + (" and their mass" if self.mass else "")
 
 
 class Layout(NamedTuple):
@@ -148,7 +151,7 @@ class Tree:
         bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
         graph: which positions are the same, in a graph search; else None.
         in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
-        prior_kind: what `prior` holds, for the sake of error messages; None: not known.
+        prior_kind: what is kept of the logits; None: not known.
     """
 
     stats: Float[Array, "B N+1 2+P"]

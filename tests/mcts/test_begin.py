@@ -68,7 +68,39 @@ def test_a_rule_of_numbers_not_known_yet_is_believed():
         cooler = rule._replace(prepare=lambda logits: rule.prepare(logits / temperature))
         return worlds.grow(world(), cooler, 4)
 
-    assert jax.eval_shape(search, jnp.float32(2.0)).prior_kind is None
+    assert jax.eval_shape(search, jnp.float32(2.0)).prior_kind.probabilities is None
+
+
+def test_a_rule_may_know_the_number_of_actions():
+    bare, bias = jz.puct(), jnp.array([1.0, 0.0, -1.0, 0.5])
+    rule = bare._replace(prepare=lambda logits: bare.prepare(jnp.where(jnp.isneginf(logits), -jnp.inf, logits + bias)))
+    assert str(jax.eval_shape(lambda: worlds.grow(world(), rule, 4)).prior_kind) == "probabilities"
+    policy = jz.alphazero(MODEL, 4, rule=rule, root_rule=jz.forced_playouts(rule))  # noise is mixed with what it stores
+    assert jax.eval_shape(lambda: policy(world(), KEYS, jnp.zeros(GAMES, jnp.int32))).action.shape == (GAMES,)
+
+
+def test_a_tree_that_does_not_know_what_to_try_next_is_refused():
+    rule = jz.puct()
+    slow = jz.alphazero(MODEL, 4, rule=rule._replace(by_prior=False), dirichlet_fraction=0.0)
+    fast = jz.alphazero(MODEL, 4, rule=rule, dirichlet_fraction=0.0)
+    start = jnp.zeros(GAMES, jnp.int32)
+    both = jax.eval_shape(lambda tree: slow(world(), KEYS, start, tree=tree).tree, tree_of(fast))
+    for tree in (tree_of(slow), both):
+        with pytest.raises(ValueError, match=r"without by_prior.*Use rescore\(tree, rule\)"):
+            jax.eval_shape(lambda tree: fast(world(), KEYS, start, tree=tree), tree)
+    found = jax.eval_shape(lambda tree: jz.rescore(tree, rule), tree_of(slow))
+    jax.eval_shape(lambda tree: fast(world(), KEYS, start, tree=tree), found)
+
+
+def test_a_game_planted_where_gumbel_thinks_on_has_draws_of_its_own():
+    policy, start = jax.jit(jz.gumbel(MODEL, 4, capacity=40)), jnp.zeros(GAMES, jnp.int32)
+    out = policy(world(), KEYS, start)
+    tree = jz.advance(out.tree, out.action, reset=jnp.arange(GAMES) == 2)
+    missing = policy(world(), KEYS, tree=tree)
+    planted, fresh = policy(world(), KEYS, start, tree=missing.tree), policy(world(), KEYS, start)
+    for x, y in ((planted.info.summary.visits, fresh.info.summary.visits), (planted.action, fresh.action)):
+        np.testing.assert_array_equal(x[2], y[2])
+    assert planted.tree.root.simulations.tolist() == [8, 8, 4, 8]
 
 
 @pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.slow)])

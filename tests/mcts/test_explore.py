@@ -251,6 +251,27 @@ def test_an_illegal_action_stays_illegal_whatever_explore_says():
     assert (~legal).any() and (np.asarray(out.info.summary.visits)[~legal] == 0).all()
 
 
+def test_a_temperature_of_zero_leaves_the_highest_prior():
+    tree = planted(*priors(0, 20))
+    explored = jax.jit(lambda t: explore.with_explored(tree, keys_of(20), explore.root_temperature(t)))(jnp.float32(0))
+    prior, clean = np.asarray(explored.root.prior), np.asarray(explore.prior_at_root(tree))
+    np.testing.assert_array_equal(prior.argmax(-1), clean.argmax(-1))
+    np.testing.assert_allclose(prior.max(-1), 1, rtol=1e-6)
+    assert (explored.status == 0).all()
+
+
+def test_what_is_no_number_is_not_in_force_and_reported():
+    tree = planted(*priors(0, 20))
+    half = jnp.arange(20) % 2 == 0
+
+    def wrong(keys, tree):
+        return jnp.where(half[:, None], jnp.nan, explore.prior_at_root(tree))
+
+    explored = explore.with_explored(tree, keys_of(20), explore.checked(wrong))
+    np.testing.assert_array_equal(explored.root.prior, explore.prior_at_root(tree))
+    np.testing.assert_array_equal(explored.status, np.where(half, jz.Status.NON_FINITE, 0))
+
+
 def test_what_does_not_answer_with_a_prior():
     for wrong in (jz.shaped_dirichlet, lambda keys, tree: jnp.zeros(3)):
         with pytest.raises(ValueError, match=r"explore answered .*\(32, 6\).*with its parentheses"):

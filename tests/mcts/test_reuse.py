@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero import models
 from jaxzero.mcts.rows import unpack_facts, unpack_frontier, unpack_stats
 from tests import worlds
 
@@ -166,6 +167,70 @@ def test_evaluations_kept_give_the_search_without_reuse():
         state = jnp.asarray(world.successor)[jnp.arange(GAMES), state, out.action]
         ended = jnp.asarray(world.terminal)[jnp.arange(GAMES), state]
         state, tree = jnp.where(ended, 0, state), advance(out.tree, out.action, ended)
+
+
+def masked_at_the_root(params, keys, state):
+    """Of four actions two are legal, by the position; below the root, as learned dynamics say, all of them."""
+    return (state[:, None] + jnp.arange(4)) % 2 == 0
+
+
+def learned():
+    def dynamics(params, state, action):
+        seen = (state * 7 + action * 5) % 11
+        return state + 1 + action % 2 * 2, seen / 10 - 0.5, jnp.full(len(state), 0.9)
+
+    def predict(params, state):
+        return jnp.sin(state[:, None] * 1.7 + jnp.arange(4)), jnp.cos(state * 0.9)
+
+    legal = lambda state: masked_at_the_root(None, None, state)
+    return models.learned(lambda params, seen: seen, predict, dynamics, legal=legal)
+
+
+@pytest.mark.parametrize("build", [jz.muzero, pytest.param(jz.gumbel, marks=pytest.mark.slow)])
+def test_a_model_that_masks_at_the_root_only_masks_the_new_root(build):
+    keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
+    noiseless = {} if build is jz.gumbel else dict(dirichlet_fraction=0.0)
+    policy = jax.jit(build(learned(), 24, capacity=80, **noiseless))
+    out = policy((), keys, state)
+    assert (masked_at_the_root(None, None, state)[np.arange(12), out.action]).all()
+    state = state + 1 + out.action % 2 * 2
+    tree, legal = jz.advance(out.tree, out.action), np.asarray(masked_at_the_root(None, None, state))
+    assert (jz.summary(tree).visits[~legal] > 0).any(), "something is there to be closed"
+    out = policy((), keys, state, tree)
+    found = out.info.summary
+    assert (out.info.status == 0).all() and legal[np.arange(12), out.action].all()
+    assert (found.visits[~legal] == 0).all() and (found.qvalues[~legal] == 0).all()
+    assert (out.action_weights[~legal] == 0).all()
+    np.testing.assert_allclose(out.action_weights.sum(-1), 1, rtol=1e-5)
+    stats = unpack_stats(out.tree.stats[:, 0])
+    np.testing.assert_array_equal(stats.visits, 1 + found.visits.sum(-1))
+    total = unpack_facts(out.tree.facts[:, 0]).raw_value[:, 0] + (found.visits * found.qvalues).sum(-1)
+    np.testing.assert_allclose(out.value, total / stats.visits, atol=1e-5)
+    prior = np.asarray(jz.edge_view(out.tree, jnp.zeros(12, int)).prior)
+    assert np.isneginf(prior[~legal]).all()
+    if build is jz.muzero:
+        np.testing.assert_allclose(np.where(legal, prior, 0).sum(-1), 1, rtol=1e-5)
+    again = jz.advance(out.tree, jnp.argmin(jnp.asarray(legal), -1))
+    assert (again.status == jz.Status.NOT_IN_TREE).all(), "what was closed is not there any more"
+
+
+def test_evaluations_kept_of_a_model_that_masks_at_the_root_only():
+    keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
+    policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.gumbel(model, 24), learned()))
+    out = policy((), keys, state)
+    state = state + 1 + out.action % 2 * 2
+    kept, fresh = policy((), keys, state, jz.advance(out.tree, out.action)), policy((), keys, state)
+    np.testing.assert_array_equal(kept.info.summary.visits, fresh.info.summary.visits)
+    np.testing.assert_array_equal(kept.action, fresh.action)
+    assert (jz.num_kept(kept.tree) > 0).any()
+
+
+def test_slots_of_such_a_model_are_not_thought_on_from():
+    keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
+    policy = jz.with_legal_slots(lambda model: jz.muzero(model, 8), learned(), 3)
+    tree = jax.eval_shape(lambda: jz.advance(policy((), keys, state).tree, jnp.zeros(12, int)))
+    with pytest.raises(ValueError, match="knows legal actions at the root only.*Search the position anew"):
+        jax.eval_shape(lambda tree: policy((), keys, state, tree), tree)
 
 
 def test_what_advance_refuses():

@@ -286,6 +286,24 @@ def test_what_is_refused():
     refused(lambda: jax.eval_shape(policy, (), key, start), "avoid_proven", "with_legal_slots")
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_parameters_that_are_not_finite_are_reported_and_not_played(bad):
+    def say(actions, sick):
+        mean = jnp.where(sick, bad, 0.3)
+        zeros = jnp.zeros(len(actions))
+        return jz.Step(jnp.stack([mean, zeros], -1), zeros, actions[:, 0], zeros + 0.9), sick
+
+    model = jz.Model(
+        lambda params, keys, state: say(jnp.zeros((len(state), 1)), state),
+        lambda params, keys, action, state: say(action, state),
+    )
+    policy = jz.with_continuous_actions(lambda model: jz.muzero(model, 8), model, jz.gaussian_sample(5))
+    out = jax.jit(policy)((), jax.random.key(0), jnp.array([False, True, False]))
+    assert out.info.status.tolist() == [0, jz.Status.NON_FINITE, 0]
+    for x in (out.action, out.action_weights, out.value, out.info.actions):
+        assert jnp.isfinite(x).all()
+
+
 def test_what_continuous_actions_refuse():
     build, key, start = (lambda model: jz.uct(model, 4, rule=jz.puct())), jax.random.key(0), jnp.zeros(4)
     refused(lambda: jz.with_continuous_actions(build, TORQUES, 20), "sample=20", "gaussian_sample(20)")
