@@ -39,8 +39,8 @@ bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
-test-slow: $(VENV)/.dev  ## the slow tests only
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m slow $(ARGS)
+test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "slow and not exhaustive" $(ARGS)
 
 test-all: $(VENV)/.dev  ## every test
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)

@@ -5,7 +5,7 @@ table (`worlds.pick(world, game)`), a rule is a function from a node to one scor
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -618,16 +618,21 @@ def avoid_proven(rule: Rule, returns: tuple[float, float]) -> Rule:
     """Never an action that is proven to be worse than another, or to lose while another may not."""
 
     def wrapped(node: Node, simulation: int) -> Scores:
-        bounds = {a: edge_bounds(node, a, returns) for a in _open_actions(node)}
-        low, high = (max(end) for end in zip(*bounds.values()))
-        node.closed = frozenset(
-            a
-            for a, (lower, upper) in bounds.items()
-            if upper < low or (upper <= returns[0] and high > returns[0]) or (low >= high and lower < low)
-        )
+        node.closed = frozenset(worse(node, returns, _open_actions(node)))
         return [NEVER if a in node.closed else x for a, x in enumerate(rule(node, simulation))]
 
     return wrapped
+
+
+def worse(node: Node, returns: tuple[float, float], actions: Iterable[int]) -> set[int]:
+    """Those legal actions that are proven to be worse than another of them, or to lose while another may not."""
+    bounds = {a: edge_bounds(node, a, returns) for a in actions if node.legal[a]}
+    low, high = (max(end) for end in zip(*bounds.values())) if bounds else returns
+    return {
+        a
+        for a, (lower, upper) in bounds.items()
+        if upper < low or (upper <= returns[0] and high > returns[0]) or (low >= high and lower < low)
+    }
 
 
 def gumbel_interior(q: Transform = completed_by_mix_value()) -> Rule:
@@ -713,12 +718,20 @@ def gumbel_action(
     return max((a for a, ok in enumerate(root.legal) if ok), key=lambda a: scores[a])
 
 
-def principal_variation(root: Node) -> list[int]:
-    """The most visited child (ties: the lowest action), and so on."""
-    if not root.children:
-        return []
-    action = max(sorted(root.children), key=lambda a: root.children[a].visits)
-    return [action, *principal_variation(root.children[action])]
+def is_principal_variation(line: list[int], root: Node, returns: tuple[float, float] | None, length: int) -> bool:
+    """Whether each action is the most visited one of those not proven to be worse, of several one of the best value.
+
+    As closely as floats tell values apart; of outcomes that tie the first. `length`: how many there can be.
+    """
+    closed = set() if returns is None or root.chance else worse(root, returns, range(len(root.legal)))
+    count = {a: child.visits for a, child in root.children.items() if a not in closed}
+    if not count or not length:
+        return line == []
+    tied = sorted(a for a in count if count[a] == max(count.values()))
+    q = [0.0] * len(root.legal) if root.chance else qvalues(root)
+    allowed = [a for a in tied if q[a] >= max(q[b] for b in tied) - 1e-9][: 1 if root.chance else None]
+    below = line and line[0] in allowed and root.children[line[0]]
+    return bool(below) and is_principal_variation(line[1:], below, returns, length - 1)
 
 
 def by_path(root: Node) -> dict[tuple[int, ...], Node]:

@@ -352,13 +352,24 @@ STANDING_BY = {
     "lanes": lambda: dict(stop=jz.total_visits(jnp.arange(6) % 5 + 1), simulate=jz.parallel(4)),
     "free walks": lambda: dict(rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(2, free_walks=2)),
 }
-NAMES = [pytest.param(name, marks=[] if name == "solver" else pytest.mark.slow) for name in STANDING_BY]
+DEAD_ENDS = {
+    "plain": lambda: {},
+    "graph": lambda: dict(simulate=jz.transpositions()),
+    "lanes": lambda: dict(simulate=jz.parallel(4)),
+}
+CASES = [(name, False) for name in STANDING_BY] + [(name, True) for name in DEAD_ENDS]
+FAST = [("solver", False), ("plain", True)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_model_is_asked_of_legal_moves_only(name):
+@pytest.mark.parametrize(
+    "name, dead_ends", [pytest.param(*x, marks=[pytest.mark.slow] * (x not in FAST)) for x in CASES]
+)
+def test_a_model_is_asked_of_legal_moves_only(name, dead_ends):
     """A move that is none can lead anywhere in a game of somebody's own; a playout from there might never end."""
     game, asked = nim(), []
+    if dead_ends:  # a game that does not say when it is over: somewhere there is just no move
+        game = game._replace(terminal=lambda state: jnp.bool_(False))
+    options = (DEAD_ENDS if dead_ends else STANDING_BY)[name]()
     model = models.perfect(game, lambda params, seen: (jnp.zeros((len(seen), 8)), jnp.zeros(len(seen))))
 
     def seen(half):
@@ -370,9 +381,9 @@ def test_a_model_is_asked_of_legal_moves_only(name):
         return ask
 
     model = model._replace(step=seen(model.step), move=seen(model.move))
-    heaps = jnp.array([[3, 4], [1, 0], [0, 2], [0, 1], [2, 2], [0, 0]])
+    heaps = jnp.array([[3, 4], [1, 0], [0, 2], [0, 1], [2, 2], [0, dead_ends]])
     states = heaps, jnp.zeros(6, jnp.int32), jnp.zeros((6, 2))
-    policy = jz.alphazero(model, 40, dirichlet_fraction=0.0, **STANDING_BY[name]())
+    policy = jz.alphazero(model, 40, dirichlet_fraction=0.0, **options)
     jax.block_until_ready(jax.jit(policy)((), jax.random.key(0), states))
     jax.effects_barrier()
     assert len(asked) > 1 and all(np.asarray(legal).all() for legal in asked)

@@ -161,7 +161,8 @@ def test_a_win_in_one_is_found_and_its_outcome_is_the_reward_alone():
     assert ref.visits_by_path(root) == {(): 5, (0,): 1, (1,): 3}
     assert root.children[1].value == 0 and ref.qvalues(root) == [pytest.approx(0.2), 1.0]
     assert root.value == pytest.approx((0.1 + 0.2 + 3 * 1.0) / 5)
-    assert ref.principal_variation(root) == [1]
+    assert ref.is_principal_variation([1], root, None, 9)
+    assert not any(ref.is_principal_variation(line, root, None, 9) for line in ([], [0], [1, 1]))
 
 
 def test_sign_comes_from_the_players_and_discount_zero_cuts():

@@ -130,9 +130,11 @@ def expand(
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
-    there, action = leaf, jnp.maximum(unpack_frontier(at.frontier).next_action, 0)
-    if path.going is not None or tree.bounds is not None:  # there may be games that ask nothing
-        there, action = jnp.where(grows, leaf, 0), jnp.where(grows, action, stand_in(tree))
+    # There may be games that ask nothing: those that are over, that stop, that came to a dead end.
+    wanted = jnp.maximum(unpack_frontier(at.frontier).next_action, 0)
+    all_began = path.going is None and not own_slots(tree)  # then every root that has a move has made its first node
+    other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
+    there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
     state = jax.tree.map(lambda x: take(x, there), tree.state)
     full = Status.FULL.where(wants & ~grows) if own_slots(tree) else 0  # else all are full, or none
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)

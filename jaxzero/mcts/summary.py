@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.inputs import check_tree
-from jaxzero.mcts.solver import not_worse, worse
+from jaxzero.mcts.solver import worse
 from jaxzero.mcts.tree import NONE, Tree
 from jaxzero.mcts.view import by_action, edge_view, linked
 
@@ -110,9 +110,12 @@ def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
 
     def step(node: Array, _: None) -> tuple[Array, Array]:
         inner = jnp.maximum(node, 0)
-        view = not_worse(tree, inner)
-        visits = jnp.where(jnp.isneginf(view.prior), 0, view.visits)
-        action = first_by_visits(visits, view.value)
+        view = edge_view(tree, inner)
+        visits, values = view.visits, view.value
+        by_player = True if view.chance is None else ~view.chance[:, None]  # dice do not choose
+        if tree.bounds is not None:
+            visits = jnp.where(worse(view) & by_player, 0, visits)
+        action = first_by_visits(visits, jnp.where(by_player, values, 0))
         on = (node >= 0) & (jnp.max(visits, -1) > 0)
         below = jnp.take_along_axis(by_action(tree, inner), action[:, None], 1)[:, 0]
         below = linked(tree, jnp.maximum(below, 0))

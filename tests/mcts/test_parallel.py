@@ -91,6 +91,42 @@ def test_a_budget_of_evaluations_is_looked_at_between_the_steps_of_lanes():
     assert (done >= 10).all() and done.max() == 13  # 1 + 4 + 4 + 4
 
 
+def test_evaluations_less_those_kept_are_those_asked_for():
+    """In an endgame, where many nodes are the end of the game: those are evaluated by nobody."""
+    game, asked = games.from_pgx("tic_tac_toe"), []
+    keys = jax.random.split(jax.random.key(0), 1)
+    state = jax.vmap(game.init)(keys)
+    for action in (0, 4, 8, 2):
+        state = jax.vmap(game.step)(state, jnp.full(1, action), keys)
+
+    def network(params, seen):
+        return jnp.zeros((len(seen), 9)), jnp.zeros(len(seen))
+
+    bare = models.perfect(game, network)
+
+    def step(params, keys, action, position):
+        said, below = bare.step(params, keys, action, position)
+        jax.debug.callback(lambda over: asked.append(not over[0]), said.terminal)
+        return said, below
+
+    policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.uct(model, 64), bare._replace(step=step, move=None)))
+    out = policy((), keys, state)
+    state = jax.vmap(game.step)(state, out.action, keys)
+    jax.effects_barrier()
+    asked.clear()
+    out = policy((), keys, state, jz.advance(out.tree, out.action))
+    jax.block_until_ready(out)
+    jax.effects_barrier()
+    assert int(jz.num_kept(out.tree)[0]) > 2
+    assert int((jz.num_evaluations(out.tree) - jz.num_kept(out.tree))[0]) == sum(asked)
+
+
+def test_any_number_of_free_walks_can_be_counted():
+    world, keys = world_and_keys()
+    policy = jz.alphazero(worlds.model, 8, simulate=jz.parallel(2, free_walks=10**9), stop=jz.total_visits(8))
+    assert jax.eval_shape(policy, world, keys, jnp.zeros(GAMES, jnp.int32)).action.shape == (GAMES,)
+
+
 def test_what_remains_counts_free_walks():
     model, keys, states = board()
     how = dict(simulate=jz.parallel(2, free_walks=3), stop=lambda tree, remaining: (remaining <= 16) | (tree.size < 0))
