@@ -138,8 +138,8 @@ def graph(config: Any) -> tuple[dict, str]:
     keys = jax.random.split(jax.random.key(0), 1)
     start = Exact(jax.vmap(four.init)(keys), np.array([[-1, -1, 0, 1, 0, -1, -1]]))  # Allis 1988: the centre wins
     sets = [("tic-tac-toe", "first moves", tic_tac, tic_tac_toe(tic_tac, count))]
-    sets += [("Connect Four", phase, four, exact(four, phase, count)) for phase in ("opening", "middle", "end")]
-    sets.insert(1, ("Connect Four", "start", four, start))
+    for phase in config.phases:
+        sets.append(("Connect Four", phase, four, start if phase == "start" else exact(four, phase, count)))
     progress, rows = Progress([1] * (2 * len(sets))), []
     for name, phase, game, positions in sets:
         for way, how in WAYS.items():
