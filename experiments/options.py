@@ -92,7 +92,8 @@ QUICK = Config(
     quick=True, seconds=0.05, shapes=("2x16x12",), only=("avoid_proven", "decided", "advance"), positions=4,
     simulations=64, start_simulations=64, phases=("end",), kept_positions=4, kept_batches=(2,), kept_simulations=8,
     network="8x1", lanes=(4,), virtual=("visits",), lane_networks=("8x1",), lane_simulations=16, round_games=2,
-    round_simulations=8, round_networks=("8x1",), round_games_of=("connect_four",), games=2, output=HERE.parent / "runs" / "quick",
+    round_simulations=8, round_networks=("8x1",), round_games_of=("connect_four",), games=2,
+    output=HERE.parent / "runs" / "quick",
 )  # fmt: skip
 
 
