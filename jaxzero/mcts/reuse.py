@@ -16,6 +16,10 @@ There are two ways to reuse, both published:
 The price of `advance` is one pass over the tree: log₂(N) small gathers to find out what is below the new root, and one
 permutation of the rows. Nodes are written in the order of their expansion, so a parent comes before its children, and
 stays so. With other network parameters than before, what is kept is what the old ones said.
+
+Learned dynamics (`models.learned`) know legal actions at the root only. Below it the tree took every action for legal;
+a policy that is given the moved tree and the state closes those of the new root that are not, and what was below them
+counts no more.
 """
 
 import jax
