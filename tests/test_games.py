@@ -57,7 +57,7 @@ def lines_of_play(env_id: str, batch: int = 12, seed: int = 0) -> dict[str, np.n
     return jax.tree.map(np.asarray, play())
 
 
-@pytest.mark.parametrize("env_id", MAIN)
+@pytest.mark.parametrize("env_id", [pytest.param(x, marks=[pytest.mark.slow] * (x == "go_9x9")) for x in MAIN])
 def test_contract(env_id):
     game, lines = games.from_pgx(env_id), lines_of_play(env_id)
     sizes = (game.num_actions, game.num_players, *game.observation_shape)

@@ -43,6 +43,7 @@ def test_every_one_of_three_players():
     np.testing.assert_allclose(rates, jnp.broadcast_to(expected, (3, 4, 3)), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_one_of_three_players_deeper_down():
     out = searched(three_players(length=4), simulations=80)
     rates, found = jz.win_rates(out.tree), out.info.summary
@@ -56,6 +57,7 @@ def root_evaluation(out):
     return out.tree.facts[:, 0, -3:]  # the raw value, one entry per player
 
 
+@pytest.mark.slow
 def test_three_players_in_a_graph_and_their_values():
     """Two actions lead to one position: what was found of it holds for both."""
 
@@ -72,6 +74,7 @@ def test_three_players_in_a_graph_and_their_values():
     np.testing.assert_allclose(jz.win_rates(tree)[0], [[0.8, 0.4, 0.3]] * 2, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_player():
     out = searched(one_player_with_dice())
     rates = jz.win_rates(out.tree, num_players=1)

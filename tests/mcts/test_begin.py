@@ -92,6 +92,7 @@ def test_a_tree_that_does_not_know_what_to_try_next_is_refused():
     jax.eval_shape(lambda tree: fast(world(), KEYS, start, tree=tree), found)
 
 
+@pytest.mark.slow
 def test_a_game_planted_where_gumbel_thinks_on_has_draws_of_its_own():
     policy, start = jax.jit(jz.gumbel(MODEL, 4, capacity=40)), jnp.zeros(GAMES, jnp.int32)
     out = policy(world(), KEYS, start)

@@ -224,17 +224,17 @@ MODEL = worlds.model
         (lambda: jz.shaped_dirichlet(-1.0), "concentration=-1.0 is out of range. Use a value above 0"),
         (lambda: jz.shaped_dirichlet(10.83, -0.1), "fraction=-0.1 is out of range. Use a value between 0 and 1"),
         (lambda: jz.root_temperature(0.0), "temperature=0.0 is out of range. Use a value above 0"),
-        (lambda: jz.chain(), "chain.*give functions"),
-        (lambda: jz.chain(jz.dirichlet(), 0.5), "chain.*give functions"),
+        (lambda: jz.chain(), "chain.*give at least one function"),
+        (lambda: jz.chain(jz.dirichlet(), 0.5), "chain: step=0.5: give a function of keys, tree"),
         (lambda: jz.forced_playouts(jz.puct(), -2), "k=-2 is out of range. Use a value between 0"),
-        (lambda: jz.forced_playouts(jz.puct), "give a Rule, like forced_playouts"),
+        (lambda: jz.forced_playouts(jz.puct), "forced_playouts: rule=puct: give a Rule, like puct"),
         (lambda: jz.forced_playouts(jz.ucb1()), "stores no probabilities.*ucb1, which tries every"),
         (lambda: jz.forced_playouts(jz.gumbel_root(8, 4)), "stores no probabilities.*gumbel needs none"),
         (lambda: jz.reduced_parent(-0.2), "reduction=-0.2 is out of range. Use a value between 0"),
         (lambda: jz.alphazero(MODEL, 8, rule=jz.ucb1(), explore=jz.dirichlet()), "explore with a rule .*no explore"),
         (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_fraction=0.0), "takes the place of that"),
         (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_alpha=1.0), "takes the place of that"),
-        (lambda: jz.alphazero(MODEL, 8, explore=0.3), "explore=0.3: give a function of keys and tree"),
+        (lambda: jz.alphazero(MODEL, 8, explore=0.3), "explore=0.3: give a function of keys, tree"),
         (lambda: jz.alphazero(MODEL, 8, root_rule=jz.puct), "root_rule=.*give a Rule"),
         (lambda: jz.alphazero(MODEL, 8, root_rule=jz.gumbel_root(8, 4)), "reads logits where .* needs jz.gumbel"),
         (lambda: jz.uct(MODEL, 8, root_rule=jz.puct()), "reads probabilities where rule stores logits.*rules of one"),
@@ -273,8 +273,8 @@ def test_what_is_no_number_is_not_in_force_and_reported():
 
 
 def test_what_does_not_answer_with_a_prior():
-    for wrong in (jz.shaped_dirichlet, lambda keys, tree: jnp.zeros(3)):
-        with pytest.raises(ValueError, match=r"explore answered .*\(32, 6\).*with its parentheses"):
-            jax.eval_shape(jz.alphazero(MODEL, 4, explore=wrong), WORLD, keys_of(32), START)
+    wrong = jz.alphazero(MODEL, 4, explore=lambda keys, tree: jnp.zeros(3))
+    with pytest.raises(ValueError, match=r"explore answered .*\(32, 6\).*with its parentheses"):
+        jax.eval_shape(wrong, WORLD, keys_of(32), START)
     with pytest.raises(ValueError, match=r"shape \(3,\) in a search of 32 games: give a number, or \[32\]"):
         jax.eval_shape(jz.alphazero(MODEL, 4, explore=jz.root_temperature(jnp.ones(3))), WORLD, keys_of(32), START)

@@ -45,6 +45,7 @@ def test_one_lane_is_the_sequential_search_bit_for_bit(build):
     np.testing.assert_array_equal(plain.tree.value[used], lane.tree.value[used])
 
 
+@pytest.mark.slow
 def test_walks_that_ask_nothing_are_simulations_like_others():
     """One lane with free walks is a sequential search of as many simulations, and asks at every step while it can."""
     world, keys = world_and_keys()
@@ -84,6 +85,7 @@ def test_a_budget_of_evaluations():
     assert (done <= 9).all() and ((done == 9) | (made == 60)).all() and (done == 9).sum() > GAMES / 2
 
 
+@pytest.mark.slow
 def test_a_budget_of_evaluations_is_looked_at_between_the_steps_of_lanes():
     model, keys, states = board()
     policy = jz.alphazero(model, 40, stop=jz.max_evaluations(10), simulate=jz.parallel(4))
@@ -91,6 +93,7 @@ def test_a_budget_of_evaluations_is_looked_at_between_the_steps_of_lanes():
     assert (done >= 10).all() and done.max() == 13  # 1 + 4 + 4 + 4
 
 
+@pytest.mark.slow
 def test_evaluations_less_those_kept_are_those_asked_for():
     """In an endgame, where many nodes are the end of the game: those are evaluated by nobody."""
     game, asked = games.from_pgx("tic_tac_toe"), []
@@ -211,6 +214,7 @@ def test_free_walks_in_a_full_tree_are_counted():
         assert (out.info.overflows == out.tree.root.simulations - 4).all() and out.info.status[0] == jz.Status.FULL
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_asked_again_for_lanes_that_ask_nothing():
     model, keys, states = board()
     keys, states, calls = keys[:1], jax.tree.map(lambda x: x[:1], states), []

@@ -301,5 +301,5 @@ def test_numbers_out_of_range_and_a_builder_not_called():
         jz.pruned_visits(jz.puct(), -1)
     with pytest.raises(ValueError, match=r"solved_visits\(.*give the Rule that searches"):
         jz.solved_visits(jz.puct)
-    with pytest.raises(ValueError, match="target=0.5: give a function of the tree"):
+    with pytest.raises(ValueError, match="target=0.5: give a function of tree"):
         jz.alphazero(worlds.model, 8, target=0.5)

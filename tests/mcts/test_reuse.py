@@ -214,6 +214,7 @@ def test_a_model_that_masks_at_the_root_only_masks_the_new_root(build):
     assert (again.status == jz.Status.NOT_IN_TREE).all(), "what was closed is not there any more"
 
 
+@pytest.mark.slow
 def test_evaluations_kept_of_a_model_that_masks_at_the_root_only():
     keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
     policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.gumbel(model, 24), learned()))

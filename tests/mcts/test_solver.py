@@ -59,6 +59,7 @@ def test_a_game_that_was_cut_short_proves_nothing():
     assert out.tree.status.tolist() == [0, 0]
 
 
+@pytest.mark.slow
 def test_what_other_lanes_wait_for_proves_nothing():
     """One player; action 0 ends the game with 0, action 1 leads to 1 for certain."""
 
@@ -77,6 +78,7 @@ def test_what_other_lanes_wait_for_proves_nothing():
         assert jz.bounds(out.tree).tolist() == [[1, 1]] and out.action.tolist() == [1]
 
 
+@pytest.mark.slow
 def test_numbers_that_were_replaced_prove_nothing_in_the_next_search_either():
     def say(state, reward):
         over, count = state > 1, len(state)
