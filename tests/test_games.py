@@ -57,7 +57,10 @@ def lines_of_play(env_id: str, batch: int = 12, seed: int = 0) -> dict[str, np.n
     return jax.tree.map(np.asarray, play())
 
 
-@pytest.mark.parametrize("env_id", [pytest.param(x, marks=[pytest.mark.slow] * (x == "go_9x9")) for x in MAIN])
+SHORT = [pytest.param(x, marks=[pytest.mark.slow] * (x == "go_9x9")) for x in MAIN]
+
+
+@pytest.mark.parametrize("env_id", SHORT)
 def test_contract(env_id):
     game, lines = games.from_pgx(env_id), lines_of_play(env_id)
     sizes = (game.num_actions, game.num_players, *game.observation_shape)
@@ -94,7 +97,7 @@ def test_contract(env_id):
     assert (np.where(frozen, lines["observation"], 0) == np.where(frozen, lines["observation_after"], 0)).all()
 
 
-@pytest.mark.parametrize("env_id", MAIN)
+@pytest.mark.parametrize("env_id", SHORT)
 def test_symmetries_commute_with_the_rules(env_id):
     game, lines = games.from_pgx(env_id), lines_of_play(env_id)
     number = {"tic_tac_toe": 8, "connect_four": 2, "othello": 4, "hex": 2, "go_9x9": 8}[env_id]

@@ -268,7 +268,7 @@ def refused(function, *parts):
 def test_what_is_refused():
     build, key, start = (lambda model: jz.uct(model, 4, rule=jz.puct())), jax.random.key(0), jnp.zeros(4)
     refused(lambda: jz.with_sampled_actions(build, BANDIT, 0), "num_samples=0", "num_samples >= 1")
-    refused(lambda: jz.with_sampled_actions(3, BANDIT, 4), "with_sampled_actions(build=3)")
+    refused(lambda: jz.with_sampled_actions(3, BANDIT, 4), "with_sampled_actions: build=3", "lambda model")
     refused(
         lambda: jz.with_sampled_actions(build, "network", 4)((), key, start), "a str as the model", "models.perfect"
     )
