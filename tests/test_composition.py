@@ -311,7 +311,9 @@ FEW = [
         explore="shaped_dirichlet", players="three", stop="any_of", max_depth="three", act="most_visited",
         then="keep_evaluations",
     ),
-    dict(rule="ucb1", simulate="cyclic_graph", then="playout_cap", stop="total_visits", players="three"),
+    dict(
+        rule="ucb1", simulate="cyclic_graph", then="playout_cap", stop="total_visits", players="three", act="best_value"
+    ),
     dict(first_play="mean", stop="decided", then="think_on", capacity="roomy", chance="some", act="most_visited"),
 ]  # fmt: skip
 
