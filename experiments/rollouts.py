@@ -132,7 +132,8 @@ def go(config: Config) -> tuple[dict, str]:
     from jaxzero.play import arena
 
     game = games.go(9)
-    policy = jz.uct(models.rollout(game), config.go_simulations)
+    # 200 playouts are few for 82 moves: with the usual √2 nearly all go into trying each move twice.
+    policy = jz.uct(models.rollout(game), config.go_simulations, rule=jz.ucb1(0.5))
     players = policy, arena.random_player(game)
     keys = jax.random.split(jax.random.key(0), config.go_games // 2)
     score = jax.jit(lambda keys: arena.play(game, players, ((), ()), keys, opening_plies=0, max_plies=162))(keys)

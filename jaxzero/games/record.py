@@ -53,6 +53,7 @@ class Game(NamedTuple):
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
+    >>> from typing import NamedTuple
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models
     >>> class Heap(NamedTuple):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_start, one_per_game
+from jaxzero.mcts.options import shown
 from jaxzero.mcts.outputs import as_pair, check_embedding, masks_at_root_only
 from jaxzero.mcts.reuse import with_legal_root
 from jaxzero.mcts.rows import pack, unpack_facts
@@ -53,8 +54,10 @@ def begin(
         check_embedding(embedding, batch)
         _check_players(step, params, keys[:, 0], model, embedding)
         return plant(step, embedding, rule, capacity, layout), keys
+    _check_same(tree, batch, jax.eval_shape(ask))
     if masks_at_root_only(model, params, keys[:, 3], state):
         tree = with_legal_root(tree, ask()[0].legal)  # under jit nothing else of the answer is computed
+    tree = _without_chance_roots(tree)
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
     return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
 
@@ -71,6 +74,36 @@ def _over_where_missing(tree: Tree) -> Tree:
         prior=tree.prior.at[:, 0].set(none.astype(tree.prior.dtype)),
         status=tree.status | Status.NOT_IN_TREE.where(missing),
     )
+
+
+def _without_chance_roots(tree: Tree) -> Tree:
+    """A policy's root is a decision: games that were moved on by half a ply are planted anew, as if not in the tree."""
+    chance = unpack_facts(tree.facts[:, 0]).chance
+    if chance is None:
+        return tree
+    lost = chance.astype(bool) & (tree.size > 0)
+    return tree.replace(
+        size=jnp.where(lost, 0, tree.size),
+        root=tree.root.replace(brought=jnp.where(lost[:, None], 0, tree.root.brought)),
+        status=tree.status | Status.NOT_IN_TREE.where(lost),
+    )
+
+
+def _check_same(tree: Tree, batch: int, said: tuple[Step, State]) -> None:
+    """Raises a ValueError if a tree is not of the model that it is searched with, as far as shapes tell."""
+    step, embedding = said
+    stored = jax.tree.map(lambda x: (batch, *x.shape[2:]), tree.state)
+    given = jax.tree.map(lambda x: x.shape, embedding)
+    if jax.tree.structure(tree.state) != jax.tree.structure(embedding) or stored != given:
+        raise ValueError(
+            f"the tree stores positions of shapes {shown(stored)}, and the model makes {shown(given)} of the state: it "
+            "is a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
+        )
+    if step.prior_logits.shape[1] != tree.num_edges:
+        raise ValueError(
+            f"the tree has {tree.num_edges} edges per node, and the model {step.prior_logits.shape[1]} actions: it is "
+            "a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
+        )
 
 
 def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:

@@ -29,6 +29,8 @@ def check_start(model: Any, state: State, tree: Any) -> int:
             "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
             "or pass tree= to think on from a tree."
         )
+    if isinstance(state, Tree):
+        raise ValueError("state is a Tree: call policy(params, keys, state, tree=tree), or tree=tree alone.")
     shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
     if state is not None and (not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1):
         raise ValueError(

@@ -28,6 +28,7 @@ from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import HEAD, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.slots_view import Slots, parts_of, slot_of
 from jaxzero.mcts.tree import NONE, Status, Tree, rows_of
 from jaxzero.mcts.view import by_action, edge_view, parents, take_edges, visited_edges
 
@@ -47,9 +48,9 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     Args:
         tree: the trees.
         action: what was played from the root: `[B]`, or `[B, L]` for L plies, own move and reply; −1: no move was
-            made, stay there. In a tree over slots (`with_legal_slots`, `with_sampled_actions`) slots, not actions:
-            `advance(out.tree, slot_of(out.tree, out.action))`. An action that leads to a chance node (`chance_models`)
-            is half a ply: the outcome's slot is the other half, and without it chance would be to move at the root.
+            made, stay there. In a tree over slots, too, these are actions (`with_continuous_actions`: arrays, `[B,
+            ...]`). An action that leads to a chance node (`chance_models`) is half a ply: the outcome's slot is the
+            other half. Without it chance would be to move at the root, and a policy plants such games anew.
         reset: games that ended, or are given up for another reason.
 
     Raises:
@@ -76,7 +77,7 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
             "Search the next position anew, or without transpositions."
         )
     batch = tree.size.shape[0]
-    action = jnp.asarray(action)
+    action = slot_of(tree, action) if parts_of(tree.state, Slots) else jnp.asarray(action)
     if action.ndim not in (1, 2) or action.shape[0] != batch or not jnp.issubdtype(action.dtype, jnp.integer):
         raise ValueError(
             f"advance: actions of shape {action.shape} and type {action.dtype} for {batch} games: give integers, "

@@ -19,7 +19,7 @@ What the policy returns is by action; the tree is by slot, and so are the draws:
 but not the same draw as without slots. `slot_of` and `action_of` translate, `to_action_space` spreads what is known of
 slots over the actions:
 
-    tree = jaxzero.advance(out.tree, jaxzero.slot_of(out.tree, out.action))
+    slot = jaxzero.slot_of(out.tree, out.action)
     line = jaxzero.action_of(out.tree, jaxzero.principal_variation(out.tree, 6))
 
 Other wrappers of a model go inside, `lambda model: with_evaluations_kept(build, model)`. With `transpositions` a

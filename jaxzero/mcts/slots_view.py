@@ -61,7 +61,7 @@ def at_slot(action: Array, slot: Int[Array, "B"]) -> Array:
 
 
 def slot_of(tree: Tree, action: Array) -> Int[Array, "B"] | Int[Array, "B L"]:
-    """The slots of actions, to be handed to `advance`.
+    """The slots of actions: where what the tree tells by slot, `qvalues(tree)` say, tells of them.
 
     Args:
         tree: of a policy over slots.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero.mcts.rows import unpack_facts
 from tests import worlds
 
 GAMES, ACTIONS = 4, 4
@@ -124,3 +125,38 @@ def test_games_that_are_missing_and_have_no_state_are_as_if_over(name):
     fresh = policy(world(), KEYS, start)
     assert planted.info.status[1] == jz.Status.NOT_IN_TREE  # what `advance` said is told once
     np.testing.assert_array_equal(planted.info.summary.visits[1], fresh.info.summary.visits[1])
+
+
+def test_a_tree_of_another_game_is_refused():
+    start, tree = jnp.zeros(GAMES, jnp.int32), tree_of(jz.uct(MODEL, 4))
+    pair = lambda half: lambda *args: (lambda step, state: (step, (state, state)))(*half(*args))
+    other = jz.Model(
+        pair(MODEL.root), lambda params, keys, action, state: pair(MODEL.step)(params, keys, action, state[0])
+    )
+    wider = worlds.make(range(GAMES), "open", num_actions=ACTIONS + 1)
+    moved = jax.eval_shape(jz.advance, tree, start)
+    with pytest.raises(ValueError, match="the tree stores positions of shapes.*another game"):
+        jax.eval_shape(lambda tree: jz.uct(other, 4)(world(), KEYS, start, tree=tree), moved)
+    with pytest.raises(ValueError, match="the tree has 4 edges per node, and the model 5 actions"):
+        jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(wider, KEYS, start, tree=tree), moved)
+    with pytest.raises(ValueError, match="state is a Tree: call policy"):
+        jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(world(), KEYS, tree), tree)
+
+
+def test_a_game_that_was_moved_on_to_a_chance_node_is_planted_anew():
+    """Half a ply: whatever dice did after the action, the tree does not know; the state does."""
+    chancy, start = worlds.with_chance(world(), 3), jnp.zeros(GAMES, jnp.int32)
+    chancy.chance[:, 0] = False  # the roots are decisions
+    policy = jax.jit(jz.alphazero(MODEL, 24, capacity=80, dirichlet_fraction=0.0))
+    out = policy(chancy, KEYS, start)
+    facts, below = unpack_facts(out.tree.facts[:, :-1]), worlds.children(out.tree)
+    actions = [
+        next((int(facts.action[g, c]) for c in below[g, 0] if c >= 0 and facts.chance[g, c]), -1) for g in range(GAMES)
+    ]
+    assert max(actions) >= 0, "some action leads to a chance node"
+    tree = jz.advance(out.tree, jnp.array(actions))
+    half = np.array(actions) >= 0
+    again, fresh = policy(chancy, KEYS, start, tree), policy(chancy, KEYS, start)
+    np.testing.assert_array_equal(again.info.status, np.where(half, jz.Status.NOT_IN_TREE, 0))
+    np.testing.assert_array_equal(again.info.summary.visits[half], fresh.info.summary.visits[half])
+    assert (again.tree.root.brought[~half].sum(-1) > 0).all() and (again.tree.root.brought[half] == 0).all()

@@ -302,7 +302,7 @@ def test_moves_with_reuse_are_those_over_actions(kept):
         else:
             build = part
         dense, slotted = jax.jit(build(worlds.model)), jax.jit(jz.with_legal_slots(build, worlds.model, most))
-        advance, slot_of = jax.jit(jz.advance), jax.jit(jz.slot_of)
+        advance = jax.jit(jz.advance)
         trees, known = (None, None), 0
         for move in range(4):
             wanted = dense(world, keys, state, trees[0])
@@ -315,7 +315,7 @@ def test_moves_with_reuse_are_those_over_actions(kept):
             # own move, and a random reply, which may be in no tree
             reply = jnp.asarray(np.random.default_rng(move).integers(ACTIONS, size=GAMES), jnp.int32)
             both = jnp.stack([out.action, reply], 1) if move % 2 else out.action
-            moved = advance(out.tree, slot_of(out.tree, both))
+            moved = advance(out.tree, both)
             trees = advance(wanted.tree, both), moved
             np.testing.assert_array_equal(trees[0].status, moved.status)
             np.testing.assert_array_equal(trees[0].size, moved.size)
@@ -360,7 +360,7 @@ def test_actions_that_have_no_slot(found):
     assert (stays == -1).all()
     for action in (99, -7):
         assert (jz.slot_of(out.tree, jnp.full(GAMES, action)) == -2).all()
-    moved = jz.advance(out.tree, jz.slot_of(out.tree, jnp.full(GAMES, 99)))
+    moved = jz.advance(out.tree, jnp.full(GAMES, 99))
     assert (moved.status == jz.Status.NOT_IN_TREE).all()
     below = jz.slot_of(out.tree, jnp.stack([jnp.full(GAMES, 99), out.action], 1))
     assert (below == -2).all()
