@@ -48,12 +48,14 @@ def test_every_part_runs(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 def test_rollouts_beat_random_play_at_go():
     result, _ = rollouts.go(rollouts.Config())
     assert result == {"wins": 20, "draws": 0, "losses": 0, "unfinished": 0}
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 def test_rollouts_never_lose_at_tic_tac_toe():
     config = dataclasses.replace(rollouts.Config(), opponents=500)
     result, _ = rollouts.tic_tac_toe(config)
