@@ -101,14 +101,16 @@ def drawn(game: Game, network: Network, build: Callable[[Game, Network], Model] 
     def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
         return model.step(*prepared(params, keys), action, embedding)
 
+    first, second = model.move, model.evaluate
+    if first is None or second is None:
+        return Model(root, step)
+
     def move(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State, State]:
-        return model.move(*prepared(params, keys), action, embedding)
+        return first(*prepared(params, keys), action, embedding)
 
     def evaluate(params: Params, keys: Keys, position: State) -> tuple[Array, Array]:
-        return model.evaluate(*prepared(params, keys), position)
+        return second(*prepared(params, keys), position)
 
-    if model.move is None or model.evaluate is None:
-        return Model(root, step)
     return Model(root, step, move, evaluate)
 
 

@@ -28,7 +28,10 @@ def counts(**numbers: Any) -> list[int | None]:
 
 def in_range(name: str, value: Any, low: float, high: float, open_: bool = False) -> None:
     """Raises a ValueError if a number, not an array, lies outside; `open_`: on the bounds, too."""
-    if isinstance(value, numbers.Real) and not (low < value < high if open_ else low <= value <= high):
+    if not isinstance(value, numbers.Real):
+        return
+    x = float(value)
+    if not (low < x < high if open_ else low <= x <= high):
         between = f"above {low} and below {high}" if open_ else f"between {low} and {high}"
         raise ValueError(f"{name}={value} is out of range. Use a value {between}.")
 
