@@ -4,14 +4,16 @@ A search is cut in two where it asks: `ask` walks K lanes and says which positio
 answers and goes on. Between the two may be anything: another framework, a server that batches the questions of many
 searches, an engine, a person.
 
+    step, embedding = model.root(params, keys[0], states)                                   # keys [101, B]
     tree, path = jaxzero.enter(jaxzero.plant(step, embedding, rule, capacity=801), rule)
     for i in range(100):
-        tree, question = ask(params, keys[i], tree, path, model, rule, rule, lanes=8)      # jitted
-        logits, value = evaluator(question.position)                                      # [B*8, A], [B*8]
+        tree, question = ask(params, keys[i + 1], tree, path, model, rule, rule, lanes=8)   # jitted
+        seen = jax.vmap(game.observe)(question.position)                                   # of models.perfect: states
+        logits, value = evaluator(seen)                                                    # [B*8, A], [B*8]
         tree, path = tell(tree, question, logits, value, rule, rule)                       # jitted
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
-`models.perfect` has them: `Model.move`.
+`models.perfect` has them: `Model.move`. Each question is answered once, before the next is asked: nothing checks that.
 """
 
 from typing import NamedTuple
