@@ -7,8 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_start, one_per_game
-from jaxzero.mcts.options import shown
-from jaxzero.mcts.outputs import as_pair, check_embedding, masks_at_root_only
+from jaxzero.mcts.outputs import as_pair, check_embedding, masks_at_root_only, shapes_of
 from jaxzero.mcts.reuse import with_legal_root
 from jaxzero.mcts.rows import pack, unpack_facts
 from jaxzero.mcts.search import plant, replant
@@ -54,11 +53,12 @@ def begin(
         check_embedding(embedding, batch)
         _check_players(step, params, keys[:, 0], model, embedding)
         return plant(step, embedding, rule, capacity, layout), keys
-    _check_same(tree, batch, jax.eval_shape(ask))
+    said = jax.eval_shape(ask)
+    _check_same(tree, batch, *said)
     if masks_at_root_only(model, params, keys[:, 3], state):
         tree = with_legal_root(tree, ask()[0].legal)  # under jit nothing else of the answer is computed
     tree = _without_chance_roots(tree)
-    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(ask))
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), said)
     return replant(tree, *jax.lax.cond(jnp.any(tree.size == 0), ask, lambda: nothing), rule), keys
 
 
@@ -89,15 +89,13 @@ def _without_chance_roots(tree: Tree) -> Tree:
     )
 
 
-def _check_same(tree: Tree, batch: int, said: tuple[Step, State]) -> None:
+def _check_same(tree: Tree, batch: int, step: Step, embedding: State) -> None:
     """Raises a ValueError if a tree is not of the model that it is searched with, as far as shapes tell."""
-    step, embedding = said
-    stored = jax.tree.map(lambda x: (batch, *x.shape[2:]), tree.state)
-    given = jax.tree.map(lambda x: x.shape, embedding)
-    if jax.tree.structure(tree.state) != jax.tree.structure(embedding) or stored != given:
+    stored, given = shapes_of(tree.state, batch), shapes_of(embedding)
+    if stored != given:
         raise ValueError(
-            f"the tree stores positions of shapes {shown(stored)}, and the model makes {shown(given)} of the state: it "
-            "is a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
+            f"the tree stores positions of shapes and types {stored[0]}, and the model makes {given[0]} of the state: "
+            "it is a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
         )
     if step.prior_logits.shape[1] != tree.num_edges:
         raise ValueError(

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
-from jaxzero.mcts.rules import check_prior_kind, prior_kind
+from jaxzero.mcts.rules import prior_kind, searched_by
 from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import EdgeView, Rule
@@ -131,17 +131,17 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     Raises:
         ValueError: a rule that stores probabilities, where the tree has logits, or the other way round.
     """
-    kept, kind = tree.prior_kind, prior_kind(rule, tree.num_edges)
-    if kept is not None:  # the mass, and which edge is next, are found anew
-        found = dataclasses.replace(kind, probabilities=kept.probabilities)
-        check_prior_kind(tree.replace(prior_kind=found), rule)
+    if tree.prior_kind is not None:  # the mass, and which edge is next, are found anew
+        found = dataclasses.replace(prior_kind(rule, tree.num_edges), probabilities=tree.prior_kind.probabilities)
+        tree = tree.replace(prior_kind=found)
+    tree = searched_by(tree, rule)
 
     def turn(k: Array, tree: Tree) -> Tree:
         nodes = jnp.full_like(tree.size, k)
         tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
         return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, nodes >= 0))
 
-    return jax.lax.fori_loop(0, tree.capacity, turn, tree.replace(prior_kind=kind))
+    return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
 def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:

@@ -1,10 +1,10 @@
 """What a builder is given: numbers, rules and functions, checked in Python while the policy is built."""
 
 import inspect
-import numbers
 import operator
 import reprlib
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from jaxzero.types import Rule
@@ -28,7 +28,7 @@ def counts(**numbers: Any) -> list[int | None]:
 
 def in_range(name: str, value: Any, low: float, high: float, open_: bool = False) -> None:
     """Raises a ValueError if a number, not an array, lies outside; `open_`: on the bounds, too."""
-    if not isinstance(value, numbers.Real):
+    if not isinstance(value, Real):
         return
     x = float(value)
     if not (low < x < high if open_ else low <= x <= high):

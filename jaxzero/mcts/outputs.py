@@ -10,7 +10,7 @@ from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys, Model, Params, State, Step
 
-__all__ = ["as_pair", "check_embedding", "checked", "evaluated", "masks_at_root_only"]
+__all__ = ["as_pair", "check_embedding", "checked", "evaluated", "masks_at_root_only", "shapes_of"]
 
 
 def as_pair(name: str, answer: Any) -> tuple[Step, State]:
@@ -128,20 +128,29 @@ def check_embedding(state: State, batch: int, stored: State = None) -> None:
         batch: the number of games.
         stored: the tree's states; None: it is the root's embedding, the first one.
     """
-    got = jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), state)
+    got, _ = shapes_of(state)
     if stored is None:
-        if any(jnp.shape(x)[:1] != (batch,) for x in jax.tree.leaves(state)):
+        if any(shape[:1] != (batch,) for shape, _ in got):
             raise ValueError(
                 f"model.root returned an embedding of shapes and types {got}; every array in it must begin with the "
                 f"axis of games, ({batch}, ...). Return one entry per game."
             )
         return
-    kept = jax.tree.map(lambda x: ((batch, *jnp.shape(x)[2:]), jnp.result_type(x)), stored)
-    if jax.tree.structure(state) != jax.tree.structure(stored) or got != kept:
+    kept, _ = shapes_of(stored, batch)
+    if shapes_of(state) != shapes_of(stored, batch):
         raise ValueError(
             f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
             f"{kept}. Return the same structure, shapes and types, one entry per game."
         )
+
+
+def shapes_of(state: State, batch: int | None = None) -> tuple[list[tuple], Any]:
+    """Shapes and types of an embedding's arrays, and its structure; `batch`: of one that a tree of B games stores.
+
+    Lists, for records of a user's need not compare equal.
+    """
+    shapes = [((batch, *x.shape[2:]) if batch else jnp.shape(x), jnp.result_type(x)) for x in jax.tree.leaves(state)]
+    return shapes, jax.tree.structure(state)
 
 
 def masks_at_root_only(model: Model, params: Params, keys: Keys, state: State) -> bool:

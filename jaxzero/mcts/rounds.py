@@ -29,7 +29,7 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts.gumbel import halving_schedule
 from jaxzero.mcts.leaves import Active
 from jaxzero.mcts.parallel import Lanes
-from jaxzero.mcts.rules import check_prior_kind, prior_kind
+from jaxzero.mcts.rules import searched_by
 from jaxzero.mcts.search import enter, fold_simulation
 from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.virtual import Virtual
@@ -79,8 +79,7 @@ def search_in_rounds(
     Raises:
         ValueError: a tree of another kind of rule.
     """
-    check_prior_kind(tree, rule)
-    tree = tree.replace(prior_kind=prior_kind(rule, tree.num_edges))
+    tree = searched_by(tree, rule)
     active = _active(num_simulations, max_considered)
     sizes = round_sizes(max_considered, num_simulations)
     behind = Lanes(min(sizes), virtual, active)

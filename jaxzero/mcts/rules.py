@@ -14,12 +14,12 @@ from jaxzero.mcts.tree import PriorKind, Tree
 from jaxzero.types import EdgeView, Rule
 
 __all__ = [
-    "check_prior_kind",
     "muzero_puct",
     "prior_in_force",
     "prior_kind",
     "probabilities",
     "puct",
+    "searched_by",
     "stores_probabilities",
     "ucb1",
     "ucb1_uctk",
@@ -161,11 +161,15 @@ def prior_kind(rule: Rule, num_actions: int) -> PriorKind:
     return PriorKind(stores_probabilities(rule, num_actions), rule.mass is not None, rule.by_prior)
 
 
-def check_prior_kind(tree: Tree, rule: Rule) -> None:
-    """Raises a ValueError if what the tree keeps was made for rules of another kind."""
+def searched_by(tree: Tree, rule: Rule) -> Tree:
+    """The tree, which keeps from now on what is kept for this rule.
+
+    Raises:
+        ValueError: what it keeps was made for rules of another kind.
+    """
     kept, wanted = tree.prior_kind, prior_kind(rule, tree.num_edges)
     if kept is None:
-        return
+        return tree.replace(prior_kind=wanted)
     unknown = None in (kept.probabilities, wanted.probabilities)
     if (kept.probabilities != wanted.probabilities and not unknown) or kept.mass != wanted.mass:
         raise ValueError(
@@ -178,6 +182,7 @@ def check_prior_kind(tree: Tree, rule: Rule) -> None:
             "the tree was searched by a rule without by_prior, which does not keep track of the edge to be tried next; "
             "the rule that shall search it goes by that. Use rescore(tree, rule) first, or the rule that made the tree."
         )
+    return tree.replace(prior_kind=wanted)
 
 
 def with_root_prior(rule: Rule) -> Rule:

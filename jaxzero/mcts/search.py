@@ -23,7 +23,7 @@ from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import per_game, take
-from jaxzero.mcts.rules import check_prior_kind, prior_kind
+from jaxzero.mcts.rules import searched_by
 from jaxzero.mcts.solver import prove, with_bounds
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
@@ -53,7 +53,7 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     given, (step, bad) = step, checked(step)
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
-    tree = with_bounds(tree, rule, given).replace(prior_kind=prior_kind(rule, tree.num_edges))
+    tree = searched_by(with_bounds(tree, rule, given), rule)
     return tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
 
 
@@ -252,8 +252,7 @@ def search(
         raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
     if max_depth is not None and max_depth < 1:
         raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
-    check_prior_kind(tree, rule)
-    tree = tree.replace(prior_kind=prior_kind(rule, tree.num_edges))
+    tree = searched_by(tree, rule)
     root_rule = rule if root_rule is None else root_rule
     lanes = getattr(simulate, "simulations", 1)
     if num_simulations % lanes:
