@@ -229,7 +229,7 @@ def test_continuous_actions_and_their_slots():
     slot = jz.slot_of(out.tree, out.action)
     assert (slot >= 0).all()
     np.testing.assert_array_equal(jz.action_of(out.tree, slot), out.action)
-    moved = jz.advance(out.tree, slot)
+    moved = jz.advance(out.tree, out.action)
     assert (moved.status == 0).all() and (moved.size >= 1).all()
     assert (jz.slot_of(out.tree, out.action + 99) == -2).all()
     line = jz.action_of(out.tree, jnp.stack([slot, jnp.full(batch, -1)], 1))
