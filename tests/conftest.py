@@ -23,6 +23,8 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # on a GPU: two
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+# Three quarters of what tests take is compiling, and XLA's older code generators for the CPU compile twice as quickly.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
@@ -33,8 +35,8 @@ import pytest  # noqa: E402
 hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("jaxzero")
 
-# Compiling is nearly all that tests take, and their programs run for milliseconds: they are compiled with few of
-# LLVM's optimisations, unless marked as `optimised`, which the largest comparisons with the reference are.
+# Most programs of tests run for milliseconds: they are compiled with few of LLVM's optimisations, too, unless marked
+# as `optimised`, which the largest comparisons with the reference are.
 jax.config.update("jax_disable_most_optimizations", True)
 COMPILES = {"few optimisations": True}
 

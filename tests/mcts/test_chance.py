@@ -15,7 +15,7 @@ from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import unpack_facts
 from tests import reference as ref
 from tests import worlds
-from tests.mcts.test_structure import moved, tree_sizes
+from tests.mcts.test_structure import compiled, moved, tree_sizes
 
 # --- how visits are shared out ---------------------------------------------------------------------------------------
 
@@ -227,6 +227,6 @@ def test_nothing_tree_sized_is_copied_in_a_loop(batch):
 
     policy = jz.alphazero(jz.Model(with_chance(model.root), with_chance(model.step)), 30)
     args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros(batch, jnp.uint32)
-    text = jax.jit(policy).lower(*args).compile().as_text()
+    text = compiled(policy, *args)
     sizes = tree_sizes(jax.eval_shape(policy, *args).tree)
     assert moved(text, {size: name for size, name in sizes.items() if "state" not in name}) == []

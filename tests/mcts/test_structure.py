@@ -121,6 +121,12 @@ def tree_sizes(tree: jz.Tree) -> dict[int, str]:
     return sizes
 
 
+def compiled(function, *args):
+    """The text of the program, by the code generators that users have, which those of the tests are not."""
+    options = {"xla_cpu_use_fusion_emitters": True} if jax.default_backend() == "cpu" else {}
+    return jax.jit(function).lower(*args).compile(compiler_options=options).as_text()
+
+
 SLOW = pytest.mark.slow
 pytestmark = pytest.mark.optimised  # the compiled programs are what is looked at
 
@@ -140,7 +146,7 @@ pytestmark = pytest.mark.optimised  # the compiled programs are what is looked a
 def test_nothing_tree_sized_is_selected_or_copied_in_a_loop(build, batch, num_actions, rule):
     policy = policies(build(num_actions))[rule]
     args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros((batch, 5))
-    text = jax.jit(policy).lower(*args).compile().as_text()
+    text = compiled(policy, *args)
     assert moved(text, tree_sizes(jax.eval_shape(policy, *args).tree)) == []
 
 
@@ -169,7 +175,7 @@ def test_the_checker_finds_what_it_looks_for(name):
         return mctx.muzero_policy((), jax.random.key(0), root, step, ROOM - 1).action_weights
 
     function = dict(select=select, copy=copy, mctx=search)[name]
-    text = jax.jit(function).lower(jnp.zeros(shape)).compile().as_text()
+    text = compiled(function, jnp.zeros(shape))
     found = moved(text, {batch * ROOM * 7: "edges", batch * ROOM * 5: "states", batch * ROOM: "nodes"})
     assert found and any(word in found[0] for word in ("select(", "copy("))
 
