@@ -1,5 +1,7 @@
 """Trees that a policy is given: those of another kind are refused, games that are missing in them are left alone."""
 
+import dataclasses
+import functools
 import itertools
 
 import jax
@@ -25,6 +27,7 @@ def world():
     return worlds.make(range(GAMES), "open", num_actions=ACTIONS)
 
 
+@functools.cache
 def tree_of(policy):
     """What it makes, traced only."""
     return jax.eval_shape(lambda: policy(world(), KEYS, jnp.zeros(GAMES, jnp.int32)).tree)
@@ -141,6 +144,35 @@ def test_a_tree_of_another_game_is_refused():
         jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(wider, KEYS, start, tree=tree), moved)
     with pytest.raises(ValueError, match="state is a Tree: call policy"):
         jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(world(), KEYS, tree), tree)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Position:
+    """A record that cannot be compared: neither with arrays in it, nor with their shapes."""
+
+    at: jax.Array
+
+    def __eq__(self, other):
+        raise TypeError("not to be compared")
+
+
+def test_positions_need_not_compare_equal():
+    def answer(function):
+        def asked(params, keys, *given):
+            *action, state = given
+            step, after = function(params, keys, *action, state.at)
+            return step, Position(after)
+
+        return asked
+
+    def two_moves():
+        start = Position(jnp.zeros(GAMES, jnp.int32))
+        tree = policy(world(), KEYS, start).tree
+        return policy(world(), KEYS, start, jz.advance(tree, jnp.zeros(GAMES, jnp.int32)))
+
+    policy = jz.uct(jz.Model(answer(MODEL.root), answer(MODEL.step)), 4)
+    assert isinstance(jax.eval_shape(two_moves).tree.state, Position)
 
 
 def test_a_game_that_was_moved_on_to_a_chance_node_is_planted_anew():
