@@ -7,13 +7,13 @@ searches, an engine, a person.
     step, embedding = model.root(params, keys[0], states)                                   # keys [101, B]
     tree, path = jaxzero.enter(jaxzero.plant(step, embedding, rule, capacity=801), rule)
     for i in range(100):
-        tree, question = ask(params, keys[i + 1], tree, path, model, rule, rule, lanes=8)   # jitted
+        question = ask(params, keys[i + 1], tree, path, model, rule, rule, lanes=8)        # jitted
         seen = jax.vmap(game.observe)(question.position)                                   # of models.perfect: states
         logits, value = evaluator(seen)                                                    # [B*8, A], [B*8]
-        tree, path = tell(tree, question, logits, value, rule, rule)                       # jitted
+        tree, path = tell(question, logits, value, rule, rule)                             # jitted
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
-`models.perfect` has them: `Model.move`. Each question is answered once, before the next is asked: nothing checks that.
+`models.perfect` has them: `Model.move`. The trees that wait are in the question, so that nothing else is done with them.
 """
 
 from typing import NamedTuple
@@ -41,6 +41,7 @@ class Question(NamedTuple):
         step: what the rules say.
         embedding: what the tree will store.
         leaves: where it belongs.
+        waiting: the trees, half-way through a step: for `tell` only.
     """
 
     position: State
@@ -48,6 +49,7 @@ class Question(NamedTuple):
     step: Step
     embedding: State
     leaves: Leaves
+    waiting: Tree
 
 
 def ask(
@@ -62,7 +64,7 @@ def ask(
     lanes: int = 1,
     virtual: Virtual | None = None,
     max_depth: int | None = None,
-) -> tuple[Tree, Question]:
+) -> Question:
     """Walks K times in every game, and asks for what it found.
 
     Args:
@@ -76,9 +78,6 @@ def ask(
         lanes: K.
         virtual: what walks in flight change; default `virtual_mean()`.
         max_depth: how many edges below the root a walk may go.
-
-    Returns:
-        The trees, which only `tell` can go on with; and the question.
 
     Raises:
         ValueError: a model that cannot be divided; lanes below 1.
@@ -96,11 +95,10 @@ def ask(
     step, position, embedding = model.move(params, lane_keys(keys, lanes), action, above)
     new = leaves.node.T.reshape(-1) < tree.capacity
     needed = new if step.terminal is None else new & ~step.terminal
-    return tree, Question(position, needed, step, embedding, leaves)
+    return Question(position, needed, step, embedding, leaves, tree)
 
 
 def tell(
-    tree: Tree,
     question: Question,
     prior_logits: Float[Array, "B*K A"],
     value: Float[Array, "B*K"] | Float[Array, "B*K P"],
@@ -112,8 +110,7 @@ def tell(
     """Takes the answers in, and carries their values up; K simulations are done.
 
     Args:
-        tree: as `ask` left it.
-        question: likewise.
+        question: of `ask`.
         prior_logits: of each position.
         value: of each position, for the player to move there, or for every player.
         rule: how interior nodes choose.
@@ -124,4 +121,4 @@ def tell(
         ValueError: answers of other shapes.
     """
     step = evaluated(question.step, jnp.asarray(prior_logits), jnp.asarray(value))
-    return apply(tree, question.leaves, step, question.embedding, rule, root_rule, max_depth)
+    return apply(question.waiting, question.leaves, step, question.embedding, rule, root_rule, max_depth)

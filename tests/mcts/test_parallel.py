@@ -261,16 +261,16 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
         return jz.enter(jz.plant(*model.root((), keys, states), rule, 41), rule)
 
     ask = jax.jit(lambda keys, tree, path: jz.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
-    tell = jax.jit(lambda tree, question, *answer: jz.tell(tree, question, *answer, rule, rule))
+    tell = jax.jit(lambda question, *answer: jz.tell(question, *answer, rule, rule))
     both = jax.jit(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
     (tree, path), (wanted, other), needed = planted(), planted(), 0
     for i in range(10):
         step_keys = jax.vmap(jax.random.fold_in)(keys, jnp.full(6, i))
-        tree, question = ask(step_keys, tree, path)
+        question = ask(step_keys, tree, path)
         logits, value = map(np.array, model.evaluate((), step_keys, question.position))  # outside
         rubbish = ~np.asarray(question.needed)
         logits[rubbish], value[rubbish] = 7, -7
-        tree, path = tell(tree, question, logits, value)
+        tree, path = tell(question, logits, value)
         wanted, other = both(step_keys, wanted, other)
         needed += question.needed.reshape(6, lanes).sum(-1)
     jax.tree.map(np.testing.assert_array_equal, jz.summary(tree), jz.summary(wanted))
