@@ -34,7 +34,8 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
         discount: γ, 1 for board games.
 
     Raises:
-        ValueError: something else in place of the game or the network.
+        ValueError: something else in place of the game or the network; while tracing, functions of the game that
+            answer in other shapes than its record says.
         AssertionError: while tracing, when the network returns other shapes; names the field.
 
     >>> from jaxzero import games
@@ -57,7 +58,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
 
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del keys
-        observation = jax.vmap(game.observe)(state)
+        observation = _told(game, "observe", state)
         logits, value = network(params, observation)
         _check(game, "logits", logits, "[B, A]", (len(observation), game.num_actions))
         players = (game.num_players,) if game.num_players > 2 else ()
@@ -116,7 +117,7 @@ def rollout(
         returns = playout(keys, jax.tree.map(lambda x: jnp.repeat(x, rollouts, axis=0), state), max_steps)
         value = returns.reshape(batch, rollouts, game.num_players).mean(axis=1)
         if game.num_players <= 2:
-            value = _entry(value, jax.vmap(game.to_play)(state))
+            value = _entry(value, _told(game, "to_play", state))
         return _random_order(seeds, game.num_actions), value
 
     return _with_rules(game, evaluate, discount=1.0)
@@ -181,16 +182,16 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
     """The part that knows the rules: everything of a Step but the logits and the value."""
 
     def described(state: State, reward: Array) -> Step:
-        terminal = jax.vmap(game.terminal)(state)
+        terminal = _told(game, "terminal", state)
         return Step(
             prior_logits=jnp.zeros((len(terminal), game.num_actions)),
             value=jnp.zeros_like(reward),
             reward=reward,
             discount=jnp.where(terminal, 0.0, discount),
-            legal=jax.vmap(game.legal)(state),
+            legal=_told(game, "legal", state),
             terminal=terminal,
-            to_play=jax.vmap(game.to_play)(state),
-            truncated=None if game.truncated is None else jax.vmap(game.truncated)(state),
+            to_play=_told(game, "to_play", state),
+            truncated=None if game.truncated is None else _told(game, "truncated", state),
         )
 
     def evaluated(params: Params, keys: Keys, step: Step, state: State) -> Step:
@@ -199,7 +200,7 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
         return step._replace(prior_logits=logits, value=jnp.where(over, 0, value))
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
-        rewards = jax.vmap(game.rewards)(state)
+        rewards = _told(game, "rewards", state)
         step = described(state, jnp.zeros_like(rewards if game.num_players > 2 else rewards[:, 0]))
         return evaluated(params, keys, step, state), jax.vmap(game.pack)(state)
 
@@ -207,9 +208,9 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
         del params
         keys = jax.vmap(jax.random.split)(keys)  # XLA removes what a deterministic game or a network does not draw
         state = jax.vmap(game.step)(embedding, action, keys[:, 0])
-        reward = jax.vmap(game.rewards)(state)
+        reward = _told(game, "rewards", state)
         if game.num_players <= 2:
-            reward = _entry(reward, jax.vmap(game.to_play)(embedding))
+            reward = _entry(reward, _told(game, "to_play", embedding))
         return described(state, reward), state, jax.vmap(game.pack)(state)
 
     def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
@@ -217,6 +218,32 @@ def _with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, "
         return evaluated(params, _second(keys), step, state), packed
 
     return Model(root, step, move, lambda params, keys, state: evaluate(params, _second(keys), state))
+
+
+def _told(game: Game, name: str, states: State) -> Array:
+    """What one of the game's functions says of a batch of positions.
+
+    Raises:
+        ValueError: another shape or type than the game's record promises. A reward per position in place of one per
+            player, say, would be read as the wrong player's.
+    """
+    answer = jax.vmap(getattr(game, name))(states)
+    shape, kind = {
+        "observe": (tuple(game.observation_shape), jnp.generic),
+        "legal": ((game.num_actions,), jnp.bool_),
+        "to_play": ((), jnp.integer),
+        "terminal": ((), jnp.bool_),
+        "rewards": ((game.num_players,), jnp.floating),
+        "truncated": ((), jnp.bool_),
+    }[name]
+    if answer.shape[1:] != shape or not jnp.issubdtype(answer.dtype, kind):
+        of = "" if kind is jnp.generic else f" of type {kind.__name__.rstrip('_')}"
+        raise ValueError(
+            f"the game {game.id!r}: {name}(state) gives an array of type {answer.dtype} and shape {answer.shape[1:]}; "
+            f"by num_players={game.num_players}, num_actions={game.num_actions} and observation_shape="
+            f"{tuple(game.observation_shape)} it must be one{of} and shape {shape}."
+        )
+    return answer
 
 
 def _second(keys: Keys) -> Keys:

@@ -409,3 +409,28 @@ def test_what_is_done_to_a_playout_without_moves_does_not_count():
     states = jnp.array([[-1, 0], [3, 4]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
     together = jax.jit(playouts.uniform(game._replace(step=step)))(keys, states)
     assert together[0].tolist() == [0, 0] and abs(float(together[1, 0])) == 1
+
+
+@pytest.mark.parametrize(
+    "name, given, said, wanted",
+    [
+        ("rewards", jnp.float32(0), r"float32 and shape \(\)", r"num_players=2.* floating and shape \(2,\)"),
+        ("legal", jnp.ones(4, bool), r"bool and shape \(4,\)", r"num_actions=8.* bool and shape \(8,\)"),
+        ("legal", jnp.ones(8), r"float32 and shape \(8,\)", r"bool and shape \(8,\)"),
+        ("to_play", jnp.float32(0), r"float32 and shape \(\)", r"integer and shape \(\)"),
+        ("terminal", jnp.zeros(2, bool), r"bool and shape \(2,\)", r"bool and shape \(\)"),
+        ("truncated", jnp.int32(0), r"int32 and shape \(\)", r"bool and shape \(\)"),
+        ("observe", jnp.zeros(3), r"float32 and shape \(3,\)", r"observation_shape=.* must be one and shape \(2,\)"),
+    ],
+)
+def test_a_game_that_answers_otherwise_than_its_record_says_is_named(name, given, said, wanted):
+    game = nim()
+    wrong, keys = game._replace(**{name: lambda state: given}), jax.random.split(jax.random.key(0), 2)
+    states = jax.vmap(game.init)(keys)
+    made = [models.perfect(wrong, lambda params, seen: (jnp.zeros((2, 8)), jnp.zeros(2)))]
+    made += [models.rollout(wrong)] if name != "observe" else []  # playouts look at nothing
+    for model in made:
+        with pytest.raises(
+            ValueError, match=rf"the game 'nim': {name}\(state\) gives an array of type {said}; .*{wanted}"
+        ):
+            jax.eval_shape(model.root, None, keys, states)

@@ -13,7 +13,7 @@ searches, an engine, a person.
         tree, path = tell(question, logits, value, rule, rule)                             # jitted
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
-`models.perfect` has them: `Model.move`. The trees that wait are in the question, so that nothing else is done with them.
+`models.perfect` has them: `Model.move`. The trees that wait are in the question: nothing else can be done with them.
 """
 
 from typing import NamedTuple
