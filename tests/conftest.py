@@ -42,8 +42,8 @@ COMPILES = {"few optimisations": True}
 
 
 @pytest.fixture(autouse=True)
-def as_users_have_it(request):
-    """Tests that are marked so are compiled with all optimisations, whatever was compiled before."""
+def optimised(request):
+    """Tests that are marked so are compiled with all of LLVM's optimisations, whatever was compiled before."""
     few = request.node.get_closest_marker("optimised") is None
     if COMPILES["few optimisations"] != few:
         jax.config.update("jax_disable_most_optimizations", few)

@@ -12,6 +12,7 @@ from jaxzero import games, models
 from jaxzero.mcts.leaves import lane_keys
 from jaxzero.mcts.rounds import round_sizes
 from tests import worlds
+from tests.compiling import as_users_have_it
 from tests.processes import on_four_devices
 
 GAMES = 20
@@ -36,8 +37,12 @@ MORE = [pytest.param(build, marks=pytest.mark.slow) for build in (jz.gumbel, jz.
 def test_one_lane_is_the_sequential_search_bit_for_bit(build):
     world, keys = world_and_keys(players=3 if build is jz.uct else 2)
     start = jnp.zeros(GAMES, jnp.int32)
-    plain = jax.jit(build(worlds.model, SIMULATIONS, max_depth=6))(world, keys, start)
-    lane = jax.jit(build(worlds.model, SIMULATIONS, max_depth=6, simulate=jz.parallel(1)))(world, keys, start)
+
+    def run(**how):
+        policy = build(worlds.model, SIMULATIONS, max_depth=6, **how)
+        return jax.jit(policy, compiler_options=as_users_have_it())(world, keys, start)
+
+    plain, lane = run(), run(simulate=jz.parallel(1))
     jax.tree.map(np.testing.assert_array_equal, plain.info, lane.info)
     np.testing.assert_array_equal(plain.action_weights, lane.action_weights)
     used = np.asarray(plain.tree.visits) > 0

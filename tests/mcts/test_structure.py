@@ -16,6 +16,7 @@ import jaxzero as jz
 from jaxzero.mcts.rows import children_at_hand, unpack_facts
 from jaxzero.mcts.view import parents
 from tests import worlds
+from tests.compiling import as_users_have_it
 
 # --- the compiled program --------------------------------------------------------------------------------------------
 
@@ -122,9 +123,8 @@ def tree_sizes(tree: jz.Tree) -> dict[int, str]:
 
 
 def compiled(function, *args):
-    """The text of the program, by the code generators that users have, which those of the tests are not."""
-    options = {"xla_cpu_use_fusion_emitters": True} if jax.default_backend() == "cpu" else {}
-    return jax.jit(function).lower(*args).compile(compiler_options=options).as_text()
+    """The text of the program that users have."""
+    return jax.jit(function).lower(*args).compile(compiler_options=as_users_have_it()).as_text()
 
 
 SLOW = pytest.mark.slow
@@ -212,7 +212,7 @@ def going_on(rule: str) -> Callable:
     policy = {"puct": jz.alphazero, "gumbel": jz.gumbel}[rule](
         worlds.hashed(ACTIONS[rule]), num_simulations=SIMULATIONS
     )
-    return jax.jit(lambda keys, tree: policy((), keys, tree=tree))
+    return jax.jit(lambda keys, tree: policy((), keys, tree=tree), compiler_options=as_users_have_it())
 
 
 def planted(rule: str, states: jax.Array) -> jz.Tree:
