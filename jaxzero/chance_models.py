@@ -26,6 +26,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games import Game
+from jaxzero.games.record import check_game
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
 
 __all__ = ["Outcomes", "by_keys", "for_actions", "sampled", "with_outcomes"]
@@ -157,7 +158,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         A model over W = max(A, C) slots, see `for_actions`.
 
     Raises:
-        ValueError: something else in place of the outcomes; while tracing: not C probabilities.
+        ValueError: something else in place of the game or the outcomes; while tracing: not C probabilities.
 
     >>> import jaxzero as jz
     >>> from jaxzero import games, models
@@ -169,6 +170,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     >>> out.action_weights.shape, out.tree.num_edges
     ((2, 4), 8)
     """
+    check_game("with_outcomes", game)
     if not isinstance(outcomes, Outcomes):
         raise ValueError(f"outcomes={outcomes!r}: give Outcomes, like sampled(game, 16).")
     width = max(game.num_actions, outcomes.count)
@@ -257,6 +259,9 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
     Args:
         policy: of a model with more outcomes than actions.
         num_actions: A.
+
+    Raises:
+        ValueError: when called: more than the tree has slots.
     """
 
     def cut(x: Array) -> Array:
@@ -269,6 +274,8 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
     def narrow(*args: Any, **options: Any) -> PolicyOutput:
         out = policy(*args, **options)
         found = out.info.summary
+        if num_actions > found.visits.shape[1]:
+            raise ValueError(f"for_actions(policy, {num_actions}): its trees have {found.visits.shape[1]} slots only.")
         shares, weights = whole(found.visit_probs), whole(out.action_weights)
         found = found._replace(visits=cut(found.visits), visit_probs=shares, qvalues=cut(found.qvalues))
         action = jnp.where(out.action < num_actions, out.action, 0)  # else nothing is legal

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from jaxzero import playouts
 from jaxzero.games import Game
 from jaxzero.games.lanes import scramble, seeds_of
+from jaxzero.games.record import check_game
 from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["learned", "perfect", "rollout"]
@@ -47,7 +48,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     >>> child.legal.sum(axis=1).tolist()
     [8, 8, 8, 8, 8]
     """
-    _check_game("perfect", game)
+    check_game("perfect", game)
     if not callable(network):
         is_pair = isinstance(network, tuple)
         pair = ": nets give a pair, net, params = nets.mlp(...), and params go to the policy" if is_pair else ""
@@ -99,7 +100,7 @@ def rollout(
     >>> bool((step.value > 0).all())  # the first player wins 56 % of random games, and loses 44 %
     True
     """
-    _check_game("rollout", game)
+    check_game("rollout", game)
     _check_range("rollouts", rollouts, 1 << 16)
     if max_steps is not None:
         _check_range("max_steps", max_steps, 1_000_000)
@@ -121,14 +122,6 @@ def rollout(
         return _random_order(seeds, game.num_actions), value
 
     return _with_rules(game, evaluate, discount=1.0)
-
-
-def _check_game(name: str, game: Any) -> None:
-    if not isinstance(game, Game):
-        raise ValueError(
-            f"{name}(game) is given a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
-            "games.go(9)."
-        )
 
 
 def _check_range(name: str, value: int, most: int) -> None:

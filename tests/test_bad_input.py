@@ -47,6 +47,9 @@ def test_the_search_itself_refuses_the_same():
     world = worlds.make(range(2))
     refused(lambda: worlds.grow(world, jz.puct(), 0, capacity=3), "num_simulations=0", "num_simulations >= 1")
     refused(lambda: worlds.grow(world, jz.puct(), 1, max_depth=0), "max_depth=0", "max_depth >= 1")
+    refused(lambda: worlds.grow(world, jz.puct(), 1, capacity=0), "capacity=0", "capacity >= 1")
+    refused(lambda: worlds.grow(world, jz.puct, 1), "rule=puct", "like puct() with its parentheses")
+    refused(lambda: worlds.grow(world, jz.puct(), 1, root_rule=jz.ucb1), "root_rule=ucb1", "with its parentheses")
 
 
 def test_considering_more_actions_than_simulations():

@@ -344,10 +344,11 @@ def grow(
     """Trees over the states `state` of a world (default: 0); options as for `search`."""
     batch = len(world.value)
     state = jnp.zeros(batch, jnp.int32) if state is None else jnp.asarray(state, jnp.int32)
+    capacity = num_simulations + 1 if capacity is None else capacity
 
     def run(world: World, state: jax.Array) -> Tree:
         keys = jax.random.split(jax.random.key(0), batch)
-        tree = plant(*model.root(world, keys, state), rule, capacity or num_simulations + 1, layout)
+        tree = plant(*model.root(world, keys, state), rule, capacity, layout)
         return search(world, keys, tree, model, rule, num_simulations, **options)
 
     return jax.jit(run)(world, state)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.types import Keys, State
 
-__all__ = ["SQUARE", "Game", "Observation", "Symmetry", "board_symmetries", "turn"]
+__all__ = ["SQUARE", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
 
 Observation = Float[Array, "..."]
 
@@ -100,6 +100,15 @@ class Game(NamedTuple):
     symmetries: tuple[Symmetry, ...] = ()
     playout: Callable[[Keys, State, int | None], Float[Array, "L P"]] | None = None
     truncated: Callable[[State], Bool[Array, ""]] | None = None
+
+
+def check_game(name: str, game: Any) -> None:
+    """Raises a ValueError if something else stands in place of a game; `name`: of the function that was given it."""
+    if not isinstance(game, Game):
+        raise ValueError(
+            f"{name}: the game is a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
+            "games.go(9)."
+        )
 
 
 def turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:

@@ -32,11 +32,13 @@ def steps(*parts: tuple[int, float], start: float = 1.0) -> Schedule:
         start: the number before the first of them.
 
     Raises:
-        ValueError: move numbers that do not rise from 1 on, or a number below 0.
+        ValueError: something else than pairs, move numbers that do not rise from 1 on, or a number below 0.
 
     >>> steps((30, 0.0))(jnp.array([0, 29, 30, 99])).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
+    if not all(isinstance(part, tuple | list) and len(part) == 2 for part in parts):
+        raise ValueError(f"steps{parts}: give pairs of a move number and the number from there on, steps((30, 0.0)).")
     moves = [move for move, _ in parts]
     if sorted({*moves}) != moves or any(move < 1 for move in moves):
         raise ValueError(f"steps at the moves {moves}: they must rise, from 1 on. Use steps((30, 0.0), (60, 0.5)).")

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.mcts.backup import backup, group_size
 from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
+from jaxzero.mcts.options import check_rule, counts
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import per_game, take
 from jaxzero.mcts.rules import searched_by
@@ -50,6 +51,8 @@ FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
     """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
+    check_rule("rule", rule)
+    (capacity,) = counts(capacity=capacity)
     given, (step, bad) = step, checked(step)
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
@@ -246,14 +249,14 @@ def search(
         stop: where a game needs no further simulation, see `jaxzero.mcts.anytime`; None: all get all of them.
 
     Raises:
-        ValueError: num_simulations or max_depth below 1; a tree of another kind of rule.
+        ValueError: num_simulations or max_depth below 1; something else in place of a rule; a tree of another kind of
+            rule.
     """
-    if num_simulations < 1:
-        raise ValueError(f"num_simulations={num_simulations}: a search adds at least one. Use num_simulations >= 1.")
-    if max_depth is not None and max_depth < 1:
-        raise ValueError(f"max_depth={max_depth}: a walk takes at least one edge. Use max_depth >= 1, or None.")
-    tree = searched_by(tree, rule)
+    num_simulations, max_depth = counts(num_simulations=num_simulations, max_depth=max_depth)
     root_rule = rule if root_rule is None else root_rule
+    check_rule("rule", rule)
+    check_rule("root_rule", root_rule)
+    tree = searched_by(tree, rule)
     lanes = getattr(simulate, "simulations", 1)
     if num_simulations % lanes:
         raise ValueError(

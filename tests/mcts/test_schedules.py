@@ -59,6 +59,7 @@ def test_an_action_is_drawn_by_its_own_games_temperature():
 @pytest.mark.parametrize(
     "build, says",
     [
+        (lambda: jz.steps(30, 0.0), r"steps\(30, 0.0\): give pairs .* steps\(\(30, 0.0\)\)"),
         (lambda: jz.steps((30, -1.0)), "a step's number=-1.0 is out of range. Use a value between 0"),
         (lambda: jz.steps((30, 0.5), (20, 0.0)), r"steps at the moves \[30, 20\]: they must rise"),
         (lambda: jz.steps((0, 0.5)), "they must rise, from 1 on"),
