@@ -9,6 +9,7 @@ import jaxzero as jz
 from jaxzero import models
 from jaxzero.mcts.rows import unpack_facts, unpack_frontier, unpack_stats
 from tests import worlds
+from tests.compiling import as_users_have_it
 
 GAMES = 64
 advance, edge_view = jax.jit(jz.advance), jax.jit(jz.edge_view)
@@ -156,7 +157,10 @@ def test_evaluations_kept_give_the_search_without_reuse():
     kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
     world, keys = worlds.make(range(GAMES), kinds), jax.random.split(jax.random.key(0), GAMES)
     build = lambda model: jz.alphazero(model, 24, act=jz.most_visited)  # noqa: E731
-    policy, plain = jax.jit(jz.with_evaluations_kept(build, worlds.model)), jax.jit(build(worlds.model))
+    policy, plain = (
+        jax.jit(searched, compiler_options=as_users_have_it())  # equal to the last bit
+        for searched in (jz.with_evaluations_kept(build, worlds.model), build(worlds.model))
+    )
     state, tree, kept = jnp.zeros(GAMES, jnp.int32), None, 0
     for move in range(4):
         out, wanted = policy(world, keys, state, tree), plain(world, keys, state)
