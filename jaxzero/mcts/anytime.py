@@ -22,8 +22,8 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts.root import per_game_number
 from jaxzero.mcts.rows import unpack_stats
 from jaxzero.mcts.search import Stop
-from jaxzero.mcts.tree import Tree
-from jaxzero.mcts.view import edge_view
+from jaxzero.mcts.tree import Tree, rows_of
+from jaxzero.mcts.view import take_edges, visited_edges
 
 __all__ = ["AnyOf", "any_of", "decided", "goes_by_visits", "search_until", "total_visits"]
 
@@ -36,9 +36,13 @@ def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
     For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made of visits are those of a
     shorter search.
     """
-    visits = edge_view(tree, jnp.zeros_like(tree.size)).visits
-    first, second = jnp.moveaxis(jax.lax.top_k(jnp.pad(visits, ((0, 0), (0, 1))), 2)[0], -1, 0)
-    return first - second > remaining
+    edges = visited_edges(tree, rows_of(tree, jnp.zeros_like(tree.size)))  # in their own order: it is asked every time
+    below = unpack_stats(take_edges(tree.stats, edges.child)).visits.astype(jnp.int32)
+    visits = jnp.where(edges.seen, below, 0)
+    first = jnp.max(visits, -1, keepdims=True)
+    ahead = visits == first
+    second = jnp.max(jnp.where(ahead, 0, visits), -1)
+    return (jnp.sum(ahead, -1) == 1) & (first[:, 0] - second > remaining)
 
 
 def total_visits(most: Any) -> Stop:
