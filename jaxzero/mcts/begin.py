@@ -12,7 +12,7 @@ from jaxzero.mcts.reuse import with_legal_root
 from jaxzero.mcts.rows import pack, unpack_facts
 from jaxzero.mcts.search import plant, replant
 from jaxzero.mcts.summary import Summary
-from jaxzero.mcts.tree import Layout, Status, Tree
+from jaxzero.mcts.tree import Layout, Status, Tree, as_read, as_stored
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
 
 __all__ = ["SearchInfo", "begin", "output"]
@@ -68,10 +68,10 @@ def _over_where_missing(tree: Tree) -> Tree:
     facts = unpack_facts(tree.facts[:, 0])
     value = jnp.where(missing[:, None], 0, facts.raw_value)
     facts = facts._replace(terminal=facts.terminal | missing, raw_value=value)
-    none = jnp.where(missing[:, None], -jnp.inf, tree.prior[:, 0])
+    none = jnp.where(missing[:, None], -jnp.inf, as_read(tree.prior[:, 0], tree.stats.dtype))
     return tree.replace(
         facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)),
-        prior=tree.prior.at[:, 0].set(none.astype(tree.prior.dtype)),
+        prior=tree.prior.at[:, 0].set(as_stored(none, tree.prior.dtype)),
         status=tree.status | Status.NOT_IN_TREE.where(missing),
     )
 

@@ -22,7 +22,7 @@ from jaxzero.mcts.rows import (
     unpack_stats,
 )
 from jaxzero.mcts.solver import new_bounds
-from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
+from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_read, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Ends", "Growth", "ends", "expand", "grow", "grown_size", "new_facts", "write"]
@@ -190,8 +190,8 @@ def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State
     if rule.by_prior:
         left, order = edges_left(end, action), None
         if in_force is not None:
-            order = jnp.stack([fresh.astype(dtype), order_left(end, left, in_force)], 1)
-        found = next_edge(rule, jnp.stack([fresh, left], 1).astype(dtype), order)
+            order = jnp.stack([as_read(fresh, dtype), order_left(end, left, in_force)], 1)
+        found = next_edge(rule, jnp.stack([as_read(fresh, dtype), left], 1), order)
     below = with_child(frontier, node)
     frontiers = Frontier(
         **found._asdict(),
@@ -223,7 +223,8 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
 
 def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
     """The priors of the edges that are left when `action` is expanded, too; −inf elsewhere."""
-    return jnp.where(jnp.arange(end.prior.shape[1]) == action[:, None], -jnp.inf, end.prior)
+    prior = as_read(end.prior, end.at.stats.dtype)
+    return jnp.where(jnp.arange(prior.shape[1]) == action[:, None], -jnp.inf, prior)
 
 
 def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
@@ -254,7 +255,7 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         facts=put_column(tree.facts, node, growth.facts),
         frontier=frontier,
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
-        prior=put_entry(prior, growth.parent, growth.action, -jnp.inf),
+        prior=put_entry(prior, growth.parent, growth.action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,
         bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),

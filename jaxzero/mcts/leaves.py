@@ -18,7 +18,7 @@ from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
 from jaxzero.mcts.solver import new_bounds
-from jaxzero.mcts.tree import NONE, Status, Tree, as_stored, rows_of
+from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
 from jaxzero.mcts.virtual import Virtual
 from jaxzero.types import Keys, Path, Rule, State, Step
 
@@ -252,7 +252,7 @@ def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) ->
     prior = as_stored(rule.prepare(step.prior_logits), tree.prior.dtype)
     none, zero = jnp.full(batch * lanes, NONE), jnp.zeros(batch * lanes, dtype)
     found = (
-        next_edge(rule, prior.astype(dtype))._asdict()
+        next_edge(rule, as_read(prior, dtype))._asdict()
         if rule.by_prior
         else dict(next_action=none, next_prior=zero, unvisited_mass=zero)
     )

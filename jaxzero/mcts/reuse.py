@@ -29,7 +29,7 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.rows import HEAD, pack, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.slots_view import Slots, parts_of, slot_of
-from jaxzero.mcts.tree import NONE, Status, Tree, rows_of
+from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
 from jaxzero.mcts.view import by_action, edge_view, parents, take_edges, visited_edges
 
 __all__ = ["advance", "with_legal_root"]
@@ -174,7 +174,7 @@ def with_legal_root(tree: Tree, legal: Bool[Array, "B W"]) -> Tree:
     root, gone = unpack_stats(tree.stats[:, 0]), jnp.sum(visits, 1)
     left = jnp.maximum(root.visits[:, None] - gone, 1)
     mean = jnp.where(gone > 0, (root.value * root.visits[:, None] - lost) / left, root.value)
-    prior = jnp.where(legal, tree.prior[:, 0].astype(tree.stats.dtype), -jnp.inf)
+    prior = jnp.where(legal, as_read(tree.prior[:, 0], tree.stats.dtype), -jnp.inf)
     edge_prior = jnp.where(closed, -jnp.inf, facts.edge_prior)
     if tree.prior_kind is not None and tree.prior_kind.probabilities:
         total = jnp.sum(jnp.maximum(prior, 0), -1) + jnp.sum(jnp.where(edges.seen & ~closed, facts.edge_prior, 0), -1)
@@ -185,7 +185,7 @@ def with_legal_root(tree: Tree, legal: Bool[Array, "B W"]) -> Tree:
     return tree.replace(
         stats=put(tree.stats.at[:, 0].set(new_root), none, jnp.zeros_like(take_edges(tree.stats, none))),
         facts=put(tree.facts, where, new_facts),
-        prior=tree.prior.at[:, 0].set(prior.astype(tree.prior.dtype)),
+        prior=tree.prior.at[:, 0].set(as_stored(prior, tree.prior.dtype)),
         root=tree.root.replace(brought=jnp.where(legal, tree.root.brought, 0)),
         status=tree.status | Status.NO_LEGAL_ACTION.where((tree.size > 0) & ~jnp.any(legal, -1)),
     )

@@ -34,7 +34,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.options import check_rule
 from jaxzero.mcts.rows import Stats, Tile, put, take, unpack_facts, unpack_stats
-from jaxzero.mcts.tree import Tree, rows_of
+from jaxzero.mcts.tree import Tree, as_read, rows_of
 from jaxzero.mcts.view import edge_bounds, edge_view, take_edges, visited_edges
 from jaxzero.types import EdgeView, Path, Rule, Step
 
@@ -212,7 +212,8 @@ def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
     edges = visited_edges(tree, rows_of(tree, node))
     facts = unpack_facts(take(tree.facts, edges.child))
     low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
-    unvisited = jnp.any(take(tree.prior, node) > -jnp.inf, -1)  # an expanded edge's prior is with its child
+    left = as_read(take(tree.prior, node), tree.stats.dtype)  # an expanded edge's prior is with its child
+    unvisited = jnp.any(left > -jnp.inf, -1)
     known, waits = edges.seen, None
     if tree.in_flight is not None:  # nothing is known yet of nodes that other lanes wait for
         waits = edges.seen & (unpack_stats(take_edges(tree.stats, edges.child)).visits == 0)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt16
 
 from jaxzero.mcts.rows import (
     HEAD,
@@ -80,10 +80,16 @@ class PriorKind:
 
 
 class Layout(NamedTuple):
-    """How the two big arrays are stored."""
+    """How the two big arrays are stored.
 
-    index: Any = None  # None: int16 if that can number the nodes, else int32
-    prior: Any = None  # None: as the value, float32 at least
+    Attributes:
+        index: the type of child indices; None: int16 if that can number the nodes, else int32.
+        prior: the type of priors; None: as the value, float32 at least. bfloat16 is stored as its bits, uint16: where
+            XLA has no arithmetic in bfloat16, as on CPUs, it would convert the whole array in every simulation.
+    """
+
+    index: Any = None
+    prior: Any = None
 
 
 #: 4 bytes per edge instead of 6, for at most 32,767 nodes; priors keep 8 bits of precision.
@@ -143,7 +149,7 @@ class Tree:
         state: per node, the model's embedding.
         later_children: per node, the children after the first K, which are in `frontier`; None if K = W, up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
-            or expanded (the prior of an expanded edge is with the node below it).
+            or expanded (the prior of an expanded edge is with the node below it). Its bits, where it is bfloat16.
         size: node slots in use; a simulation takes one in all games alike, needed or not. (In a tree that `advance`
             made it takes one where it adds a node; a game without any, size 0, has no root yet.)
         status: bits of `Status`.
@@ -255,11 +261,20 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     )
 
 
-def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, "... W"]:
-    """A prior in the type that it is stored in; −inf, which closes an edge, comes from −inf only."""
-    if jnp.finfo(dtype).min <= jnp.finfo(prior.dtype).min:
-        return prior.astype(dtype)
-    return jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, jnp.finfo(dtype).min)).astype(dtype)
+def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, "... W"] | UInt16[Array, "... W"]:
+    """A prior as `Tree.prior` of that type stores it; −inf, which closes an edge, comes from −inf only."""
+    as_bits = jnp.dtype(dtype) in (jnp.dtype(jnp.uint16), jnp.dtype(jnp.bfloat16))
+    kept = jnp.bfloat16 if as_bits else dtype
+    if jnp.finfo(kept).min > jnp.finfo(prior.dtype).min:
+        prior = jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, jnp.finfo(kept).min))
+    prior = prior.astype(kept)
+    return jax.lax.bitcast_convert_type(prior, jnp.uint16) if as_bits else prior
+
+
+def as_read(stored: Array, dtype: jnp.dtype) -> Float[Array, "... W"]:
+    """The prior again that `as_stored` made such."""
+    as_bits = stored.dtype == jnp.uint16
+    return (jax.lax.bitcast_convert_type(stored, jnp.bfloat16) if as_bits else stored).astype(dtype)
 
 
 def player_to_move(step: Step) -> Int[Array, "B"]:

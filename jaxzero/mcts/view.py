@@ -19,7 +19,7 @@ from jaxzero.mcts.rows import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.mcts.tree import NONE, Rows, Status, Tree, rows_of
+from jaxzero.mcts.tree import NONE, Rows, Status, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["by_action", "candidate_view", "edge_view", "parents"]
@@ -98,7 +98,7 @@ def edge_view(
         return spread.reshape(*nodes.shape, tree.num_edges)
 
     taken = edges.prior.reshape(count, width)
-    prior = take(tree.prior, nodes, tile).astype(tree.stats.dtype)
+    prior = as_read(take(tree.prior, nodes, tile), tree.stats.dtype)
     prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
     actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
     view = _view(tree, at, tile, edges, actions, prior, by_slot)

@@ -55,12 +55,12 @@ def inside_loops(text: str) -> Iterator[str]:
 
 
 def moved(text: str, sizes: dict[int, str]) -> list[str]:
-    """Instructions in loops that select or copy as many elements as one of the arrays named in `sizes`."""
+    """Instructions in loops that select, copy or convert as many elements as one of the arrays named in `sizes`."""
     found, known = [], 0
     for line in inside_loops(text):
         made = re.match(r"\s*(?:ROOT )?%?[\w.\-]+ = \w+\[([\d,]*)\]\S* ([\w\-]+)\(", line)
         known += bool(made)
-        if made and made[2] in ("select", "copy", "copy-start"):
+        if made and made[2] in ("select", "copy", "copy-start", "convert"):
             size = int(np.prod([int(x) for x in made[1].split(",") if x], initial=1))
             if size in sizes:
                 found.append(f"{sizes[size]}: {line.strip()[:150]}")
@@ -144,13 +144,21 @@ pytestmark = pytest.mark.optimised  # the compiled programs are what is looked a
     ],
 )
 def test_nothing_tree_sized_is_selected_or_copied_in_a_loop(build, batch, num_actions, rule):
-    policy = policies(build(num_actions))[rule]
+    check_loops(policies(build(num_actions))[rule], batch)
+
+
+@pytest.mark.parametrize("batch, num_actions", [(1, 7), pytest.param(64, 82, marks=SLOW)])
+def test_nor_is_it_converted_where_priors_are_stored_in_bfloat16(batch, num_actions):
+    check_loops(jz.alphazero(elementwise(num_actions), CAPACITY - 1, layout=jz.COMPACT), batch)
+
+
+def check_loops(policy, batch):
     args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros((batch, 5))
     text = compiled(policy, *args)
     assert moved(text, tree_sizes(jax.eval_shape(policy, *args).tree)) == []
 
 
-@pytest.mark.parametrize("name", ["select", "copy", "mctx"])
+@pytest.mark.parametrize("name", ["select", "copy", "convert", "mctx"])
 def test_the_checker_finds_what_it_looks_for(name):
     batch, shape = 64, (64, ROOM, 7)
 
@@ -160,6 +168,10 @@ def test_the_checker_finds_what_it_looks_for(name):
     def copy(x):  # written, while the old is still wanted
         rows = jnp.arange(batch)
         return jax.lax.fori_loop(0, 9, lambda i, xs: (xs[1], xs[0].at[rows, i].set(1.0)), (x, x + 1))[0]
+
+    def convert(x):  # as XLA does by itself where there is no such arithmetic
+        rows, half = jnp.arange(batch), x.astype(jnp.bfloat16)
+        return jax.lax.fori_loop(0, 9, lambda i, x: x.at[rows, i].set(jnp.bfloat16(1)), half)
 
     def search(x):
         import mctx
@@ -174,10 +186,10 @@ def test_the_checker_finds_what_it_looks_for(name):
         root = mctx.RootFnOutput(prior_logits=jnp.zeros((batch, 7)), value=jnp.zeros(batch), embedding=x[:, 0, :5])
         return mctx.muzero_policy((), jax.random.key(0), root, step, ROOM - 1).action_weights
 
-    function = dict(select=select, copy=copy, mctx=search)[name]
+    function = dict(select=select, copy=copy, convert=convert, mctx=search)[name]
     text = compiled(function, jnp.zeros(shape))
     found = moved(text, {batch * ROOM * 7: "edges", batch * ROOM * 5: "states", batch * ROOM: "nodes"})
-    assert found and any(word in found[0] for word in ("select(", "copy("))
+    assert found and any(word in found[0] for word in ("select(", "copy(", "convert("))
 
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
@@ -340,7 +352,7 @@ def test_the_compact_layout_is_the_same_search_of_rounded_priors():
             (jz.puct(), jz.Layout()),
         ]
     )
-    assert small.later_children.dtype == jnp.int16 and small.prior.dtype == jnp.bfloat16
+    assert small.later_children.dtype == jnp.int16 and small.prior.dtype == jnp.uint16
     np.testing.assert_array_equal(small.visits, large.visits)  # priors that bfloat16 can hold: the same
     np.testing.assert_array_equal(small.value, large.value)
     share = jnp.minimum(jz.summary(small).visits, jz.summary(exact).visits).sum() / jz.summary(exact).visits.sum()
