@@ -1,5 +1,6 @@
 """Expansion: what lies beyond the end of each walk is evaluated, and added to the tree as one column of nodes."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -152,19 +153,25 @@ def expand(
             status=jnp.where(bad & grows, jnp.int32(Status.NON_FINITE.value), full),
         )
 
-    def nothing() -> Growth:
-        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(evaluate))
-        nowhere = jnp.full_like(leaf, tree.capacity)
-        status = Status.FULL.where(wants)
-        return zeros._replace(
-            value=again, node=nowhere if own_slots(tree) else nowhere[0], parent=nowhere, status=status
-        )
-
-    # All that is read of the old tree is read here, and all that is written to it comes from here: XLA then
-    # updates its arrays in place, where a reading not known to come before a writing would make it copy them.
-    growth = jax.lax.cond(jnp.any(grows), evaluate, nothing)
+    growth = if_any_grows(tree, end, evaluate, again)
     tree, path = write(tree, path, growth)
     return tree.replace(size=grown_size(tree, end)), path, growth.value
+
+
+def if_any_grows(tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"]) -> Growth:
+    """What is made if any tree grows, else nothing, with `value`.
+
+    All that is read of the old tree is read before or in here, and all that is written to it comes from here: XLA then
+    updates its arrays in place, where a reading not known to come before a writing would make it copy them.
+    """
+
+    def nothing() -> Growth:
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(made))
+        nowhere = jnp.full_like(end.at.nodes, tree.capacity)
+        node = nowhere if own_slots(tree) else nowhere[0]
+        return zeros._replace(value=value, node=node, parent=nowhere, status=Status.FULL.where(end.wants))
+
+    return jax.lax.cond(jnp.any(end.grows), made, nothing)
 
 
 def stand_in(tree: Tree) -> Int[Array, "B"]:

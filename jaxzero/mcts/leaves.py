@@ -13,9 +13,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
-from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, new_facts, stand_in, write
+from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
 from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
@@ -81,14 +81,14 @@ def collect(
         if free_walks:
             tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
         end = ends(tree, walk, max_depth)
-        action = jnp.maximum(unpack_frontier(end.at.frontier).next_action, 0)
         size = grown_size(tree, end)
-        tree, walk = write(tree, walk, _pending(tree, rule, end))
+        growth = if_any_grows(tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value)
+        tree, walk = write(tree, walk, growth)
         tree = tree.replace(size=size)
         if lanes > 1:
             tree = _choose_busy(tree, walk, busy, busy_root)
         node = jnp.where(end.grows, end.node, tree.capacity)
-        return tree, Leaves(walk, node, end.at.nodes, action)
+        return tree, Leaves(walk, node, end.at.nodes, growth.action)
 
     began = tree.root  # simulations that are in flight are counted while lanes walk
     if lanes > 1:

@@ -152,6 +152,30 @@ def test_nor_is_it_converted_where_priors_are_stored_in_bfloat16(batch, num_acti
     check_loops(jz.alphazero(elementwise(num_actions), CAPACITY - 1, layout=jz.COMPACT), batch)
 
 
+OPTIONS = {
+    "lanes": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.parallel(4)),
+    "rounds": lambda model, simulations: jz.gumbel(model, simulations, rounds=jz.virtual_mean()),
+    "free walks": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.parallel(4, free_walks=3)),
+    "proofs in lanes": lambda model, simulations: jz.alphazero(
+        model, simulations, rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(4)
+    ),
+    "graph": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.transpositions()),
+    "decided": lambda model, simulations: jz.uct(model, simulations, stop=jz.decided),
+}
+
+
+@pytest.mark.parametrize(
+    "batch, num_actions, name",
+    [
+        (1, 7, "lanes"),
+        *(pytest.param(64, 82, name, marks=SLOW) for name in OPTIONS),
+        pytest.param(1, 7, "rounds", marks=SLOW),
+    ],
+)
+def test_nor_is_anything_with_options(batch, num_actions, name):
+    check_loops(OPTIONS[name](elementwise(num_actions), CAPACITY - 1), batch)
+
+
 def check_loops(policy, batch):
     args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros((batch, 5))
     text = compiled(policy, *args)
