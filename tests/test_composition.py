@@ -324,7 +324,10 @@ def test_every_option_is_in_one_of_the_few():
     assert not missing
 
 
-@pytest.mark.parametrize("given", FEW, ids=lambda given: " ".join(given.values()))
+HALF = [few if i < 3 else pytest.param(few, marks=pytest.mark.slow) for i, few in enumerate(FEW)]
+
+
+@pytest.mark.parametrize("given", HALF, ids=lambda given: " ".join(given.values()))
 def test_a_few_combinations_with_every_option_in_one(given):
     check(combination(**given))
 

@@ -81,8 +81,12 @@ def assert_same_trees(tree, search):
     "theirs, ours",
     [
         (mctx.qtransform_by_parent_and_siblings, ref.by_parent_and_siblings()),
-        (functools.partial(mctx.qtransform_by_min_max, min_value=-2.0, max_value=3.0), ref.min_max(-2.0, 3.0)),
-        (mctx.qtransform_completed_by_mix_value, ref.completed_by_mix_value()),
+        pytest.param(
+            functools.partial(mctx.qtransform_by_min_max, min_value=-2.0, max_value=3.0),
+            ref.min_max(-2.0, 3.0),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(mctx.qtransform_completed_by_mix_value, ref.completed_by_mix_value(), marks=pytest.mark.slow),
     ],
     ids=["by_parent_and_siblings", "min_max", "completed_by_mix_value"],
 )
@@ -99,9 +103,9 @@ def test_puct_is_mctx_puct(x64, theirs, ours):
     "max_considered, options",
     [
         (16, {}),
-        (3, {}),
-        (1, {}),
-        (4, {"rescale_values": False, "maxvisit_init": 3.0}),
+        pytest.param(3, {}, marks=pytest.mark.slow),
+        pytest.param(1, {}, marks=pytest.mark.slow),
+        pytest.param(4, {"rescale_values": False, "maxvisit_init": 3.0}, marks=pytest.mark.slow),
         (4, {"use_mixed_value": False, "value_scale": 0.3}),
     ],
 )

@@ -61,6 +61,7 @@ def test_another_checkout_is_measured_beside_this_one(tmp_path):
     assert str(tmp_path) not in file.read_text()
 
 
+@pytest.mark.slow
 def test_results_go_to_a_new_file_each_time(tmp_path):
     flags = "--quick", "--parts", "speed", "numpy", "--output", str(tmp_path)
     done = run(*flags)

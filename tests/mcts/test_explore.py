@@ -56,7 +56,8 @@ def test_the_shape_of_the_noise_is_katagos():
     np.testing.assert_allclose(explore.shape_of_noise(uniform, uniform > 0), 1 / 7, rtol=1e-6)
 
 
-@pytest.mark.parametrize("shaped", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "shaped"])
+@pytest.mark.slow
+@pytest.mark.parametrize("shaped", [False, True], ids=["plain", "shaped"])
 def test_the_share_that_moves_is_epsilon_all_of_it_over_legal_actions(shaped):
     noise = jz.shaped_dirichlet(10.83, 0.25) if shaped else jz.dirichlet(0.3, 0.25)
     games, actions = 128, 4672

@@ -19,6 +19,7 @@ def planted(prior, legal, rule=None):
     return jz.plant(step, zeros, jz.puct() if rule is None else rule, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.optimised
 def test_noise_falls_on_legal_actions_only():
     games, actions = 256, 4672

@@ -237,7 +237,6 @@ def test_a_second_call_compiles_nothing_and_traces_nothing(rule):
 
 GAMES, SIMULATIONS, PLACES = 96, 16, 41  # gone up in tiles of games; full in the third search
 RULES = {"puct": jz.puct(), "gumbel": jz.gumbel_interior()}
-ONE_FAST = ["puct", pytest.param("gumbel", marks=SLOW)]
 # With 40 actions the kept mass of Gumbel's unvisited edges differs in the last bit between one game and a batch.
 ACTIONS = {"puct": 40, "gumbel": 12}
 
@@ -293,7 +292,8 @@ def assert_identical(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-@pytest.mark.parametrize("rule", ONE_FAST)
+@SLOW
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
 def test_unused_memory_changes_nothing(rule):
     keys, run = jax.random.split(jax.random.key(3), GAMES), going_on(rule)
     tree = planted(rule, jnp.arange(GAMES, dtype=jnp.uint32))
@@ -308,7 +308,7 @@ def of_games(x: Any, index: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[np.asarray(index)], x)
 
 
-@pytest.mark.parametrize("rule", ONE_FAST)
+@pytest.mark.parametrize("rule", ["puct", pytest.param("gumbel", marks=SLOW)])
 def test_a_game_alone_is_the_game_in_a_batch(rule):
     keys, run = jax.random.split(jax.random.key(4), GAMES), going_on(rule)
     tree = planted(rule, jnp.arange(GAMES, dtype=jnp.uint32) * 977)
