@@ -90,7 +90,7 @@ def rollout(
 
     Raises:
         ValueError: something else in place of the game; rollouts or max_steps out of range; while tracing, when the
-            policy returns another shape.
+            policy returns another shape, or functions of the game answer in other shapes than its record says.
 
     >>> from jaxzero import games
     >>> game = games.from_pgx("connect_four")
@@ -220,6 +220,8 @@ def _told(game: Game, name: str, states: State) -> Array:
             player, say, would be read as the wrong player's.
     """
     answer = jax.vmap(getattr(game, name))(states)
+    if not hasattr(answer, "shape"):
+        raise ValueError(f"the game {game.id!r}: {name}(state) gives a {type(answer).__name__}: give one array.")
     shape, kind = {
         "observe": (tuple(game.observation_shape), jnp.generic),
         "legal": ((game.num_actions,), jnp.bool_),
@@ -229,11 +231,11 @@ def _told(game: Game, name: str, states: State) -> Array:
         "truncated": ((), jnp.bool_),
     }[name]
     if answer.shape[1:] != shape or not jnp.issubdtype(answer.dtype, kind):
-        of = "" if kind is jnp.generic else f" of type {kind.__name__.rstrip('_')}"
+        of = "" if kind is jnp.generic else f"type {kind.__name__.rstrip('_')} and "
         raise ValueError(
             f"the game {game.id!r}: {name}(state) gives an array of type {answer.dtype} and shape {answer.shape[1:]}; "
             f"by num_players={game.num_players}, num_actions={game.num_actions} and observation_shape="
-            f"{tuple(game.observation_shape)} it must be one{of} and shape {shape}."
+            f"{tuple(game.observation_shape)} it must be one of {of}shape {shape}."
         )
     return answer
 

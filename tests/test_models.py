@@ -420,11 +420,12 @@ def test_what_is_done_to_a_playout_without_moves_does_not_count():
         ("to_play", jnp.float32(0), r"float32 and shape \(\)", r"integer and shape \(\)"),
         ("terminal", jnp.zeros(2, bool), r"bool and shape \(2,\)", r"bool and shape \(\)"),
         ("truncated", jnp.int32(0), r"int32 and shape \(\)", r"bool and shape \(\)"),
-        ("observe", jnp.zeros(3), r"float32 and shape \(3,\)", r"observation_shape=.* must be one and shape \(2,\)"),
+        ("observe", jnp.zeros(3), r"float32 and shape \(3,\)", r"observation_shape=.* must be one of shape \(2,\)"),
     ],
 )
 def test_a_game_that_answers_otherwise_than_its_record_says_is_named(name, given, said, wanted):
     game = nim()
+    pair = game._replace(**{name: lambda state: (given, given)})
     wrong, keys = game._replace(**{name: lambda state: given}), jax.random.split(jax.random.key(0), 2)
     states = jax.vmap(game.init)(keys)
     made = [models.perfect(wrong, lambda params, seen: (jnp.zeros((2, 8)), jnp.zeros(2)))]
@@ -434,3 +435,5 @@ def test_a_game_that_answers_otherwise_than_its_record_says_is_named(name, given
             ValueError, match=rf"the game 'nim': {name}\(state\) gives an array of type {said}; .*{wanted}"
         ):
             jax.eval_shape(model.root, None, keys, states)
+    with pytest.raises(ValueError, match=rf"'nim': {name}\(state\) gives a tuple: give one array"):
+        jax.eval_shape(models.perfect(pair, lambda params, seen: None).root, None, keys, states)

@@ -13,7 +13,8 @@ searches, an engine, a person.
         tree, path = tell(question, logits, value, rule, rule)                             # jitted
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
-`models.perfect` has them: `Model.move`. The trees that wait are in the question: nothing else can be done with them.
+`models.perfect` has them: `Model.move`. The trees that wait for an answer are in the question; those before it may be
+asked again. Where memory is short, donate both, the trees to `ask` and the question to `tell`: jax.jit(donate_argnums).
 """
 
 from typing import NamedTuple

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt16
 
 from jaxzero.mcts.choice import NextEdge, next_edge
 from jaxzero.mcts.outputs import check_embedding, checked
@@ -42,7 +42,7 @@ class Ends(NamedTuple):
     """
 
     at: Rows
-    prior: Float[Array, "B W"]
+    prior: Float[Array, "B W"] | UInt16[Array, "B W"]
     cut: Bool[Array, "B"]
     wants: Bool[Array, "B"]
     grows: Bool[Array, "B"]
@@ -99,7 +99,7 @@ class Growth(NamedTuple):
     action: Int[Array, "B"]
     facts: Float[Array, "B 6+2P"]
     frontiers: Float[Array, "B 2 4+K"]
-    prior: Float[Array, "B W"]
+    prior: Float[Array, "B W"] | UInt16[Array, "B W"]
     state: State
     status: Int[Array, "B"]
     bounds: Float[Array, "B 2"] | None = None

@@ -167,7 +167,7 @@ class Tree:
     facts: Float[Array, "B N+1 6+2P"]
     state: State
     later_children: Int[Array, "B N+1 W-K"] | None
-    prior: Float[Array, "B N+1 W"]
+    prior: Float[Array, "B N+1 W"] | UInt16[Array, "B N+1 W"]
     size: Int[Array, "B"]
     status: Int[Array, "B"]
     overflows: Int[Array, "B"]
@@ -253,7 +253,7 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         facts=first(pack(facts, dtype)),
         state=jax.tree.map(first, state),
         later_children=jnp.zeros((batch, capacity + 1, width - at_hand), index_type) if width > at_hand else None,
-        prior=first(as_stored(prior, layout.prior or dtype)),
+        prior=first(as_stored(prior, _stored_type(layout.prior or dtype))),
         size=index + 1,
         overflows=index + 0,
         status=Status.NO_LEGAL_ACTION.where(stuck),
@@ -261,9 +261,13 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     )
 
 
+def _stored_type(prior: Any) -> jnp.dtype:
+    return jnp.dtype(jnp.uint16 if jnp.dtype(prior) == jnp.bfloat16 else prior)
+
+
 def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, "... W"] | UInt16[Array, "... W"]:
     """A prior as `Tree.prior` of that type stores it; −inf, which closes an edge, comes from −inf only."""
-    as_bits = jnp.dtype(dtype) in (jnp.dtype(jnp.uint16), jnp.dtype(jnp.bfloat16))
+    as_bits = dtype == jnp.uint16
     kept = jnp.bfloat16 if as_bits else dtype
     if jnp.finfo(kept).min > jnp.finfo(prior.dtype).min:
         prior = jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, jnp.finfo(kept).min))

@@ -265,9 +265,10 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
     def planted():
         return jz.enter(jz.plant(*model.root((), keys, states), rule, 41), rule)
 
-    ask = jax.jit(lambda keys, tree, path: jz.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
-    tell = jax.jit(lambda question, *answer: jz.tell(question, *answer, rule, rule))
-    both = jax.jit(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
+    compiled = functools.partial(jax.jit, compiler_options=as_users_have_it())
+    ask = compiled(lambda keys, tree, path: jz.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
+    tell = compiled(lambda question, *answer: jz.tell(question, *answer, rule, rule))
+    both = compiled(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
     (tree, path), (wanted, other), needed = planted(), planted(), 0
     for i in range(10):
         step_keys = jax.vmap(jax.random.fold_in)(keys, jnp.full(6, i))
