@@ -22,7 +22,7 @@ from jaxzero.mcts.perspectives import kl, player_values, policy_improvement
 from jaxzero.mcts.playout_cap import BothTrees, playout_cap
 from jaxzero.mcts.pruning import pruned_visits, solved_visits
 from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
-from jaxzero.mcts.reuse import advance
+from jaxzero.mcts.reuse import action_and_outcome, advance
 from jaxzero.mcts.root import best_value, by_temperature, most_visited
 from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.mcts.sampled import Sample, SampledInfo, gaussian_sample, with_continuous_actions, with_sampled_actions
@@ -92,6 +92,7 @@ __all__ = [
     "seek_proof",
     "bounds",
     # from move to move
+    "action_and_outcome",
     "advance",
     "with_evaluations_kept",
     "num_kept",

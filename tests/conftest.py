@@ -24,7 +24,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parent.parent / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Three quarters of what tests take is compiling, and XLA's older code generators for the CPU compile twice as quickly.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+# Flags of the caller's, or none (`XLA_FLAGS= make test`): all is compiled as users have it.
+QUICK = "--xla_cpu_use_fusion_emitters=false"
+QUICKLY = os.environ.setdefault("XLA_FLAGS", QUICK) == QUICK
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
@@ -36,15 +38,15 @@ hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True,
 hypothesis.settings.load_profile("jaxzero")
 
 # Most programs of tests run for milliseconds: they are compiled with few of LLVM's optimisations, too, unless marked
-# as `optimised`, which the largest comparisons with the reference are.
-jax.config.update("jax_disable_most_optimizations", True)
-COMPILES = {"few optimisations": True}
+# as `optimised`.
+jax.config.update("jax_disable_most_optimizations", QUICKLY)
+COMPILES = {"few optimisations": QUICKLY}
 
 
 @pytest.fixture(autouse=True)
 def optimised(request):
     """Tests that are marked so are compiled with all of LLVM's optimisations, whatever was compiled before."""
-    few = request.node.get_closest_marker("optimised") is None
+    few = QUICKLY and request.node.get_closest_marker("optimised") is None
     if COMPILES["few optimisations"] != few:
         jax.config.update("jax_disable_most_optimizations", few)
         jax.clear_caches()  # the setting is no part of their key

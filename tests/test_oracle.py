@@ -447,7 +447,6 @@ SLOW |= {
 BATCHES, OF_WIDE, OF_OPTIONS = 5, 3, 2  # with many actions the reference takes most of the time
 
 
-@pytest.mark.optimised
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_whole_trees_in_every_setting(name):

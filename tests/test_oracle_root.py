@@ -174,7 +174,6 @@ SLOW = {
 }
 
 
-@pytest.mark.optimised
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_whole_trees_in_every_setting(name):

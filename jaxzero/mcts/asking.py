@@ -14,7 +14,8 @@ searches, an engine, a person.
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
 `models.perfect` has them: `Model.move`. The trees that wait for an answer are in the question; those before it may be
-asked again. Where memory is short, donate both, the trees to `ask` and the question to `tell`: jax.jit(donate_argnums).
+asked again. Jitted: `jax.jit(jaxzero.ask, static_argnames=("model", "rule", "root_rule", "lanes"))`, and so `tell`.
+Where memory is short, donate both, the trees to `ask` and the question to `tell`.
 """
 
 from typing import NamedTuple

@@ -32,7 +32,7 @@ from jaxzero.mcts.slots_view import Slots, parts_of, slot_of
 from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
 from jaxzero.mcts.view import by_action, edge_view, parents, take_edges, visited_edges
 
-__all__ = ["advance", "with_legal_root"]
+__all__ = ["action_and_outcome", "advance", "with_legal_root"]
 
 
 def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool[Array, "B"] | None = None) -> Tree:
@@ -50,7 +50,8 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
         action: what was played from the root: `[B]`, or `[B, L]` for L plies, own move and reply; −1: no move was
             made, stay there. In a tree over slots, too, these are actions (`with_continuous_actions`: arrays, `[B,
             ...]`). An action that leads to a chance node (`chance_models`) is half a ply: the outcome's slot is the
-            other half. Without it chance would be to move at the root, and a policy plants such games anew.
+            other half, see `action_and_outcome`. Without it chance would be to move at the root, and a policy plants
+            such games anew.
         reset: games that ended, or are given up for another reason.
 
     Raises:
@@ -94,6 +95,43 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     stays = tree.status & Status.NON_FINITE.value  # what was put in the place of a number may be among what is kept
     status = jnp.where(found & ~over, stays, Status.NOT_IN_TREE.where(~over))
     return _as_planted(tree.replace(status=status))
+
+
+def action_and_outcome(tree: Tree, action: Int[Array, "B"], outcome: Int[Array, "B"]) -> Int[Array, "B 2"]:
+    """What was played and what chance made of it, as `advance` takes it: no outcome (−1) where no chance node follows.
+
+    Where only some actions are followed by chance, an outcome that there was not would be taken as a move.
+
+    Args:
+        tree: of a model that knows of chance.
+        action: what was played from the root.
+        outcome: the slot of what came about; anything where chance had no part.
+
+    Raises:
+        ValueError: a tree of a model that does not know of chance.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> def step(params, keys, action, state):  # action 0 pays 0.4; action 1 tosses a coin, which pays 0 or 1
+    ...     after, none = jnp.where((state == 0) & (action == 1), 1, 2), jnp.zeros(len(state))
+    ...     reward = jnp.where(state == 1, action * 1.0, jnp.where(action == 0, 0.4, 0))
+    ...     done = dict(terminal=after == 2, chance=after == 1)
+    ...     return jz.Step(jnp.zeros((len(state), 2)), none, reward, none + 1, **done), after
+    >>> def root(params, keys, state):
+    ...     none, no = jnp.zeros(len(state)), state < 0
+    ...     return jz.Step(jnp.zeros((len(state), 2)), none, none, none + 1, terminal=no, chance=no), state
+    >>> policy = jz.uct(jz.Model(root, step), num_simulations=32)
+    >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(2, int))
+    >>> jz.action_and_outcome(out.tree, jnp.array([0, 1]), jnp.array([1, 1])).tolist()
+    [[0, -1], [1, 1]]
+    """
+    check_tree("action_and_outcome: tree", tree)
+    node, found = _follow(tree, (slot_of(tree, action) if parts_of(tree.state, Slots) else action)[:, None])
+    chance = unpack_facts(take(tree.facts, node)).chance
+    if chance is None:
+        raise ValueError(
+            "action_and_outcome: the tree's model does not know of chance (Step.chance is None): advance(tree, action)."
+        )
+    return jnp.stack([action, jnp.where(found & chance, outcome, NONE)], 1)
 
 
 def _follow(tree: Tree, actions: Int[Array, "B L"]) -> tuple[Int[Array, "B"], Bool[Array, "B"]]:

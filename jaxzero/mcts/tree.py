@@ -42,8 +42,9 @@ class Status(enum.IntFlag):
 
     Attributes:
         FULL: a walk found no room for its node: it ended above and backed up the raw value there again.
-        NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead. Or
-            `explore` answered no number: the clean prior instead.
+        NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead (so
+            it looks, too, where `to_play` is not among 0 ... P-1). Or `explore` answered no number: the clean prior
+            instead.
         NO_LEGAL_ACTION: the root has no legal action though it is not terminal: action 0, uniform weights.
         NOT_IN_TREE: `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree.
     """

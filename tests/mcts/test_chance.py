@@ -230,3 +230,22 @@ def test_nothing_tree_sized_is_copied_in_a_loop(batch):
     text = compiled(policy, *args)
     sizes = tree_sizes(jax.eval_shape(policy, *args).tree)
     assert moved(text, {size: name for size, name in sizes.items() if "state" not in name}) == []
+
+
+def test_an_outcome_is_looked_up_where_chance_moved_only():
+    games, actions = 64, 4
+    world = worlds.with_chance(worlds.make(range(games), "open", num_actions=actions), 5)
+    tree = worlds.grow(world, jz.puct(), 60)
+    action, outcome = jnp.arange(games) % actions, jnp.arange(games) // actions % actions
+    both = jz.action_and_outcome(tree, action, outcome)
+    first = world.successor[np.arange(games), 0, action]
+    after = world.successor[np.arange(games), first, outcome]
+    moved_on = jz.advance(tree, both)
+    kept = np.asarray(moved_on.status == 0)
+    visited = np.asarray(jz.summary(tree).visits)[np.arange(games), action] > 0
+    chance = world.chance[np.arange(games), first]
+    assert kept[visited & ~chance].all() and (kept & chance).sum() > 9 and (kept & ~chance).sum() > 9
+    np.testing.assert_array_equal(moved_on.state[kept, 0], np.where(chance, after, first)[kept])
+    np.testing.assert_array_equal(both, np.stack([action, np.where(chance & visited, outcome, -1)], 1))
+    with pytest.raises(ValueError, match="does not know of chance"):
+        jz.action_and_outcome(worlds.grow(worlds.make(range(games)), jz.puct(), 2), action, outcome)
