@@ -1,151 +1,243 @@
-"""Run folders and their checkpoints: written by orbax, verified by checksums, never overwritten unasked.
+"""Checkpoints of a run: written by orbax, from any number of processes; whole and verified, or not there.
 
-<folder>/config.json              the settings of the run
 <folder>/checkpoints/<step>/      what orbax writes
-<folder>/checkpoints/<step>.json  SHA-256 of every file below it (orbax itself does not notice flipped bits)
+<folder>/checkpoints/<step>.json  its manifest, written last: see `manifest`
+<folder>/checkpoints/<step>.partial, <step>.json.partial ...   what a save that was cut short left; the next removes it
+
+In a distributed run every process calls `save` and `restore`, and all see the same files; process 0 alone touches what
+orbax does not. The folder itself is the matter of `folder`, whose functions are here, too.
 """
 
-import hashlib
-import json
+import contextlib
+import logging
 import os
 import pathlib
+import re
 import shutil
+import threading
+from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import jax
 from orbax.checkpoint import v1 as ocp
 
-__all__ = ["differences", "open_run", "restore", "save"]
+from jaxzero.train import manifest, processes
+from jaxzero.train.folder import differences, open_run, writing
+from jaxzero.train.manifest import CheckpointError
+
+__all__ = ["CheckpointError", "differences", "open_run", "restore", "save", "writing"]
 
 Path = str | os.PathLike
 
 
-def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -> bool:
-    """Make a run folder with these settings, or check that it is one with the same settings.
-
-    Args:
-        folder: where the run lives.
-        config: nested dictionaries of JSON values.
-        free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
-
-    Returns:
-        True if the run was there already.
-
-    Raises:
-        ValueError: the folder holds something else, or a run with other settings. Nothing is touched.
-    """
-    folder = pathlib.Path(folder)
-    file = folder / "config.json"
-    config = json.loads(json.dumps(config))
-    if file.exists():
-        differing = differences(json.loads(file.read_text()), config, free)
-        if differing:
-            lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
-            raise ValueError(
-                f"{folder} holds a run with other settings:{lines}\nNothing was changed. Go on with the "
-                f"settings that are there, or name another folder: --folder {folder}-2"
-            )
-        return True
-    if folder.exists() and any(folder.iterdir()):
-        raise ValueError(
-            f"{folder} is not empty and holds no run (no config.json). Nothing was changed. "
-            f"Name another folder: --folder {folder}-2"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / "config.json.partial"
-    partial.write_text(json.dumps(config, indent=2) + "\n")
-    partial.replace(file)
-    return False
-
-
-def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[str, Any, Any]]:
-    """Dotted names whose values differ, with both values (None: not there).
-
-    Example:
-        >>> differences({"seed": 1, "net": {"width": 8}}, {"seed": 1, "net": {"width": 16}})
-        [('net.width', 8, 16)]
-    """
-    flat_old, flat_new = _flat(old), _flat(new)
-    names = list(dict.fromkeys([*flat_old, *flat_new]))
-    names = [n for n in names if n not in free and n.split(".")[0] not in free]
-    return [(n, flat_old.get(n), flat_new.get(n)) for n in names if flat_old.get(n) != flat_new.get(n)]
-
-
 def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
-    """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` stay.
+    """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
 
-    An existing checkpoint of this step is left as it is if it is sound, and replaced if it is damaged.
-    """
-    root = pathlib.Path(folder).absolute() / "checkpoints"
-    if _sound(root, step):
-        return
-    _remove(root, step)
-    ocp.save(root / str(step), tree)  # written aside and renamed: it is there as a whole or not at all
-    partial = root / f"{step}.json.partial"
-    partial.write_text(json.dumps(_checksums(root / str(step))))
-    partial.replace(root / f"{step}.json")
-    for old in _steps(root)[keep:]:
-        _remove(root, old)
-
-
-def restore(folder: Path, like: Any, say: Any = print) -> tuple[int, Any] | None:
-    """The newest sound checkpoint as `(step, tree)`, or None if there is none.
+    A sound checkpoint of this step is left as it is, a damaged one is replaced. Damaged ones of later steps stay until
+    their step is reached again.
 
     Args:
         folder: the run's folder.
-        like: a tree with the shapes and types to expect (arrays or `jax.ShapeDtypeStruct`).
-        say: told about each checkpoint that is passed over.
+        step: 0 or more.
+        tree: of arrays; typed PRNG keys are arrays, too.
+        keep: 1 or more.
 
     Raises:
-        ValueError: there are checkpoints, and none is sound or has these shapes: better to stop than to begin anew
-            over a run.
+        CheckpointError: it cannot be written, the disk is full for instance. What was there before still is.
     """
-    root = pathlib.Path(folder).absolute() / "checkpoints"
-    steps = _steps(root)
-    abstract = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=getattr(x, "sharding", None)), like
-    )
-    for step in steps:
-        if not _sound(root, step):
-            say(f"{root / str(step)} is damaged (checksums differ): passed over.")
-            continue
+    root, entries = _root(folder), manifest.described(tree)
+    if step < 0 or keep < 1:
+        raise CheckpointError(f"save(step={step}, keep={keep}): steps count from 0, and at least one checkpoint stays.")
+
+    def on_first(work: Callable[[], Any]) -> Any:
         try:
-            return step, ocp.load(root / str(step), abstract)
-        except Exception as error:  # orbax raises many kinds
-            said = " ".join(str(error).split())[:300]
-            raise ValueError(f"{root / str(step)} does not hold what is expected here: {said}") from error
-    if steps:
-        raise ValueError(
-            f"No sound checkpoint in {root}: {len(steps)} found, all damaged. "
-            "Name another --folder, or remove the damaged ones to begin anew."
+            return work()
+        except OSError as error:
+            raise _failed(root, step, tree, _system_says(error) or type(error).__name__) from error
+
+    if processes.on_first(lambda: on_first(lambda: _make_way(root, step)), CheckpointError):
+        return
+    partial = root / f"{step}.partial"
+    _, said, cause = _ask_orbax(lambda: ocp.save(partial, tree))  # written aside and renamed, by all processes
+
+    def finish() -> None:
+        if said:
+            raise _failed(root, step, tree, said) from cause
+        manifest.write(root, step, entries, partial)
+        _thin(root, step, keep)
+
+    processes.on_first(lambda: on_first(finish), CheckpointError)
+
+
+def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple[int, Any] | None:
+    """The newest sound checkpoint as `(step, tree)`, or None if there is none. Nothing on the disk is changed.
+
+    Args:
+        folder: the run's folder.
+        like: a tree with the shapes and types to expect (arrays or `jax.ShapeDtypeStruct`). What comes back is sharded
+            as these are, whatever the sharding was when it was saved.
+        say: told about each checkpoint that is passed over, and why.
+
+    Raises:
+        CheckpointError: there are checkpoints, and none is sound: better to stop than to begin anew over a run. Or the
+            newest sound one has other names, shapes or types; names the first that differs.
+    """
+    root, entries = _root(folder), manifest.described(like)
+    step = processes.on_first(lambda: _newest(root, entries, say), CheckpointError)
+    if step is None:
+        return None
+    tree, said, cause = _ask_orbax(lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
+    if said:
+        kind, version = _system_says(cause) or type(cause).__name__, metadata.version("orbax-checkpoint")
+        raise CheckpointError(
+            f"Checkpoint {step} in {root} is as it was written, but orbax {version} cannot load it here ({kind}): see "
+            "that there is memory for it, and that this is the version of orbax that wrote it."
+        ) from cause
+    return step, tree
+
+
+def _root(folder: Path) -> pathlib.Path:
+    return pathlib.Path(folder).absolute() / "checkpoints"
+
+
+def _abstract(x: Any) -> jax.ShapeDtypeStruct:
+    """Without a sharding orbax would ask for the devices that it was saved from."""
+    sharding = getattr(x, "sharding", None)
+    if sharding is None and jax.process_count() == 1:
+        sharding = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+
+def _steps(root: pathlib.Path) -> list[int]:
+    """Newest first, as the disk has them now: folders and manifests."""
+    names = (re.fullmatch(r"(0|[1-9][0-9]*)(\.json)?", name) for name in (os.listdir(root) if root.is_dir() else ()))
+    return sorted({int(name[1]) for name in names if name}, reverse=True)
+
+
+def _newest(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], Any]) -> int | None:
+    """The newest sound step, which holds these entries."""
+    damaged = {}
+    try:
+        steps = _steps(root)
+    except OSError as error:
+        raise CheckpointError(
+            f"{root} cannot be read ({error.strerror}): make it readable, or name another folder."
+        ) from error
+    for step in steps:
+        try:
+            there = manifest.verified(root, step)
+        except manifest.Damaged as damage:
+            damaged[step] = damage
+            say(f"Checkpoint {step} in {root} is passed over: {damage}.")
+            continue
+        if damaged:
+            say(f"Checkpoint {step} is the newest that is sound, and the one that is used.")
+        differing = [
+            f"{name} is {there.get(name, 'not there')}, and {entries.get(name, 'nothing of that name')} is expected"
+            for name in [*entries, *there]
+            if entries.get(name) != there.get(name)
+        ]
+        if differing:
+            more = f" (and {len(set(differing)) - 1} more)" if len(set(differing)) > 1 else ""
+            raise CheckpointError(
+                f"Checkpoint {step} in {root} does not hold what is expected here: {differing[0]}{more}. Give the "
+                "settings that it was made with, or name another folder."
+            )
+        return step
+    if damaged:
+        raise CheckpointError(
+            f"No sound checkpoint in {root}: {'; '.join(map(str, [*damaged.values()][:3]))}"
+            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Name another --folder, or remove the "
+            "damaged ones to begin anew."
         )
     return None
 
 
-def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
-    flat = {}
-    for name, value in tree.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return flat
-
-
-def _steps(root: pathlib.Path) -> list[int]:
-    """Newest first."""
-    return sorted((int(p.name) for p in root.glob("*") if p.is_dir() and p.name.isdigit()), reverse=True)
-
-
-def _checksums(folder: pathlib.Path) -> dict[str, str]:
-    files = sorted(p for p in folder.rglob("*") if p.is_file())
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
-
-
 def _sound(root: pathlib.Path, step: int) -> bool:
     try:
-        return json.loads((root / f"{step}.json").read_text()) == _checksums(root / str(step))
-    except (OSError, ValueError):
+        manifest.verified(root, step)
+    except manifest.Damaged:
         return False
+    except CheckpointError:
+        pass  # a later version's: nothing for us to remove
+    return True
+
+
+def _make_way(root: pathlib.Path, step: int) -> bool:
+    """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way."""
+    root.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(root)
+    if _sound(root, step):
+        return True
+    _remove(root, step)
+    return False
+
+
+def _thin(root: pathlib.Path, step: int, keep: int) -> None:
+    """Of the checkpoints before `step`, which is sound, those go that are damaged or more than `keep` need."""
+    kept = 1
+    for old in _steps(root):
+        if old < step and (kept >= keep or not _sound(root, old)):
+            _remove(root, old)
+        elif old < step:
+            kept += 1
 
 
 def _remove(root: pathlib.Path, step: int) -> None:
-    (root / f"{step}.json").unlink(missing_ok=True)
+    manifest.name_of(root, step).unlink(missing_ok=True)  # first: what has none is no checkpoint
     shutil.rmtree(root / str(step), ignore_errors=True)
+
+
+def _remove_leftovers(root: pathlib.Path) -> None:
+    """What was cut short: orbax's own temporary folders, ours, and steps that have no manifest."""
+    for path in root.iterdir():
+        if re.fullmatch(r"[0-9]+(\.json)?\.(partial|orbax-checkpoint-tmp).*", path.name):
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    for step in _steps(root):
+        if not manifest.name_of(root, step).exists():
+            _remove(root, step)
+
+
+def _ask_orbax(work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
+    """What `work` returns, what went wrong on any process ("": nothing), and the error behind that on this one.
+
+    orbax logs its errors as well, with tracebacks of its threads: those are left out. Its threads may write for a while
+    after one of them has failed, and what they write is about to be removed: they are waited for.
+    """
+    log, before = logging.getLogger("absl"), set(threading.enumerate())
+    mild = lambda record: record.levelno < logging.ERROR
+    result, said, cause = None, "", None
+    log.addFilter(mild)
+    try:
+        result = work()
+    except Exception as error:  # orbax raises many kinds
+        said, cause = _system_says(error) or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", error
+        for thread in set(threading.enumerate()) - before:
+            threading.Thread.join(thread, timeout=5)  # theirs raises the thread's error, too
+    finally:
+        log.removeFilter(mild)
+    return result, next(filter(None, processes.gathered(said)), ""), cause
+
+
+def _system_says(error: Exception | None) -> str | None:
+    """None: it was not the system that refused."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code is None and (found := re.search(r"os_error_code='(\d+)'", str(error))):  # tensorstore's way
+        code = int(found[1])
+    return os.strerror(code) if code else None
+
+
+def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointError:
+    """Removes what was written of this step, and says what is left."""
+    with contextlib.suppress(OSError):
+        _remove_leftovers(root)
+    good = next((old for old in _steps(root) if _sound(root, old)), None)
+    needed = sum(leaf.nbytes for leaf in jax.tree.leaves(tree)) / 1e6
+    there = next(path for path in [root, *root.parents] if path.exists())
+    return CheckpointError(
+        f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {needed:,.1f} MB, and "
+        f"{shutil.disk_usage(there).free / 1e6:,.1f} MB are free; "
+        f"{'no other is there' if good is None else f'checkpoint {good} is still there, whole'}. Mend that, by "
+        "making room for instance, and run the same command again."
+    )

@@ -1,0 +1,181 @@
+"""Run folders: one run with one set of settings each, and one program at a time that writes to it.
+
+<folder>/config.json   the settings of the run
+<folder>/lock          who writes to it: locked for as long as that process lives, whatever the file says
+"""
+
+import contextlib
+import errno
+import json
+import os
+import pathlib
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from jaxzero.train import processes
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["differences", "flush", "open_run", "write_whole", "writing"]
+
+Path = str | os.PathLike
+
+# What a run may leave in its folder before config.json is there.
+BEFORE_A_RUN = {"lock", "config.json.partial"}
+
+
+def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -> bool:
+    """Make a run folder with these settings, or check that it is one with the same settings.
+
+    Args:
+        folder: where the run lives.
+        config: nested dictionaries of JSON values.
+        free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
+
+    Returns:
+        True if the run was there already.
+
+    Raises:
+        ValueError: the folder holds something else, a run with other settings, or settings that are damaged; or it
+            cannot be made. Nothing is touched.
+    """
+    folder, config = pathlib.Path(folder), json.loads(json.dumps(config))
+    return processes.on_first(lambda: _open(folder, config, free))
+
+
+def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -> bool:
+    file, other = folder / "config.json", f"Nothing was changed. Name another folder: --folder {folder}-2"
+    try:
+        if file.exists():
+            differing = differences(_settings(file), config, free)
+            if differing:
+                lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
+                raise ValueError(
+                    f"{folder} holds a run with other settings:{lines}\nNothing was changed. Go on with the "
+                    f"settings that are there, or name another folder: --folder {folder}-2"
+                )
+            return True
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder} is no folder. {other}")
+        if folder.exists() and any(p.name not in BEFORE_A_RUN for p in folder.iterdir()):
+            raise ValueError(f"{folder} is not empty and holds no run (no config.json). {other}")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(config, indent=2) + "\n")
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be used as a run's folder: {error.strerror}. {other}") from error
+    return False
+
+
+def _settings(file: pathlib.Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(file.read_text())
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise ValueError(
+            f"{file} is damaged: it should hold the settings of the run, a JSON object. Nothing was changed. Put a "
+            f"copy of it there, or name another folder: --folder {file.parent}-2"
+        )
+    return settings
+
+
+def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[str, Any, Any]]:
+    """Dotted names whose values differ, with both values (None: not there).
+
+    Example:
+        >>> differences({"seed": 1, "net": {"width": 8}}, {"seed": 1, "net": {"width": 16}})
+        [('net.width', 8, 16)]
+    """
+    flat_old, flat_new = _flat(old), _flat(new)
+    names = list(dict.fromkeys([*flat_old, *flat_new]))
+    names = [n for n in names if n not in free and n.split(".")[0] not in free]
+    return [(n, flat_old.get(n), flat_new.get(n)) for n in names if flat_old.get(n) != flat_new.get(n)]
+
+
+def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for name, value in tree.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Keep other programs from writing to this folder, which is made if need be, until the `with` block ends.
+
+    The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Processes of one
+    distributed run count as one. Where the system or the file system has no such locks, nothing is locked.
+
+    Raises:
+        ValueError: another process writes to this folder; says which one.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, writing(folder):
+        ...     sorted(os.listdir(folder))
+        ['lock']
+    """
+    with contextlib.ExitStack() as held:
+        processes.on_first(lambda: _hold(pathlib.Path(folder), held))
+        yield
+
+
+def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
+    if fcntl is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = held.enter_context((folder / "lock").open("a+"))
+    except OSError as error:
+        raise ValueError(
+            f"{folder} cannot be written to: {error.strerror}. Name another folder: --folder {folder}-2"
+        ) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            return  # a file system without locks
+        raise ValueError(
+            f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. Wait for "
+            f"it or stop it, or name another folder: --folder {folder}-2"
+        ) from error
+    file.truncate(0)
+    who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    file.write(json.dumps(who) + "\n")
+    file.flush()
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    try:
+        who = json.loads(file.read(1000))
+        return f"process {who['pid']} on {who['host']} (since {who['since']})"
+    except (ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def write_whole(file: pathlib.Path, text: str) -> None:
+    """Write a file that is there as a whole or not at all, whenever the machine stops; it is on the disk then."""
+    partial = file.with_name(file.name + ".partial")
+    with partial.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    partial.replace(file)
+    flush(file.parent)
+
+
+def flush(folder: pathlib.Path) -> None:
+    """Have the system write to the disk which files there are in a folder."""
+    if os.name != "posix":
+        return  # elsewhere folders cannot be opened
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

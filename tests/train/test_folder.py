@@ -1,0 +1,131 @@
+"""A run folder is never overwritten, and one program at a time writes to it."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from jaxzero.train import checkpoint, folder
+
+CONFIG = {"seed": 1, "net": {"width": 8, "hidden": (1, 2)}, "budget": {"minutes": 3}}
+
+
+def contents(run):
+    return {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+
+
+def test_run_folders(tmp_path):
+    run = tmp_path / "run"
+    assert folder.open_run(run, CONFIG) is False
+    assert folder.open_run(run, CONFIG) is True
+    assert folder.open_run(run, CONFIG | {"budget": {"minutes": 9}}, free=("budget",)) is True
+    before = contents(run)
+    with pytest.raises(ValueError, match=r"net.width: 8 there, 16 now\n.*--folder"):
+        folder.open_run(run, CONFIG | {"net": {"width": 16, "hidden": (1, 2)}})
+    assert contents(run) == before
+    assert json.loads((run / "config.json").read_text())["net"]["hidden"] == [1, 2]
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds no run"):
+        folder.open_run(tmp_path / "full", CONFIG)
+    with pytest.raises(ValueError, match="is no folder"):
+        folder.open_run(tmp_path / "full" / "thesis.txt", CONFIG)
+    with pytest.raises(ValueError, match="cannot be used as a run's folder: Not a directory"):
+        folder.open_run(tmp_path / "full" / "thesis.txt" / "run", CONFIG)
+    assert contents(tmp_path / "full") == {tmp_path / "full" / "thesis.txt": b"mine"}
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1, 2]", b"\xff\xfe\x00", b'"text"', b"[" * 100_000])
+def test_damaged_settings_are_one_sentence(tmp_path, text):
+    (tmp_path / "config.json").write_bytes(text)
+    with pytest.raises(ValueError, match=r"config\.json is damaged: .*copy.*--folder"):
+        folder.open_run(tmp_path, CONFIG)
+    assert (tmp_path / "config.json").read_bytes() == text
+
+
+def test_a_run_that_was_stopped_before_it_began_can_begin(tmp_path):
+    (tmp_path / "config.json.partial").write_text("{")
+    with folder.writing(tmp_path):
+        assert folder.open_run(tmp_path, CONFIG) is False
+    assert folder.open_run(tmp_path, CONFIG) is True
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["config.json", "lock"]
+
+
+def test_checkpoint_offers_the_folder_functions():
+    assert checkpoint.open_run is folder.open_run
+    assert checkpoint.differences is folder.differences
+    assert checkpoint.writing is folder.writing
+
+
+def test_one_writer_at_a_time(tmp_path):
+    me = f"process {os.getpid()} on {socket.gethostname()}"
+    (tmp_path / "lock").write_text('{"pid": 1, "host": "elsewhere", "since": "long ago"}')  # what a killed one left
+    with folder.writing(tmp_path):
+        with pytest.raises(ValueError, match=rf"{tmp_path} is being written to by {me} \(since .*--folder"):
+            with folder.writing(tmp_path):
+                pytest.fail("two at a time")
+        assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+        (tmp_path / "lock").write_bytes(b"\xffgarbage")
+        with pytest.raises(ValueError, match="by another process: two"):
+            with folder.writing(tmp_path):
+                pytest.fail("two at a time")
+    with folder.writing(tmp_path / "new" / "one"), folder.writing(tmp_path):
+        pass
+
+
+HOLD = """
+import sys, time
+from jaxzero.train import folder
+with folder.writing(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+def test_a_killed_process_gives_the_folder_back(tmp_path):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path], env=os.environ | {"PYTHONPATH": str(root)}, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(ValueError, match=f"process {other.pid} on"):
+            with folder.writing(tmp_path):
+                pytest.fail("two at a time")
+    finally:
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    with folder.writing(tmp_path):
+        pass
+
+
+def test_without_locks_nothing_is_locked(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "fcntl", None)
+    with folder.writing(tmp_path), folder.writing(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="cannot be written to: Not a directory.*--folder"):
+        with folder.writing(tmp_path / "file" / "run"):
+            pytest.fail("there is no such folder")
+
+
+def test_a_file_is_written_as_a_whole(tmp_path, monkeypatch):
+    file = tmp_path / "a.json"
+    folder.write_whole(file, "old")
+
+    def fails(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder.os, "fsync", fails)
+    with pytest.raises(OSError):
+        folder.write_whole(file, "new")
+    assert file.read_text() == "old"
