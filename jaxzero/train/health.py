@@ -1,0 +1,227 @@
+"""Warnings from the metrics of a run: what was seen, the likely cause, and which setting to change.
+
+    health = Health(num_actions=game.num_actions)
+    for each iteration:  health, sentences = look(health, {"step": step, **values})
+
+`values` are the floats of one iteration, under the names that `experiments/train.py` writes to metrics.jsonl; what is
+absent or not finite is no evidence. Reading the earlier lines of a run that goes on (`metrics.read`) puts its health
+where it was, and warns of nothing twice.
+
+Iterations are gathered in blocks, long enough to mean something: at least 500 games and 50 iterations. What is wrong is
+said at the end of the first block that shows it, and again only when a block in between did not. Minibatches that were
+skipped are said at once.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["Block", "Health", "look"]
+
+GAMES, ITERATIONS = 500, 50  # of a block, at least
+PER_GAME = "selfplay/first_wins", "selfplay/draws"  # means over games; what follows, over iterations
+PER_ITERATION = "selfplay/entropy", "selfplay/improvement", "selfplay/openings", "loss/policy", "loss/value"
+
+NEARLY_ALL = 0.97  # share of the games: of 500, were it 90 %, by chance in fewer than one of a million blocks
+ALIKE = 0.2  # share of distinct positions early in the games: each is seen five times on average
+CERTAIN = 0.03  # of ln A. In Connect Four 0.06 nats: 99 % on one move, on average over whole games
+IDLE = 0.01  # nats between the search's policy and the network's: 93 % for a move in place of 90 % is 0.006
+UNSURE = 0.25  # squared error of the value; where games are won and lost, that of a network that knows nothing is 1
+OLD, OLD_SHARE = 100, 0.75  # iterations, and share of all iterations
+
+
+class Block(NamedTuple):
+    """Sums over the iterations of the block that is being gathered.
+
+    Attributes:
+        iterations: how many.
+        games: games that ended.
+        sums: by name, what was seen times its weight, and the weight: games or iterations.
+        skipped: minibatches that were skipped.
+        step: of the last iteration.
+        age: of the oldest row that may be sampled, in iterations, at the last iteration.
+    """
+
+    iterations: int = 0
+    games: float = 0.0
+    sums: Mapping[str, tuple[float, float]] = {}
+    skipped: float = 0.0
+    step: float = 0.0
+    age: float = 0.0
+
+
+class Health(NamedTuple):
+    """What `look` carries from one iteration to the next.
+
+    Attributes:
+        num_actions: A of the game: an entropy is judged beside ln A.
+        block: the block that is being gathered.
+        standing: names of the warnings that the last block gave cause for.
+    """
+
+    num_actions: int
+    block: Block = Block()
+    standing: frozenset[str] = frozenset()
+
+
+def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]]:
+    """Take in the metrics of one iteration; says what went wrong since the last look.
+
+    Args:
+        health: from the iteration before; `Health(num_actions)` before the first.
+        values: metrics of one iteration: "step", "loss/skipped" (minibatches), "replay/age" (iterations),
+            "selfplay/games", "/first_wins", "/draws", "/openings" (shares), "/entropy", "/improvement" (nats),
+            "loss/policy" (nats), "loss/value" (squared error). Others are ignored.
+
+    Returns:
+        The health for the next iteration, and sentences for the user, mostly none.
+
+    >>> health = Health(num_actions=7)
+    >>> for step in range(60):
+    ...     health, sentences = look(health, {"step": step, "selfplay/games": 20, "selfplay/draws": 0.99})
+    ...     print(*sentences, end="")
+    99.0% of the last 1,000 games were draws. ...
+    """
+    finite = {name: float(x) for name, x in values.items() if math.isfinite(x)}
+    block, standing, sentences = gathered(health.block, finite), health.standing, []
+    if (number := finite.get("loss/skipped", 0)) > 0 and "skipped" not in standing:
+        standing |= {"skipped"}
+        sentences.append(
+            f"{number:.0f} minibatch{'es were' if number > 1 else ' was'} skipped, for the loss or the gradient was "
+            "not finite. Likely the learning rate is too high, or numbers in the network overflow: lower "
+            "--learn.learning-rate, or use a smaller network."
+        )
+    health = health._replace(block=block, standing=standing)
+    if block.games < GAMES or block.iterations < ITERATIONS:
+        return health, sentences
+    found = {check.__name__: said for check in CHECKS if (said := check(health))}
+    sentences += [said for name, said in found.items() if name not in standing]
+    skipped = {"skipped"} if block.skipped else set()
+    return health._replace(block=Block(), standing=frozenset(found) | skipped), sentences
+
+
+def gathered(block: Block, values: Mapping[str, float]) -> Block:
+    """The block with one more iteration, of finite values."""
+    games, sums = values.get("selfplay/games", 0.0), dict(block.sums)
+    weights = dict.fromkeys(PER_GAME, games) | dict.fromkeys(PER_ITERATION, 1.0)
+    for name in weights.keys() & values.keys():
+        total, weight = sums.get(name, (0.0, 0.0))
+        sums[name] = total + weights[name] * values[name], weight + weights[name]
+    return Block(
+        iterations=block.iterations + 1,
+        games=block.games + games,
+        sums=sums,
+        skipped=block.skipped + values.get("loss/skipped", 0.0),
+        step=values.get("step", block.step),
+        age=values.get("replay/age", block.age),
+    )
+
+
+def mean(block: Block, name: str) -> float:
+    """Over a block; NaN, which no comparison holds for, where too little is known.
+
+    Too little is less than half the block; but of openings anything is enough, for where games are long they come in
+    few of the iterations.
+    """
+    total, weight = block.sums.get(name, (0.0, 0.0))
+    whole = block.games if name in PER_GAME else 0 if name == "selfplay/openings" else block.iterations
+    return total / weight if weight > 0 and weight >= whole / 2 else math.nan
+
+
+def one_sided(health: Health) -> str | None:
+    """One of the players wins nearly all games."""
+    block = health.block
+    wins, draws = mean(block, "selfplay/first_wins"), mean(block, "selfplay/draws")
+    who, share = ("first", wins) if wins > NEARLY_ALL else ("second", 1 - wins - draws)
+    if not share > NEARLY_ALL:
+        return None
+    return (
+        f"The {who} player won {share:.1%} of the last {block.games:,.0f} games. Likely all of them follow openings "
+        "that one side wins (or the game is such, as Hex on a small board is): raise --selfplay.random-plies, so that "
+        "openings are more even and more varied."
+    )
+
+
+def all_drawn(health: Health) -> str | None:
+    """Nearly all games are draws."""
+    draws = mean(health.block, "selfplay/draws")
+    if not draws > NEARLY_ALL:
+        return None
+    return (
+        f"{draws:.1%} of the last {health.block.games:,.0f} games were draws. Likely both sides repeat safe lines, or "
+        "games are cut before they are decided (or the game is such, as tic-tac-toe is): raise "
+        "--selfplay.random-plies or --selfplay.random-rate, so that positions arise that one side can win."
+    )
+
+
+def openings_alike(health: Health) -> str | None:
+    """Games do not leave one another in the opening."""
+    distinct = mean(health.block, "selfplay/openings")
+    if not distinct < ALIKE:
+        return None
+    return (
+        f"Of the positions early in the games only {distinct:.1%} were distinct, over {health.block.iterations} "
+        "iterations. Likely self-play repeats its favourite openings (or the game has few, as tic-tac-toe): raise "
+        "--selfplay.random-plies."
+    )
+
+
+def collapsed(health: Health) -> str | None:
+    """The search's policy is certain, and nothing speaks against that any more.
+
+    Low entropy alone is no illness: a strong player is certain of most moves. It is one where the search only repeats
+    what the network says, or where all games go the same way.
+    """
+    entropy, distinct, change = (mean(health.block, f"selfplay/{x}") for x in ("entropy", "openings", "improvement"))
+    if not certain(health):
+        return None
+    if change < IDLE:
+        also = f"it differs from the network's by {change:.4f} nats only"
+    elif distinct < ALIKE:
+        also = f"of the positions early in the games {distinct:.1%} were distinct"
+    else:
+        return None
+    return (
+        f"The search's policy had an entropy of {entropy:.3f} nats ({entropy / math.log(health.num_actions):.1%} of "
+        f"ln {health.num_actions}) over {health.block.iterations} iterations, and {also}. Likely self-play has "
+        "collapsed to a few lines: raise --selfplay.random-plies or --selfplay.random-rate, or lower "
+        "--learn.learning-rate."
+    )
+
+
+def certain(health: Health) -> bool:
+    """Whether the search's policy has next to no entropy, on average over whole games."""
+    return health.num_actions > 1 and mean(health.block, "selfplay/entropy") < CERTAIN * math.log(health.num_actions)
+
+
+def search_idle(health: Health) -> str | None:
+    """The search says what the network said, though there is much to learn still."""
+    change, policy, value = (mean(health.block, x) for x in ("selfplay/improvement", "loss/policy", "loss/value"))
+    much = value > UNSURE or policy > math.log(max(health.num_actions, 2)) / 2
+    if not (change < IDLE and much) or certain(health):
+        return None
+    return (
+        f"The search changed the network's policy by {change:.4f} nats only, over {health.block.iterations} "
+        f"iterations, while the losses are still high (policy {policy:.3f}, value {value:.3f}). Likely searches are "
+        "too short, or values tell positions apart too little to guide them: raise --selfplay.simulations; if the "
+        "value loss does not fall, lower --learn.learning-rate."
+    )
+
+
+def replay_too_old(health: Health) -> str | None:
+    """Rows are sampled from nearly the whole of a long run, its worthless beginning included.
+
+    `--learn.newest` is 0.6 by default, so an age of 0.6 of all iterations, and a few for the games to end, is as meant.
+    """
+    block = health.block
+    learning = not math.isnan(mean(block, "loss/policy"))
+    if not (learning and block.age > OLD and block.age > OLD_SHARE * block.step):
+        return None
+    return (
+        f"Rows up to {block.age:,.0f} iterations old are learned from, of {block.step:,.0f} in all. Likely many of "
+        "them are from games of much weaker networks: lower --learn.newest to 0.6 or less, or --learn.capacity, or "
+        "--learn.start."
+    )
+
+
+CHECKS = one_sided, all_drawn, openings_alike, collapsed, search_idle, replay_too_old
