@@ -5,11 +5,14 @@ import glob
 import importlib.util
 import operator
 import os
+import sys
 from typing import Literal
 
 import tyro
 
 __all__ = ["FREE", "PRESETS", "Config", "parse", "preset_by_looks"]
+
+Preset = Literal["auto", "laptop", "gpu", "pod"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +45,10 @@ class SelfPlay:
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
     window: int = 64
     """Plies that wait for the end of their game; longer games are bootstrapped from the root value."""
+    prove: bool = True
+    """The search proves wins, draws and losses; what is proven is the target, whatever was played afterwards."""
+    stop_proven: bool = False
+    """A game ends when the value of its position is proven."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +58,12 @@ class Learn:
     reuse: float = 4.0
     """How often a position is learned from, on average: minibatches follow from it."""
     learning_rate: float = 2e-3
-    """Peak of AdamW's learning rate: warmed up, then a half cosine to 0 at the end of the budget."""
+    """AdamW's learning rate after its warm-up. It depends on the minibatches so far only, and so does everything: a run
+    of five minutes is a run of ten that was cut short."""
     warmup: int = 200
     """Minibatches of linear warm-up."""
+    hold: int = 3000
+    """After so many minibatches the learning rate falls, as one over the root of their number."""
     weight_decay: float = 1e-3
     """L2, decoupled (AdamW)."""
     average_decay: float = 0.998
@@ -64,11 +74,13 @@ class Learn:
     """Sample from this newest share of all positions so far (the early ones are the worst)."""
     start: int = 10_000
     """Positions to have before learning begins."""
+    parts: int = 8
+    """Games and replay are kept in so many parts, which the devices share out: a multiple of their number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    minutes: float = 9.0
+    minutes: float = 13.0
     """Wall-clock for self-play and learning, compilation included; the evaluation takes a minute or two more."""
     steps: int = 0
     """Stop after this many iterations (0: no limit)."""
@@ -78,22 +90,34 @@ class Budget:
 class Evaluate:
     games: int = 100
     """Against each opponent, half of them with each colour, from openings of two random moves."""
-    simulations: int = 100
+    simulations: int = 200
     """Simulations per move of ours."""
     rollouts: int = 1000
     """Simulations per move of UCT, a random playout each."""
-    position_simulations: int = 64
+    position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosts:
+    coordinator: str = ""
+    """Several hosts: "detect" under Slurm, Kubernetes, Open MPI and on Cloud TPU, else host:port of process 0."""
+    processes: int = 0
+    """How many processes there are, one per host; with host:port."""
+    process: int = -1
+    """Which of them this is, from 0; with host:port."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
     game: str = "connect_four"
     """A two-player game that pgx knows."""
+    preset: Preset = "auto"
+    """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
     folder: str = ""
     """Where the run lives. Default: runs/<game>."""
     seed: int = 0
-    """Everything random follows from it (a wall-clock budget does not repeat exactly)."""
+    """Everything random follows from it."""
     save_minutes: float = 3.0
     """Time between checkpoints."""
     network: Network = Network()
@@ -101,33 +125,40 @@ class Config:
     learn: Learn = Learn()
     budget: Budget = Budget()
     evaluate: Evaluate = Evaluate()
+    hosts: Hosts = Hosts()
 
 
-# The defaults suit two CPU cores. Where there is an accelerator these take their place.
+LARGE = Config(
+    network=Network(kind="resnet", channels=64, blocks=6),
+    selfplay=SelfPlay(games=1024, plies=16),
+    learn=Learn(batch_size=2048, capacity=1_000_000),
+)
+# The laptop's are the defaults that stand above; those of accelerators have been tried for form only, not measured.
 PRESETS = {
-    "cpu": Config(),
-    "gpu": Config(
-        network=Network(kind="resnet", channels=64, blocks=6),
-        selfplay=SelfPlay(games=1024, plies=16),
-        learn=Learn(batch_size=2048, capacity=1_000_000),
+    "laptop": Config(),
+    "gpu": LARGE,
+    "pod": dataclasses.replace(
+        LARGE,
+        selfplay=SelfPlay(games=16_384, plies=16),
+        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000),
     ),
 }
-FREE = ("budget", "evaluate", "save_minutes", "folder")  # may differ when a run is continued
+FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
 def preset_by_looks() -> str:
     """Which preset will be right, without importing jax: `--help` is to answer at once."""
     platforms = os.environ.get("JAX_PLATFORMS", "")
     plugin = any(importlib.util.find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
-    return "gpu" if plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu") else "cpu"
+    return "gpu" if plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu") else "laptop"
 
 
 # What lies outside these has no meaning.
 RANGES = {
     (1, float("inf")): (
         "network.channels", "network.blocks", "selfplay.games", "selfplay.plies", "selfplay.simulations",
-        "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "evaluate.games",
-        "evaluate.simulations", "evaluate.rollouts", "evaluate.position_simulations",
+        "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "learn.hold",
+        "learn.parts", "evaluate.games", "evaluate.simulations", "evaluate.rollouts",
     ),
     (0, float("inf")): (
         "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
@@ -138,12 +169,28 @@ RANGES = {
 
 
 def parse(description: str | None, preset: str | None = None, arguments: list[str] | None = None) -> Config:
-    """The settings from the command line, upon those of a preset (default: the one that looks right)."""
-    config = tyro.cli(Config, default=PRESETS[preset or preset_by_looks()], args=arguments, description=description)
+    """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right."""
+    asked = _asked_for(sys.argv[1:] if arguments is None else arguments)
+    default = PRESETS[preset or asked or preset_by_looks()]
+    config = tyro.cli(Config, default=default, args=arguments, description=description)
     for (low, high), names in RANGES.items():
         for name in names:
             value = operator.attrgetter(name)(config)
             if not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train.py: --{name} {value:g} is out of range: {allowed}.")
+    for n in config.evaluate.position_simulations:
+        if n < 1:
+            raise SystemExit(f"train.py: --evaluate.position_simulations {n} is out of range: 1 or more.")
+    if config.budget.minutes <= 0:
+        raise SystemExit(f"train.py: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config
+
+
+def _asked_for(arguments: list[str]) -> str | None:
+    """The preset among the arguments, if any: the defaults of the others depend on it, so it is looked for first."""
+    for word, following in zip(arguments, [*arguments[1:], ""]):
+        value = following if word == "--preset" else word.removeprefix("--preset=") if "--preset=" in word else ""
+        if value in PRESETS:
+            return value
+    return None

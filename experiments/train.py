@@ -1,4 +1,4 @@
-"""Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever device is there.
+"""Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
     make train                                              # Connect Four, with the defaults
     make train ARGS="--budget.minutes 3"                    # shorter
@@ -6,13 +6,14 @@
     .venv/bin/python experiments/train.py --game tic_tac_toe --budget.minutes 2
 
 The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
-prolongs a finished run. At the end stands a table before / after: games against a random player and against UCT, and,
-for Connect Four, the share of outcome mistakes on positions whose exact values are known.
+prolongs a finished run: it ends as if it had never been interrupted. At the end stands a table before / after: games
+against a random player and against UCT, and, for Connect Four, the share of outcome mistakes on positions whose exact
+values are known.
 """
 
+import contextlib
 import dataclasses
 import functools
-import math
 import os
 import pathlib
 import shlex
@@ -25,133 +26,145 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+from building import WHERE, Run, about, build, minibatches, policy  # noqa: E402
 from evaluation import evaluation, report, store, stored  # noqa: E402
+from jax.sharding import NamedSharding  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
-from jaxzero import games, models, nets  # noqa: E402
-from jaxzero.train import checkpoint, learner, metrics, progress, replay, selfplay  # noqa: E402
+from jaxzero import games  # noqa: E402
+from jaxzero.nets import weights  # noqa: E402
+from jaxzero.train import checkpoint, devices, health, memory, metrics, progress  # noqa: E402
 
-say = functools.partial(progress.console.print, soft_wrap=True)  # a command stays one line, to be copied
-
-
-def build(config: Config, game: games.Game):
-    """The network, and the three jitted functions the loop calls."""
-    key = jax.random.fold_in(jax.random.key(config.seed), 1)
-    if config.network.kind == "mlp":
-        net, params = nets.mlp(game, config.network.hidden, key=key)
-    else:
-        net, params = nets.resnet(game, config.network.channels, config.network.blocks, key=key)
-    own, learn = config.selfplay, config.learn
-    policy = jz.gumbel(
-        models.perfect(game, net), own.simulations, max_considered=min(own.max_considered, own.simulations)
-    )
-    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
-    begin_play, play = selfplay.self_play(game, policy, choose, plies=own.plies, window=own.window)
-    begin_learning, update = learner.learner(
-        game, net, batch_size=learn.batch_size, weight_decay=learn.weight_decay, average_decay=learn.average_decay
-    )
-
-    shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
-    row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
-    state = {
-        "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
-        "buffer": replay.new_buffer(row, max(learn.capacity, own.games * (own.window + own.plies))),
-        "learner": begin_learning(params),
-        "seconds": jnp.float32(0),
-    }
-    state = jax.tree.map(jnp.copy, state)  # each array its own memory: the functions below are given it for keeps
-    return (
-        net,
-        state,
-        (
-            jax.jit(play, donate_argnums=1),
-            jax.jit(replay.add, donate_argnums=0),
-            jax.jit(update, donate_argnums=0, static_argnames="minibatches"),
-        ),
-    )
+TOO_MANY = 10  # minibatches skipped in a row
+first_host = lambda: jax.process_index() == 0
 
 
-def learning_rate(config: Config, done: float, steps: int) -> float:
-    """Linear warm-up over minibatches, half a cosine over the budget: 0 when it is used up."""
-    warm = min(1.0, (steps + 1) / max(config.learn.warmup, 1))
-    return config.learn.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+def say(*words) -> None:
+    """Every process runs the script, one of them speaks. A command stays one line, to be copied."""
+    if first_host():
+        progress.console.print(*words, soft_wrap=True)
 
 
-def used(config: Config, state: dict, step: int) -> float:
-    """The share of the budget that is used up."""
-    steps = step / config.budget.steps if config.budget.steps else 0
-    return max(float(state["seconds"]) / 60 / config.budget.minutes, steps)
+def learning_rate(config: Config, done: int) -> float:
+    """Linear warm-up over minibatches, then level, then as one over the root of their number: no end is assumed."""
+    learn = config.learn
+    return learn.learning_rate * min(1.0, (done + 1) / max(learn.warmup, 1)) * min(1.0, (learn.hold / (done + 1)) ** 0.5)
 
 
-def train(config: Config, folder: pathlib.Path, state: dict, step: int, functions) -> tuple[dict, int, str | None]:
-    """The loop: play a chunk, keep its rows, learn from some minibatches. Saves; says what interrupted it, if so."""
-    play, add, update = functions
-    own, learn = config.selfplay, config.learn
-    rows_per_step = own.games * own.plies
-    minibatches = max(1, round(rows_per_step * learn.reuse / learn.batch_size))
-    key = jax.random.fold_in(jax.random.key(config.seed), 3)
-    began, saved = time.monotonic() - float(state["seconds"]), time.monotonic()
-    with progress.interruptible() as interrupted, metrics.writing(folder, step) as write:
-        with progress.announced("Compiling self-play"):
-            play = play.lower(state["learner"].average, state["games"]).compile()
-        with progress.announced("Compiling the learner"):
-            args = state["learner"], state["buffer"], key, jnp.float32(0)
-            update = update.lower(*args, minibatches=minibatches, newest=jnp.int32(1)).compile()
-        with progress.live() as show:
-            while (done := used(config, state, step)) < 1 and not interrupted():
-                tick = time.monotonic()
-                state["games"], rows, ready, stats = play(state["learner"].average, state["games"])
-                state["buffer"] = add(state["buffer"], rows, ready)
-                values = describe(stats)
-                size = int(state["buffer"].size)
-                if size >= learn.start:
-                    rate = learning_rate(config, done, int(state["learner"].steps))
-                    newest = max(learn.start, int(learn.newest * rows_per_step * step))
-                    state["learner"], losses = update(
-                        state["learner"],
-                        state["buffer"],
-                        jax.random.fold_in(key, step),
-                        jnp.float32(rate),
-                        newest=jnp.int32(min(newest, replay.capacity(state["buffer"]))),
-                    )
-                    values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()}
-                    values |= {"learning_rate": rate}
-                    if not math.isfinite(values["loss/total"]):
-                        sys.exit(
-                            f"The loss is not finite at step {step}. The checkpoints in {folder} are from before; "
-                            "try a smaller --learn.learning_rate in another --folder."
-                        )
-                step += 1
-                seconds = time.monotonic() - tick
-                state["seconds"] = jnp.float32(time.monotonic() - began)
-                values |= {
-                    "replay/rows": size,
-                    "speed/positions": rows_per_step / seconds,
-                    "speed/simulations": rows_per_step * own.simulations / seconds,
-                    "speed/games": values["selfplay/games"] / seconds,
-                    "minutes": float(state["seconds"]) / 60,
-                }
-                write(step, values)
-                done = min(1.0, used(config, state, step))
-                show(done, line(values, done))
-                if time.monotonic() - saved > 60 * config.save_minutes:
-                    checkpoint.save(folder, step, state)
-                    saved = time.monotonic()
-        checkpoint.save(folder, step, state)
-        return state, step, interrupted()
+def newest(config: Config, step: int) -> int:
+    """How many of the latest rows are sampled from."""
+    rows = config.selfplay.games * config.selfplay.plies * step
+    return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
 
 
-def describe(stats: selfplay.Stats) -> dict[str, float]:
+def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, dict[str, float]]:
+    """Play a chunk, keep its rows, learn from some minibatches. A function of state and step alone."""
+    games_, rows, ready, stats = run.play(state["learner"].average, state["games"])
+    state = state | {"games": games_, "buffer": run.add(state["buffer"], rows, ready)}
+    told = {name: float(x) for name, x in run.tell(stats, state["buffer"], state["learner"]).items()}
+    values = describe(config, told, step)
+    if told["rows"] >= config.learn.start:
+        rate = learning_rate(config, int(told["minibatches"]))
+        state["learner"], losses = run.update(
+            state["learner"], state["buffer"], run.keys(step), jnp.float32(rate), jnp.int32(newest(config, step))
+        )
+        values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()} | {"learning_rate": rate}
+        values["in_a_row"] = int(state["learner"].in_a_row)
+    return state, values
+
+
+def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:
     """Means over the games and plies of a chunk."""
-    s = {name: float(x) for name, x in stats._asdict().items()}
-    games = max(s["games"], 1)
+    ended, plies = max(told["games"], 1), told["plies"]
+    window = newest(config, step) / (config.selfplay.games * config.selfplay.plies)
+    values = {
+        "selfplay/games": told["games"],
+        "selfplay/length": told["length"] / ended,
+        "selfplay/first_wins": told["first_wins"] / ended,
+        "selfplay/draws": told["draws"] / ended,
+        "selfplay/entropy": told["entropy"] / plies,
+        "selfplay/improvement": told["improvement"] / plies,
+        "selfplay/proven": told["proven"] / plies,
+        "selfplay/bad": told["bad"],
+        "replay/rows": told["rows"],
+        "replay/age": min(window, step),
+    }
+    return values | ({"selfplay/openings": told["distinct"] / told["opened"]} if told["opened"] else {})
+
+
+def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int, minutes: float):
+    """The loop, from `step` on, `minutes` after the beginning: saves, warns, and says what interrupted it, if so."""
+    began, saved, well = time.monotonic() - 60 * minutes, time.monotonic(), health.healthy()
+    with contextlib.ExitStack() as stack:
+        interrupted = stack.enter_context(progress.interruptible())
+        write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
+        run = compiled(run, state)
+        show = stack.enter_context(progress.live()) if first_host() else lambda *_: None
+        while True:
+            spent, stop, due = devices.agreed(
+                (time.monotonic() - began) / 60,
+                bool(interrupted()),
+                time.monotonic() - saved > 60 * config.save_minutes,
+            )
+            done = used(config, spent, step)
+            if due:
+                checkpoint.save(folder, step, state)
+                saved = time.monotonic()
+            if done >= 1 or stop:
+                break
+            tick = time.monotonic()
+            state, values = one_step(config, run, state, step)
+            step += 1
+            values |= speeds(config, values, time.monotonic() - tick) | {"minutes": (time.monotonic() - began) / 60}
+            write(step, values)
+            if values.get("in_a_row", 0) >= TOO_MANY:
+                give_up(folder, step)
+            well, warnings = health.look(well, values | {"step": step})
+            for sentence in warnings:
+                say(f"[bold yellow]{sentence}")
+            done = min(1.0, used(config, values["minutes"], step))
+            show(done, line(values, done))
+        checkpoint.save(folder, step, state)
+        return state, step, interrupted() or ("another host" if stop else None)
+
+
+def compiled(run: Run, state: dict) -> Run:
+    """The two functions that take long to compile, compiled."""
+    with announced("Compiling self-play"):
+        play = run.play.lower(state["learner"].average, state["games"]).compile()
+    with announced("Compiling the learner"):
+        numbers = jnp.float32(0), jnp.int32(1)
+        update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
+    return run._replace(play=play, update=update)
+
+
+def announced(what: str):
+    """Says so before something silent and slow, on one host."""
+    return progress.announced(what) if first_host() else contextlib.nullcontext()
+
+
+def give_up(folder: pathlib.Path, step: int) -> None:
+    """Ends a run whose losses are not finite any more."""
+    good = checkpoint.newest(folder)
+    kept = f"The last good checkpoint is that of step {good}, in {folder}" if good else f"{folder} has no checkpoint yet"
+    sys.exit(
+        f"Loss or gradient were not finite in {TOO_MANY} minibatches in a row, the last at step {step}; none of them "
+        f"changed the network. {kept}. Try a smaller --learn.learning-rate in another --folder."
+    )
+
+
+def used(config: Config, minutes: float, step: int) -> float:
+    """The share of the budget that is used up."""
+    return max(minutes / config.budget.minutes, step / config.budget.steps if config.budget.steps else 0)
+
+
+def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str, float]:
+    """How fast an iteration was."""
+    rows = config.selfplay.games * config.selfplay.plies
     return {
-        "selfplay/games": s["games"],
-        "selfplay/length": s["length"] / games,
-        "selfplay/first_wins": s["first_wins"] / games,
-        "selfplay/draws": s["draws"] / games,
-        "selfplay/entropy": s["entropy"] / s["plies"],
-        "selfplay/bad": s["bad"],
+        "speed/positions": rows / seconds,
+        "speed/simulations": rows * config.selfplay.simulations / seconds,
+        "speed/games": values["selfplay/games"] / seconds,
     }
 
 
@@ -169,22 +182,22 @@ def line(v: dict[str, float], done: float) -> str:
     )
 
 
-def prepare(config: Config, folder: pathlib.Path):
-    """Game, network, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
+def prepare(config: Config, folder: pathlib.Path) -> tuple[games.Game, Run, dict, int, float]:
+    """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
-        if config.budget.minutes <= 0:
-            raise ValueError(f"--budget.minutes {config.budget.minutes:g}: a run needs some time, 3 for instance.")
         game = games.from_pgx(config.game)
         if game.num_players != 2:
             raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script needs two.")
-        net, state, functions = build(config, game)  # before the folder is made: settings that cannot work leave none
-        untrained = jax.tree.map(jnp.copy, state["learner"].params)
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
-        found = checkpoint.restore(folder, state, say) if known else None
+        mesh = devices.mesh()
+        run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
+        fits(config, game, run, mesh.size)
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE) if first_host() else True
+        known = bool(devices.agreed(known)[0])
+        found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train.py: {error}")
-    step, state = found or (0, state)
-    size = sum(x.size for x in jax.tree.leaves(untrained))
+    step, state = found or (0, run.begin(run.params))
+    size = sum(x.size for x in jax.tree.leaves(run.params))
     say(
         f"[bold]jaxzero[/] learns {game.id} on {progress.device()}, jax {jax.__version__}; the run's folder is {folder}"
     )
@@ -192,39 +205,94 @@ def prepare(config: Config, folder: pathlib.Path):
         f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
-    if found:
-        spent = f"after {float(state['seconds']) / 60:.1f} minutes"
-        over = used(config, state, step) >= 1
-        say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
-    return game, net, untrained, state, step, functions
+    return game, run, state, step, minutes_at(folder, step)
+
+
+def expected(run: Run, mesh) -> dict:
+    """The shapes of the state, and where its arrays belong."""
+    put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
+    shapes = jax.eval_shape(run.begin, run.params)
+    return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
+
+
+def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
+    """Raises a ValueError if the run would not fit the memory of a device."""
+    state = jax.eval_shape(run.begin, run.params)
+    out = jax.eval_shape(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
+    parts = {"search trees": out.tree, "replay": state["buffer"], "games": state["games"]}
+    hints = {"search trees": "--selfplay.games", "replay": "--learn.capacity", "games": "--selfplay.games"}
+    memory.check(parts, hints, jax.local_devices()[0], shares=count)
+
+
+def minutes_at(folder: pathlib.Path, step: int) -> float:
+    """How long the run took up to a step, as its metrics say."""
+    return max((row["minutes"] for row in metrics.read(folder) if row["step"] <= step), default=0.0)
 
 
 def main(config: Config) -> None:
-    if jax.default_backend() == "cpu" and preset_by_looks() == "gpu":
+    devices.start(**dataclasses.asdict(config.hosts))
+    if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
-        config = parse(__doc__, "cpu")
+        config = parse(__doc__, "laptop")
     folder = pathlib.Path(config.folder or f"runs/{config.game}")
-    game, net, untrained, state, step, functions = prepare(config, folder)
-    measure = evaluation(game, net, config.evaluate, jax.random.key(config.seed + 1))
+    game, run, state, step, minutes = prepare(config, folder)
+    with checkpoint.writing(folder) if first_host() else contextlib.nullcontext():
+        go_on(config, folder, game, run, state, step, minutes)
+
+
+def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
+    """Measure, train, measure, report."""
+    if step:
+        over = used(config, minutes, step) >= 1
+        spent = f"after {minutes:.1f} minutes"
+        say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
+    measure = evaluation(game, run.net, config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
     if "before" not in results:
-        with progress.announced("Measuring the untrained network, for the table at the end"):
-            results = store(folder, before=measure(untrained))
+        with announced("Measuring the untrained network, for the table at the end"):
+            results = store(folder, before=measure(run.params))
     began_at = step
-    if used(config, state, step) < 1:
-        state, step, stopped = train(config, folder, state, step, functions)
+    if used(config, minutes, step) < 1:
+        state, step, stopped = train(config, folder, run, state, step, minutes)
         if stopped:
             say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
             return
+    learned = jax.tree.map(lambda x: jnp.asarray(x.addressable_data(0)), state["learner"].average)
     if step > began_at or "after" not in results:
-        with progress.announced("Measuring what was learned"):
-            results = store(folder, after=measure(state["learner"].average), step=step)
+        with announced("Measuring what was learned"):
+            results = store(folder, after=measure(learned), step=step)
+    export(config, folder, game, learned, results)
+    finish(config, folder, state, step, results)
+
+
+def export(config: Config, folder: pathlib.Path, game: games.Game, params, results: dict) -> None:
+    """The weights as one file, with what they are and how they came about."""
+    if first_host():
+        words = {
+            "game": game.id,
+            "network": about(config),
+            "command": again(),
+            "seed": config.seed,
+            "minutes": round(minutes_at(folder, results["step"]), 1),
+            "device": progress.device(),
+            "jax": jax.__version__,
+            "jaxzero": jz.__version__,
+            "date": time.strftime("%Y-%m-%d"),
+            "results": results["after"],
+        }
+        weights.save(folder / "weights.safetensors", params, words, overwrite=True)
+
+
+def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results: dict) -> None:
+    """The tables, and what to do next."""
+    if not first_host():
+        return
     report(results["before"], results["after"], config.evaluate)
     if not int(state["learner"].steps):
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
     say(
-        f"The run: {folder} (config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). Next:\n"
-        f"    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
+        f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). "
+        f"Next:\n    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
         f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
     )

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.train import replay
 from jaxzero.train.selfplay import Row
-from jaxzero.types import Params
+from jaxzero.types import Keys, Params
 
 __all__ = ["Learner", "Losses", "augment", "learner", "loss"]
 
@@ -24,22 +24,30 @@ class Learner(NamedTuple):
         average: their exponential moving average: what plays and is evaluated.
         opt_state: the optimiser's state.
         steps: minibatches so far.
+        skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
+        in_a_row: the latest of them that were skipped one after another.
     """
 
     params: Params
     average: Params
     opt_state: Any
     steps: Int[Array, ""]
+    skipped: Int[Array, ""]
+    in_a_row: Int[Array, ""]
 
 
 class Losses(NamedTuple):
-    """Means over minibatches. `policy` is the cross-entropy; `target_entropy` its lower bound."""
+    """Means over the minibatches that were learned from; and how many were not: `skipped`.
+
+    `policy` is the cross-entropy; `target_entropy` its lower bound.
+    """
 
     total: Float[Array, ""]
     policy: Float[Array, ""]
     value: Float[Array, ""]
     target_entropy: Float[Array, ""]
     gradient_norm: Float[Array, ""]
+    skipped: Float[Array, ""]
 
 
 def augment(game: Any, key: chex.PRNGKey, rows: Row) -> Row:
@@ -71,7 +79,7 @@ def loss(network: Callable, params: Params, rows: Row, value_weight: float = 1.0
     value_loss = jnp.square(rows.value - value).mean()
     entropy = -jnp.sum(rows.policy * jnp.log(jnp.maximum(rows.policy, 1e-9)), -1).mean()
     total = policy_loss + value_weight * value_loss
-    return total, Losses(total, policy_loss, value_loss, entropy, jnp.float32(0))
+    return total, Losses(total, policy_loss, value_loss, entropy, jnp.float32(0), jnp.float32(0))
 
 
 def learner(
@@ -83,29 +91,35 @@ def learner(
     value_weight: float = 1.0,
     average_decay: float = 0.99,
     clip_norm: float = 1.0,
+    devices: tuple[str, int] | None = None,
 ) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Losses]]]:
     """A learner, as two functions.
 
     `begin(params) -> Learner`;
-    `update(learner, buffer, key, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches` (static)
-    steps of AdamW on rows sampled uniformly and shown through random symmetries. The learning rate is traced: anneal it
-    freely.
+    `update(learner, buffer, keys, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches`
+    (static) steps of AdamW on rows sampled uniformly and shown through random symmetries; one key per part of the
+    buffer. Learning rate and `newest`, the latest rows that are meant (over all devices), are traced.
 
     AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
     the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
     normalisation scales (fewer than two axes) are not decayed.
 
+    A minibatch whose loss or gradient is not finite changes nothing but the counts.
+
     Args:
         game: for its symmetries.
         network: `(params, observation [n, ...]) -> (logits [n, A], value [n])`.
-        batch_size: rows per minibatch.
+        batch_size: rows per minibatch, over all devices.
         weight_decay: AlphaZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
         value_weight: factor on (z − v)². AlphaZero: 1.
         average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
         clip_norm: gradients longer than this are shortened to it.
+        devices: name and size of the mesh axis over which `update` is mapped, each device with its parts of the
+            buffer: gradients are averaged over it. None: there is one device only.
     """
-    if batch_size < 1:
-        raise ValueError(f"learner: batch_size={batch_size} must be >= 1.")
+    axis, shares = devices or (None, 1)
+    if batch_size < 1 or batch_size % shares:
+        raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
     decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
     optimiser = optax.chain(
         optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed)
@@ -113,25 +127,38 @@ def learner(
 
     def begin(params: Params) -> Learner:
         copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to `update`
-        return Learner(params, copy, optimiser.init(params), jnp.int32(0))
+        return Learner(params, copy, optimiser.init(params), *jnp.zeros(3, jnp.int32))
 
-    def step(state: Learner, buffer: replay.Buffer, key, learning_rate, newest) -> tuple[Learner, Losses]:
-        k_rows, k_symmetry = jax.random.split(key)
-        rows = augment(game, k_symmetry, replay.sample(buffer, k_rows, batch_size, newest))
+    def step(state: Learner, buffer: replay.Buffer, keys, learning_rate, newest) -> tuple[Learner, Losses]:
+        k_rows, k_symmetry = jax.vmap(jax.random.split, out_axes=1)(keys)
+        rows = replay.sample(buffer, k_rows, batch_size // shares, None if newest is None else newest // shares)
+        rows = jax.vmap(lambda key, part: augment(game, key, part))(k_symmetry, rows)
+        rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
         gradients, losses = jax.grad(lambda p: loss(network, p, rows, value_weight), has_aux=True)(state.params)
+        if axis is not None:
+            gradients, losses = jax.lax.pmean((gradients, losses), axis)
+        norm = optax.tree.norm(gradients)
+        good = jnp.isfinite(losses.total) & jnp.isfinite(norm)
         updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
         params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
         decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
         average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
-        losses = losses._replace(gradient_norm=optax.tree.norm(gradients))
-        return Learner(params, average, opt_state, state.steps + 1), losses
+        kept = jax.tree.map(
+            lambda new, old: jnp.where(good, new, old),
+            (params, average, opt_state),
+            (state.params, state.average, state.opt_state),
+        )
+        bad = (~good).astype(jnp.int32)
+        after = Learner(*kept, state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad)
+        return after, losses._replace(gradient_norm=norm, skipped=bad.astype(jnp.float32))
 
     def update(
-        state: Learner, buffer: replay.Buffer, key: chex.PRNGKey, learning_rate, minibatches: int, newest=None
+        state: Learner, buffer: replay.Buffer, keys: Keys, learning_rate, minibatches: int, newest=None
     ) -> tuple[Learner, Losses]:
-        state, losses = jax.lax.scan(
-            lambda s, k: step(s, buffer, k, learning_rate, newest), state, jax.random.split(key, minibatches)
-        )
-        return state, jax.tree.map(jnp.mean, losses)
+        keys = jax.vmap(lambda k: jax.random.split(k, minibatches), out_axes=1)(keys)
+        state, losses = jax.lax.scan(lambda s, k: step(s, buffer, k, learning_rate, newest), state, keys)
+        learned = jnp.maximum(minibatches - losses.skipped.sum(), 1)
+        means = jax.tree.map(lambda x: jnp.where(losses.skipped > 0, 0, x).sum() / learned, losses)
+        return state, means._replace(skipped=losses.skipped.sum())
 
     return begin, update

@@ -4,6 +4,12 @@ A ply can be learned from once its game is over. The plies of games in flight th
 carried from chunk to chunk; when a game ends, all its plies leave with their returns. Nothing is dropped: a ply
 that has waited for the whole window (a game longer than that) leaves with the latest root value in place of the
 outcome.
+
+**What is proven** is not left to chance: where the policy proves values (`avoid_proven`), the target of a solved root
+is its exact value, and so is what the plies before it are told of the game's end, whatever was played afterwards.
+
+**Several devices**: games are the first axis of everything, so that each device plays an equal share of them, none
+asks another, and no result depends on how many there are (see `jaxzero.train.devices`).
 """
 
 from collections.abc import Callable
@@ -15,8 +21,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero import targets
-from jaxzero.mcts.root import sharpened
-from jaxzero.mcts.schedules import Schedule
+from jaxzero.mcts.perspectives import policy_improvement
+from jaxzero.mcts.slots_view import Slots
+from jaxzero.mcts.solver import bounds
+from jaxzero.mcts.tree import Tree
+from jaxzero.train.moves import exploring
 from jaxzero.types import Keys, Params, State
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
@@ -37,16 +46,16 @@ class Row(NamedTuple):
 
 
 class Ply(NamedTuple):
-    """One searched position and what its move brought: `[T, B, ...]`."""
+    """One searched position and what its move brought: `[B, T, ...]`."""
 
-    observation: Float[Array, "T B ..."]
-    policy: Float[Array, "T B A"]
-    to_play: Int[Array, "T B"]
-    value: Float[Array, "T B P"]
-    reward: Float[Array, "T B P"]
-    ended: Bool[Array, "T B"]
-    trace: Float[Array, "T B"]
-    waiting: Bool[Array, "T B"]
+    observation: Float[Array, "B T ..."]
+    policy: Float[Array, "B T A"]
+    to_play: Int[Array, "B T"]
+    value: Float[Array, "B T P"]
+    reward: Float[Array, "B T P"]
+    ended: Bool[Array, "B T"]
+    trace: Float[Array, "B T"]
+    waiting: Bool[Array, "B T"]
 
 
 class SelfPlay(NamedTuple):
@@ -57,7 +66,7 @@ class SelfPlay(NamedTuple):
         ply: how many moves each game has seen `[B]`.
         first: who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
-        window: the latest plies `[window, B, ...]`, of which some are `waiting` for the end of their game.
+        window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
     """
 
     state: State
@@ -68,93 +77,65 @@ class SelfPlay(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Sums over a chunk (divide by `games` or `plies`)."""
+    """Sums over a chunk, one entry per device: divide by `games` or `plies`, what became of `opened` by that.
 
-    plies: Int[Array, ""]
-    games: Int[Array, ""]
-    length: Int[Array, ""]
-    first_wins: Int[Array, ""]
-    draws: Int[Array, ""]
-    entropy: Float[Array, ""]
-    bad: Int[Array, ""]
-
-
-def exploring(
-    random_plies: int = 0,
-    random_rate: float = 0.0,
-    sampled_plies: int = 0,
-    trace: float = 1.0,
-    temperature: Schedule | None = None,
-) -> Callable:
-    """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
-
-    The policy's own action is kept, except that
-    * a uniformly random legal move is played with probability max(1 − ply / random_plies, random_rate): it takes
-      self-play to positions it would avoid. The plies before it do not learn from what came after it (their
-      return is cut at its root value, see `targets.returns`);
-    * otherwise, in the first `sampled_plies`, the move is drawn from the improved policy (AlphaZero: 30 plies,
-      Silver et al. 2018). A Gumbel policy in self-play explores by itself and needs none;
-    * or, with a `temperature`, in every ply with probability ∝ weight^(1/t), t its number at that ply; t = 0: the
-      action of the highest weight.
-
-    Args:
-        random_plies: the chance of a random move falls linearly over these plies.
-        random_rate: and never below this.
-        sampled_plies: plies in which the move is drawn from `action_weights`.
-        trace: λ of the other plies, 1 for the plain outcome.
-        temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.mcts.schedules`; None: as above.
-
-    Raises:
-        ValueError: numbers out of range, or both `sampled_plies` and a temperature.
+    Attributes:
+        plies: moves made.
+        games: games that ended.
+        length: their plies.
+        first_wins: those that the player who moved first won.
+        draws: those that nobody won.
+        entropy: of the improved policies, in nats.
+        improvement: KL(improved policy‖prior), in nats; 0 where the policy's tree does not tell.
+        proven: roots whose value was proven.
+        opened: games that stood at the ply where openings are compared.
+        distinct: how many different positions they had there.
+        bad: searches with a `status`.
     """
-    if not 0 <= random_rate < 1:
-        raise ValueError(f"exploring: random_rate={random_rate} must be in [0, 1).")
-    if not 0 <= trace <= 1:
-        raise ValueError(f"exploring: trace={trace} must be in [0, 1].")
-    if temperature is not None and (sampled_plies or not callable(temperature)):
-        raise ValueError(
-            f"exploring: temperature={temperature!r} with sampled_plies={sampled_plies}: give one of the two, the "
-            "temperature as a function of the ply. Use steps((30, 0.0)) for 30 plies at temperature 1."
-        )
 
-    def choose(keys, ply, out, legal):
-        def one(key, ply, action, weights, legal):
-            k_flip, k_random, k_sample = jax.random.split(key, 3)
-            rate = jnp.maximum(1 - ply / max(random_plies, 1), random_rate) if random_plies else random_rate
-            at_random = jax.random.uniform(k_flip) < rate
-            anything = jax.random.categorical(k_random, jnp.where(legal, 0.0, -1e9))
-            if sampled_plies:
-                drawn = jax.random.categorical(k_sample, jnp.where(legal, jnp.log(weights + 1e-9), -1e9))
-                action = jnp.where(ply < sampled_plies, drawn, action)
-            if temperature is not None:
-                t = jnp.asarray(temperature(ply), weights.dtype)
-                weights = jnp.where(legal, weights, 0)
-                drawn = jax.random.categorical(k_sample, jnp.where(legal, sharpened(weights, t), -jnp.inf))
-                action = jnp.where(t > 0, drawn, jnp.argmax(weights)).astype(action.dtype)
-            return jnp.where(at_random, anything, action), jnp.where(at_random, 0.0, trace)
-
-        return jax.vmap(one)(keys, ply, out.action, out.action_weights, legal)
-
-    return choose
+    plies: Int[Array, "D"]
+    games: Int[Array, "D"]
+    length: Int[Array, "D"]
+    first_wins: Int[Array, "D"]
+    draws: Int[Array, "D"]
+    entropy: Float[Array, "D"]
+    improvement: Float[Array, "D"]
+    proven: Int[Array, "D"]
+    opened: Int[Array, "D"]
+    distinct: Int[Array, "D"]
+    bad: Int[Array, "D"]
 
 
 def self_play(
-    game: Any, policy: Callable, choose: Callable | None = None, *, plies: int, window: int, discount: float = 1.0
+    game: Any,
+    policy: Callable,
+    choose: Callable | None = None,
+    *,
+    plies: int,
+    window: int,
+    discount: float = 1.0,
+    over: Callable[[Any], Bool[Array, "B"]] | None = None,
+    opening: int = 6,
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
     `begin(key, games) -> SelfPlay` starts that many games;
     `play(params, SelfPlay) -> (SelfPlay, rows, ready, stats)` plays `plies` moves in each. The rows are
-    `[(window + plies) · B, ...]`; only those marked in `ready` are new and have their target
+    `[B · (window + plies), ...]`, game by game; only those marked in `ready` are new and have their target
     (`replay.add(buffer, rows, ready)`).
 
     Args:
         game: a `jaxzero.games.Game`.
-        policy: `(params, keys, state) -> PolicyOutput`. Plies where its `info.has_target` is False make no rows.
+        policy: `(params, keys, state) -> PolicyOutput`. Plies where its `info.has_target` is False make no rows. Where
+            its trees keep bounds, targets are exact at solved roots, and behind them.
         choose: see `exploring`, the default.
         plies: T, moves per chunk.
         window: how many plies can wait for the end of their game; the longest game, if it has a bound.
         discount: γ per ply.
+        over: `tree -> bool [B]`, the games that end here though they are not over, like `jaxzero.mcts.solver.solved`:
+            nothing can be learned from what is known already. The move is made, and the next one begins a new game.
+            None: games are played to their end.
+        opening: the ply at which `Stats` compares the openings.
 
     Raises:
         ValueError: plies or window < 1.
@@ -167,17 +148,8 @@ def self_play(
     def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
         keys, k_init = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, games))
         state = jax.vmap(game.init)(k_init)
-        ply = jax.tree.map(lambda x: jnp.zeros((window, games, *x.shape), x.dtype), blank_ply())
+        ply = jax.tree.map(lambda x: jnp.zeros((games, window, *x.shape), x.dtype), _blank(game))
         return SelfPlay(state, jnp.zeros(games, jnp.int32), jax.vmap(game.to_play)(state), keys, ply)
-
-    def blank_ply() -> Ply:
-        players, zero = jax.ShapeDtypeStruct((num_players,), jnp.float32), jax.ShapeDtypeStruct((), jnp.float32)
-        flag, observation = (
-            jax.ShapeDtypeStruct((), jnp.bool_),
-            jax.ShapeDtypeStruct(game.observation_shape, jnp.float32),
-        )
-        policy = jax.ShapeDtypeStruct((game.num_actions,), jnp.float32)
-        return Ply(observation, policy, jax.ShapeDtypeStruct((), jnp.int32), players, players, flag, zero, flag)
 
     def move(params, games: SelfPlay):
         keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, 5), out_axes=1)(games.keys)
@@ -187,46 +159,83 @@ def self_play(
         action, trace = choose(k_choose, games.ply, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
+        value, known = _value(out)
+        value = targets.for_players(value, to_play, num_players)
+        stopped = jnp.zeros_like(ended) if over is None else over(out.tree) & ~ended
         ply = Ply(
             observation=jax.vmap(game.observe)(games.state),
             policy=out.action_weights,
             to_play=to_play,
-            value=targets.for_players(out.value, to_play, num_players),
+            value=value,
             reward=reward,
-            ended=ended,
-            trace=trace,
+            ended=ended | stopped,
+            trace=jnp.where(known | stopped, 0.0, trace),
             waiting=jnp.ones_like(ended) if has_target is None else has_target,
         )
-        stats = _stats(games, out, ended, reward)
+        stats = _stats(games, out, ply, jnp.where(stopped[:, None], value, reward), known)
         fresh = jax.vmap(game.init)(k_init)
-        state = jax.tree.map(lambda new, old: jnp.where(_like(ended, new), new, old), fresh, after)
-        first = jnp.where(ended, jax.vmap(game.to_play)(fresh), games.first)
-        return games._replace(state=state, ply=jnp.where(ended, 0, games.ply + 1), first=first, keys=keys), (ply, stats)
+        state = jax.tree.map(lambda new, old: jnp.where(_like(ply.ended, new), new, old), fresh, after)
+        first = jnp.where(ply.ended, jax.vmap(game.to_play)(fresh), games.first)
+        number = jnp.where(ply.ended, 0, games.ply + 1)
+        return games._replace(state=state, ply=number, first=first, keys=keys), (ply, games.ply, stats)
 
     def play(params: Params, games: SelfPlay) -> tuple[SelfPlay, Row, Bool[Array, "n"], Stats]:
         small = games._replace(window=None)  # the window stays out of the scan's carry
-        small, (new, stats) = jax.lax.scan(lambda g, _: move(params, g), small, None, length=plies)
-        record = jax.tree.map(lambda old, fresh: jnp.concatenate([old, fresh]), games.window, new)
-        value, settled = targets.returns(record.reward, record.ended, record.value, record.trace, discount)
-        leaving = jnp.arange(window + plies)[:, None] < plies
-        ready = record.waiting & (settled | leaving)
-        rows = Row(record.observation, record.policy, targets.for_mover(value, record.to_play, num_players))
+        small, (new, number, stats) = jax.lax.scan(lambda g, _: move(params, g), small, None, length=plies)
+        new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
+        record = jax.tree.map(lambda old, fresh: jnp.concatenate([old, fresh], 1), games.window, new)
+        by_ply = lambda x: jnp.swapaxes(x, 0, 1)
+        value, settled = targets.returns(
+            *(by_ply(x) for x in (record.reward, record.ended, record.value, record.trace)), discount
+        )
+        leaving = jnp.arange(window + plies) < plies
+        ready = record.waiting & (by_ply(settled) | leaving)
+        rows = Row(record.observation, record.policy, targets.for_mover(by_ply(value), record.to_play, num_players))
         record = record._replace(waiting=record.waiting & ~ready)
-        games = small._replace(window=jax.tree.map(lambda x: x[plies:], record))
+        games = small._replace(window=jax.tree.map(lambda x: x[:, plies:], record))
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
-        return games, flat, ready.reshape(-1), jax.tree.map(jnp.sum, stats)
+        opened, distinct = _openings(new.observation, by_ply(number) == opening)
+        stats = jax.tree.map(lambda x: jnp.sum(x, keepdims=True), stats._replace(opened=opened, distinct=distinct))
+        return games, flat, ready.reshape(-1), stats
 
     return begin, play
+
+
+def _blank(game: Any) -> Ply:
+    """The shapes of one ply of one game."""
+    shape = lambda dtype, *dims: jax.ShapeDtypeStruct(dims, dtype)
+    players, flag = shape(jnp.float32, game.num_players), shape(jnp.bool_)
+    observation, policy = shape(jnp.float32, *game.observation_shape), shape(jnp.float32, game.num_actions)
+    return Ply(observation, policy, shape(jnp.int32), players, players, flag, shape(jnp.float32), flag)
+
+
+def _value(out: Any) -> tuple[Array, Bool[Array, "B"]]:
+    """The root's value for the player to move, exact where it is proven, and where that is."""
+    if getattr(out.tree, "bounds", None) is None:
+        return out.value, jnp.zeros(out.action.shape, jnp.bool_)
+    low, high = jnp.moveaxis(bounds(out.tree), -1, 0)
+    return jnp.where(low == high, low, out.value), low == high
 
 
 def _like(mask, x):
     return mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
 
 
-def _stats(games: SelfPlay, out: Any, ended, reward) -> Stats:
-    weights = out.action_weights
-    won = jnp.take_along_axis(reward, games.first[:, None], 1)[:, 0] > 0
-    drawn = jnp.all(reward == reward[:, :1], 1)
+def _openings(observation: Float[Array, "B T ..."], here: Bool[Array, "B T"]) -> tuple[Array, Array]:
+    """How many positions are meant, and how many different ones, by a hash of 32 bits: rarely one too few."""
+    bits = jax.lax.bitcast_convert_type(observation, jnp.uint32).reshape(here.size, -1)
+    odd = jax.random.bits(jax.random.key(0), bits.shape[1:], jnp.uint32) | 1
+    none = jnp.uint32(0xFFFFFFFF)
+    hashed = jnp.sort(jnp.where(here.reshape(-1), (bits * odd).sum(1, dtype=jnp.uint32), none))
+    new = jnp.concatenate([jnp.ones(1, jnp.bool_), hashed[1:] != hashed[:-1]]) & (hashed != none)
+    return here.sum(), new.sum()
+
+
+def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known: Bool[Array, "B"]) -> Stats:
+    weights, ended = out.action_weights, ply.ended
+    won = jnp.take_along_axis(paid, games.first[:, None], 1)[:, 0] > 0
+    drawn = jnp.all(paid == paid[:, :1], 1)
+    tells = isinstance(out.tree, Tree) and not isinstance(out.tree.state, Slots)
     return Stats(
         plies=jnp.int32(ended.shape[0]),
         games=ended.sum(),
@@ -234,5 +243,9 @@ def _stats(games: SelfPlay, out: Any, ended, reward) -> Stats:
         first_wins=(ended & won).sum(),
         draws=(ended & drawn).sum(),
         entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))),
+        improvement=policy_improvement(out.tree, weights).sum() if tells else jnp.float32(0),
+        proven=known.sum(),
+        opened=jnp.int32(0),
+        distinct=jnp.int32(0),
         bad=(out.info.status != 0).sum(),
     )

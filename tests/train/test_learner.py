@@ -24,6 +24,10 @@ def random_rows(game, n, seed=0):
     return Row(jnp.float32(observation), jnp.float32(policy), jnp.float32(rng.choice([-1, 0, 1], size=n)))
 
 
+def one_key(seed):
+    return jax.random.split(jax.random.key(seed), 1)
+
+
 def full_buffer(rows):
     buffer = replay.new_buffer(jax.tree.map(lambda x: x[0], rows), len(rows.value))
     return replay.add(buffer, rows, jnp.ones(len(rows.value), bool))
@@ -74,7 +78,7 @@ def test_it_learns_a_fixed_set_by_heart(game):
     state, buffer = begin(params), full_buffer(rows)
     losses = []
     for i in range(6):
-        state, mean = update(state, buffer, jax.random.key(i), jnp.float32(3e-3))
+        state, mean = update(state, buffer, one_key(i), jnp.float32(3e-3))
         losses.append(mean)
     assert int(state.steps) == 600
     assert losses[-1].value < 0.01 * start.value
@@ -96,7 +100,7 @@ def test_one_step_of_adamw_by_hand(game):
     begin, update = learner.learner(
         game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9
     )
-    state, _ = update(begin(params), full_buffer(rows), jax.random.key(0), 0.01, 1)
+    state, _ = update(begin(params), full_buffer(rows), one_key(0), 0.01, 1)
     clear = jnp.abs(gradient["w"]) > 0.02  # the minibatch is a resample: look at clear signs only
     want = params["w"] - 0.01 * (jnp.sign(gradient["w"]) + 0.5 * params["w"])
     assert int(clear.sum()) > 50
@@ -109,6 +113,37 @@ def test_one_step_of_adamw_by_hand(game):
 def test_a_learning_rate_of_zero_changes_nothing(game):
     net, params = nets.mlp(game, (8,), key=jax.random.key(0))
     begin, update = learner.learner(game, net, batch_size=16)
-    state, losses = update(begin(params), full_buffer(random_rows(game, 32)), jax.random.key(0), 0.0, 3)
+    state, losses = update(begin(params), full_buffer(random_rows(game, 32)), one_key(0), 0.0, 3)
     jax.tree.map(np.testing.assert_array_equal, state.params, params)
     assert losses.gradient_norm > 0
+
+
+@pytest.mark.parametrize("where", ["value", "logits", "gradient"])
+def test_a_minibatch_that_is_not_finite_changes_nothing_and_is_counted(game, where):
+    net, params = nets.mlp(game, (8,), key=jax.random.key(0))
+
+    def network(params, x):
+        logits, value = net(params["net"], x)
+        broken = jnp.where(params["break"] > 0, jnp.nan, 0.0)
+        if where == "gradient":  # sqrt at 0: the value is finite, its slope is not
+            root = jnp.sqrt(jnp.where(params["break"] > 0, value - jax.lax.stop_gradient(value), 1))
+            return logits, value + root - jax.lax.stop_gradient(root)
+        return (logits, value + broken) if where == "value" else (logits + broken, value)
+
+    begin, update = learner.learner(game, network, batch_size=16, weight_decay=0.0)
+    update, buffer = jax.jit(update, static_argnames="minibatches"), full_buffer(random_rows(game, 32))
+    state = begin({"net": params, "break": jnp.float32(0)})
+    state, losses = update(state, buffer, one_key(0), 1e-3, 2)
+    assert (int(state.skipped), int(state.in_a_row), float(losses.skipped)) == (0, 0, 0) and np.isfinite(losses.total)
+    broken = state._replace(params=state.params | {"break": jnp.float32(1)})
+    after, losses = update(broken, buffer, one_key(1), 1e-3, 3)
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        after._replace(steps=0, skipped=0, in_a_row=0),
+        broken._replace(steps=0, skipped=0, in_a_row=0),
+    )
+    assert (int(after.steps), int(after.skipped), int(after.in_a_row), float(losses.skipped)) == (5, 3, 3, 3)
+    mended = after._replace(params=after.params | {"break": jnp.float32(0)})
+    mended, losses = update(mended, buffer, one_key(2), 1e-3, 1)
+    assert (int(mended.skipped), int(mended.in_a_row)) == (3, 0) and np.isfinite(losses.total)
+    assert np.abs(mended.params["net"]["policy"]["bias"] - after.params["net"]["policy"]["bias"]).max() > 0

@@ -1,0 +1,132 @@
+"""What `train.py` is built of, by its settings: network, search, self-play, learner, shared out among the devices."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from config import Config
+from jax.sharding import NamedSharding
+
+import jaxzero as jz
+from jaxzero import games, models, nets
+from jaxzero.train import devices, learner, replay, selfplay
+from jaxzero.train.devices import EVERYWHERE, SHARED
+
+__all__ = ["Run", "about", "build", "minibatches", "network", "policy"]
+
+WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE}
+
+
+class Run(NamedTuple):
+    """What the loop calls; `begin`'s state is all that a run is, and all that a checkpoint holds.
+
+    Attributes:
+        net: `(params, observation) -> (logits, value)`.
+        params: those that nothing was learned with yet.
+        begin: `params -> state`, with games, replay and learner.
+        play: `(params, games) -> (games, rows, ready, stats)`.
+        add: `(buffer, rows, ready) -> buffer`.
+        update: `(learner, buffer, keys, learning_rate, newest) -> (learner, losses)`.
+        tell: `(stats, buffer, learner) -> numbers` that every host can read.
+        keys: `step -> keys` of the learner, one per part.
+    """
+
+    net: Callable
+    params: Any
+    begin: Callable
+    play: Callable
+    add: Callable
+    update: Callable
+    tell: Callable
+    keys: Callable
+
+
+def about(config: Config) -> dict[str, Any]:
+    """The network in words, as a weights file tells it."""
+    if config.network.kind == "mlp":
+        return {"kind": "mlp", "hidden": list(config.network.hidden)}
+    return {"kind": "resnet", "channels": config.network.channels, "blocks": config.network.blocks}
+
+
+def network(config: Config, game: games.Game) -> tuple[Callable, Any]:
+    """The network and its first parameters."""
+    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    if config.network.kind == "mlp":
+        return nets.mlp(game, config.network.hidden, key=key)
+    return nets.resnet(game, config.network.channels, config.network.blocks, key=key)
+
+
+def policy(config: Config, game: games.Game, net: Callable) -> Callable:
+    """The search that plays with itself."""
+    own = config.selfplay
+    considered = min(own.max_considered, own.simulations)
+    wrap = jz.avoid_proven if own.prove else None
+    return jz.gumbel(models.perfect(game, net), own.simulations, max_considered=considered, wrap=wrap)
+
+
+def minibatches(config: Config) -> int:
+    """Per iteration."""
+    return max(1, round(config.selfplay.games * config.selfplay.plies * config.learn.reuse / config.learn.batch_size))
+
+
+def build(config: Config, game: games.Game, mesh: Any) -> Run:
+    """Everything for these settings on these devices.
+
+    Raises:
+        ValueError: numbers that do not fit one another, or the devices.
+    """
+    own, learn = config.selfplay, config.learn
+    devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
+    if own.stop_proven and not own.prove:
+        raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
+    net, params = network(config, game)
+    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
+    begin_play, play = selfplay.self_play(
+        game,
+        policy(config, game, net),
+        choose,
+        plies=own.plies,
+        window=own.window,
+        over=jz.solved if own.stop_proven else None,
+    )
+    begin_learning, update = learner.learner(
+        game,
+        net,
+        batch_size=learn.batch_size,
+        weight_decay=learn.weight_decay,
+        average_decay=learn.average_decay,
+        devices=(devices.AXIS, mesh.size),
+    )
+    number = minibatches(config)
+    learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
+    shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
+    row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
+    capacity = max(learn.capacity, own.games * (own.window + own.plies))
+    on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
+
+    def begin(params: Any) -> dict[str, Any]:
+        first = begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games)
+        return {
+            "games": first,
+            "buffer": replay.new_buffer(row, capacity, learn.parts),
+            "learner": begin_learning(params),
+        }
+
+    def tell(stats: selfplay.Stats, buffer: replay.Buffer, state: learner.Learner) -> dict[str, Any]:
+        numbers = jax.tree.map(jnp.sum, stats)._asdict()
+        return numbers | {"rows": buffer.size.sum(), "minibatches": state.steps, "in_a_row": state.in_a_row}
+
+    split = lambda step: jax.random.split(jax.random.fold_in(jax.random.key(config.seed), step + 3), learn.parts)
+    return Run(
+        net=net,
+        params=params,
+        begin=jax.jit(begin, out_shardings={name: NamedSharding(mesh, where) for name, where in WHERE.items()}),
+        play=jax.jit(on_devices(play, (EVERYWHERE, SHARED), SHARED), donate_argnums=1),
+        add=jax.jit(on_devices(replay.add, SHARED, SHARED), donate_argnums=0),
+        update=jax.jit(
+            on_devices(learn_some, (EVERYWHERE, SHARED, SHARED, EVERYWHERE, EVERYWHERE), EVERYWHERE), donate_argnums=0
+        ),
+        tell=devices.place(tell, mesh, EVERYWHERE),
+        keys=devices.place(split, mesh, SHARED),
+    )

@@ -1,0 +1,99 @@
+"""One run on one device, on several, or on several hosts: games and replay are shared out, parameters are everywhere.
+
+A device plays its own games and keeps their rows, and asks no other for anything: `shard_map`, which hands each device
+its share, compiles self-play without a single exchange. The learner exchanges its gradients, and that is all. Since
+every game has its own key, and every part of the replay its own games, results do not depend on the number of devices,
+but for the rounding of the mean gradient.
+
+On several hosts each process runs the same program; `start` connects them. What a host decides alone (its clock, a
+signal) it must not act on alone, or the others wait for ever: `agreed`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+__all__ = ["AXIS", "EVERYWHERE", "SHARED", "agreed", "check_shares", "mesh", "on_every_device", "place", "start"]
+
+AXIS = "devices"
+SHARED = PartitionSpec(AXIS)  # the first axis is shared out: games, or parts of the replay
+EVERYWHERE = PartitionSpec()  # every device has the whole
+
+
+def start(coordinator: str = "", processes: int = 0, process: int = -1) -> None:
+    """Connect the processes of a run on several hosts; must come before anything else asks jax for a device.
+
+    Args:
+        coordinator: empty: there is one process, and nothing to do. "detect": jax finds out by itself, under Slurm,
+            Kubernetes, Open MPI and on Cloud TPU. Else `host:port` of process 0.
+        processes: how many there are; needed with `host:port`.
+        process: the number of this one, from 0; needed with `host:port`.
+
+    Raises:
+        ValueError: some of what is needed is missing, or jax detects nothing.
+    """
+    if coordinator in ("", "detect"):
+        if processes > 0 or process >= 0:
+            raise ValueError(
+                f"processes={processes} and process={process} without a coordinator: give host:port of process 0, too."
+            )
+        if coordinator:
+            jax.distributed.initialize()
+    elif not 0 <= process < processes:
+        raise ValueError(
+            f"coordinator={coordinator!r}, processes={processes}, process={process}: say how many processes there are, "
+            "and which of them this is, from 0."
+        )
+    else:
+        jax.distributed.initialize(coordinator, processes, process)
+
+
+def mesh(devices: Any = None) -> Mesh:
+    """All devices of all hosts in one row, or those given."""
+    return Mesh(np.array(jax.devices() if devices is None else devices), (AXIS,))
+
+
+def check_shares(devices: int, parts: int, **counts: int) -> None:
+    """Raises a ValueError if the devices cannot share the parts, or the parts those counts, equally.
+
+    >>> check_shares(4, 8, games=256)
+    >>> check_shares(4, 8, games=100)
+    Traceback (most recent call last):
+        ...
+    ValueError: games=100 cannot be shared out equally among 8 parts: use 96 or 104.
+    """
+    shares = [("parts", parts, devices, "device(s)"), *((name, n, parts, "parts") for name, n in counts.items())]
+    for name, count, by, whose in shares:
+        if count < by or count % by:
+            below, above = count // by * by, (count // by + 1) * by
+            nearest = f"{below} or {above}" if below else f"{above}"
+            raise ValueError(f"{name}={count} cannot be shared out equally among {by} {whose}: use {nearest}.")
+
+
+def on_every_device(function: Callable, mesh: Mesh, takes: Any, gives: Any) -> Callable:
+    """The function, run by each device on its share; `takes` and `gives` say of each argument and result which.
+
+    Args:
+        function: of arrays.
+        mesh: the devices.
+        takes: `SHARED` or `EVERYWHERE` per argument (or trees of them).
+        gives: likewise, for what it returns.
+    """
+    # The loops of a search could not be checked, and need not be: no device reads what another has.
+    return jax.shard_map(function, mesh=mesh, in_specs=takes, out_specs=gives, check_vma=False)
+
+
+def place(make: Callable, mesh: Mesh, where: PartitionSpec) -> Callable:
+    """The function that makes arrays, jitted, so that each device makes its own share of them only."""
+    return jax.jit(make, out_shardings=NamedSharding(mesh, where))
+
+
+def agreed(*numbers: float) -> tuple[float, ...]:
+    """The greatest of what the hosts say, for each number; on one host, what was said."""
+    if jax.process_count() == 1:
+        return numbers
+    return tuple(float(x) for x in np.max(multihost_utils.process_allgather(np.float64(numbers)), 0))
