@@ -15,6 +15,7 @@ import pathlib
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
@@ -46,17 +47,17 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
     Raises:
         CheckpointError: it cannot be written, the disk is full for instance. What was there before still is.
     """
-    root, entries = _root(folder), manifest.described(tree)
+    root, step, entries = _root(folder), int(step), manifest.described(tree)
     if step < 0 or keep < 1:
         raise CheckpointError(f"save(step={step}, keep={keep}): steps count from 0, and at least one checkpoint stays.")
 
-    def on_first(work: Callable[[], Any]) -> Any:
+    def guarded(work: Callable[[], Any]) -> Any:
         try:
             return work()
         except OSError as error:
             raise _failed(root, step, tree, _system_says(error) or type(error).__name__) from error
 
-    if processes.on_first(lambda: on_first(lambda: _make_way(root, step)), CheckpointError):
+    if processes.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
         return
     partial = root / f"{step}.partial"
     _, said, cause = _ask_orbax(lambda: ocp.save(partial, tree))  # written aside and renamed, by all processes
@@ -67,7 +68,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
         manifest.write(root, step, entries, partial)
         _thin(root, step, keep)
 
-    processes.on_first(lambda: on_first(finish), CheckpointError)
+    processes.on_first(lambda: guarded(finish), CheckpointError)
 
 
 def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple[int, Any] | None:
@@ -77,7 +78,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
         folder: the run's folder.
         like: a tree with the shapes and types to expect (arrays or `jax.ShapeDtypeStruct`). What comes back is sharded
             as these are, whatever the sharding was when it was saved.
-        say: told about each checkpoint that is passed over, and why.
+        say: told (on process 0) about each checkpoint that is passed over, and why.
 
     Raises:
         CheckpointError: there are checkpoints, and none is sound: better to stop than to begin anew over a run. Or the
@@ -89,7 +90,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
         return None
     tree, said, cause = _ask_orbax(lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
     if said:
-        kind, version = _system_says(cause) or type(cause).__name__, metadata.version("orbax-checkpoint")
+        kind, version = said.split(":")[0], metadata.version("orbax-checkpoint")
         raise CheckpointError(
             f"Checkpoint {step} in {root} is as it was written, but orbax {version} cannot load it here ({kind}): see "
             "that there is memory for it, and that this is the version of orbax that wrote it."
@@ -133,17 +134,7 @@ def _newest(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], An
             continue
         if damaged:
             say(f"Checkpoint {step} is the newest that is sound, and the one that is used.")
-        differing = [
-            f"{name} is {there.get(name, 'not there')}, and {entries.get(name, 'nothing of that name')} is expected"
-            for name in [*entries, *there]
-            if entries.get(name) != there.get(name)
-        ]
-        if differing:
-            more = f" (and {len(set(differing)) - 1} more)" if len(set(differing)) > 1 else ""
-            raise CheckpointError(
-                f"Checkpoint {step} in {root} does not hold what is expected here: {differing[0]}{more}. Give the "
-                "settings that it was made with, or name another folder."
-            )
+        _check_entries(root, step, there, entries)
         return step
     if damaged:
         raise CheckpointError(
@@ -152,6 +143,20 @@ def _newest(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], An
             "damaged ones to begin anew."
         )
     return None
+
+
+def _check_entries(root: pathlib.Path, step: int, there: dict[str, str], expected: dict[str, str]) -> None:
+    differing = [
+        f"{name} is {there.get(name, 'not there')}, and {expected.get(name, 'nothing of that name')} is expected"
+        for name in dict.fromkeys([*expected, *there])
+        if expected.get(name) != there.get(name)
+    ]
+    if differing:
+        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+        raise CheckpointError(
+            f"Checkpoint {step} in {root} does not hold what is expected here: {differing[0]}{more}. Give the settings "
+            "that it was made with, or name another folder."
+        )
 
 
 def _sound(root: pathlib.Path, step: int) -> bool:
@@ -185,7 +190,8 @@ def _thin(root: pathlib.Path, step: int, keep: int) -> None:
 
 
 def _remove(root: pathlib.Path, step: int) -> None:
-    manifest.name_of(root, step).unlink(missing_ok=True)  # first: what has none is no checkpoint
+    with contextlib.suppress(OSError):
+        manifest.name_of(root, step).unlink()  # first: what has none is no checkpoint
     shutil.rmtree(root / str(step), ignore_errors=True)
 
 
@@ -213,8 +219,9 @@ def _ask_orbax(work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
         result = work()
     except Exception as error:  # orbax raises many kinds
         said, cause = _system_says(error) or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", error
-        for thread in set(threading.enumerate()) - before:
-            threading.Thread.join(thread, timeout=5)  # theirs raises the thread's error, too
+        deadline = time.monotonic() + 5
+        while set(threading.enumerate()) - before and time.monotonic() < deadline:
+            time.sleep(0.01)
     finally:
         log.removeFilter(mild)
     return result, next(filter(None, processes.gathered(said)), ""), cause

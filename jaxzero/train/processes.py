@@ -43,15 +43,13 @@ def on_first(work: Callable[[], Any], error: type[Exception] = ValueError) -> An
     """
     if jax.process_count() == 1:
         return work()
-    result, raised = None, None
+    result, said, raised = None, "", None
     if jax.process_index() == 0:
         try:
             result = work()
         except Exception as problem:  # whatever it is, the others wait for an answer
-            raised = problem
-    failed, answer = (gathered(str(raised or ""))[0], gathered(json.dumps(result))[0])
-    if raised is not None:
-        raise raised
-    if failed:
-        raise error(failed)
+            said, raised = str(problem) or type(problem).__name__, problem
+    said, answer = gathered(said)[0], gathered(json.dumps(result))[0]
+    if said:
+        raise raised or error(said)
     return json.loads(answer)
