@@ -13,7 +13,6 @@ values are known.
 
 import contextlib
 import dataclasses
-import functools
 import os
 import pathlib
 import shlex
@@ -26,7 +25,7 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-from building import WHERE, Run, about, build, minibatches, policy  # noqa: E402
+from building import WHERE, Run, about, build, policy  # noqa: E402
 from evaluation import evaluation, report, store, stored  # noqa: E402
 from jax.sharding import NamedSharding  # noqa: E402
 
@@ -48,7 +47,9 @@ def say(*words) -> None:
 def learning_rate(config: Config, done: int) -> float:
     """Linear warm-up over minibatches, then level, then as one over the root of their number: no end is assumed."""
     learn = config.learn
-    return learn.learning_rate * min(1.0, (done + 1) / max(learn.warmup, 1)) * min(1.0, (learn.hold / (done + 1)) ** 0.5)
+    return (
+        learn.learning_rate * min(1.0, (done + 1) / max(learn.warmup, 1)) * min(1.0, (learn.hold / (done + 1)) ** 0.5)
+    )
 
 
 def newest(config: Config, step: int) -> int:
@@ -92,9 +93,12 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
     return values | ({"selfplay/openings": told["distinct"] / told["opened"]} if told["opened"] else {})
 
 
-def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int, minutes: float):
+def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int, minutes: float, num_actions: int):
     """The loop, from `step` on, `minutes` after the beginning: saves, warns, and says what interrupted it, if so."""
-    began, saved, well = time.monotonic() - 60 * minutes, time.monotonic(), health.healthy()
+    began, saved = time.monotonic() - 60 * minutes, time.monotonic()
+    well = health.Health(num_actions)
+    for row in metrics.read(folder):  # what was warned of before an interruption is not news
+        well, _ = health.look(well, row)
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
         write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
@@ -146,7 +150,9 @@ def announced(what: str):
 def give_up(folder: pathlib.Path, step: int) -> None:
     """Ends a run whose losses are not finite any more."""
     good = checkpoint.newest(folder)
-    kept = f"The last good checkpoint is that of step {good}, in {folder}" if good else f"{folder} has no checkpoint yet"
+    kept = (
+        f"The last good checkpoint is that of step {good}, in {folder}" if good else f"{folder} has no checkpoint yet"
+    )
     sys.exit(
         f"Loss or gradient were not finite in {TOO_MANY} minibatches in a row, the last at step {step}; none of them "
         f"changed the network. {kept}. Try a smaller --learn.learning-rate in another --folder."
@@ -182,7 +188,7 @@ def line(v: dict[str, float], done: float) -> str:
     )
 
 
-def prepare(config: Config, folder: pathlib.Path) -> tuple[games.Game, Run, dict, int, float]:
+def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
     """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
         game = games.from_pgx(config.game)
@@ -191,8 +197,8 @@ def prepare(config: Config, folder: pathlib.Path) -> tuple[games.Game, Run, dict
         mesh = devices.mesh()
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE) if first_host() else True
-        known = bool(devices.agreed(known)[0])
+        stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train.py: {error}")
@@ -217,11 +223,16 @@ def expected(run: Run, mesh) -> dict:
 
 def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
     """Raises a ValueError if the run would not fit the memory of a device."""
-    state = jax.eval_shape(run.begin, run.params)
-    out = jax.eval_shape(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
-    parts = {"search trees": out.tree, "replay": state["buffer"], "games": state["games"]}
-    hints = {"search trees": "--selfplay.games", "replay": "--learn.capacity", "games": "--selfplay.games"}
-    memory.check(parts, hints, jax.local_devices()[0], shares=count)
+    state, own = jax.eval_shape(run.begin, run.params), config.selfplay
+    tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
+    games_, capacity = (
+        memory.Lower("--selfplay.games", own.games),
+        memory.Lower("--learn.capacity", config.learn.capacity),
+    )
+    parts = {"search trees": tree, "replay": state["buffer"], "games": state["games"], "learner": state["learner"]}
+    hints = {"search trees": games_, "replay": capacity, "games": games_}
+    shared = ("search trees", "replay", "games")
+    memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
@@ -235,9 +246,8 @@ def main(config: Config) -> None:
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
         config = parse(__doc__, "laptop")
     folder = pathlib.Path(config.folder or f"runs/{config.game}")
-    game, run, state, step, minutes = prepare(config, folder)
-    with checkpoint.writing(folder) if first_host() else contextlib.nullcontext():
-        go_on(config, folder, game, run, state, step, minutes)
+    with contextlib.ExitStack() as stack:
+        go_on(config, folder, *prepare(config, folder, stack))
 
 
 def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
@@ -253,7 +263,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
             results = store(folder, before=measure(run.params))
     began_at = step
     if used(config, minutes, step) < 1:
-        state, step, stopped = train(config, folder, run, state, step, minutes)
+        state, step, stopped = train(config, folder, run, state, step, minutes, game.num_actions)
         if stopped:
             say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
             return
@@ -291,8 +301,8 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
     if not int(state["learner"].steps):
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
     say(
-        f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, checkpoints/). "
-        f"Next:\n    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
+        f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
+        f"checkpoints/). Next:\n    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
         f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
     )

@@ -135,7 +135,7 @@ def learner(
         rows = jax.vmap(lambda key, part: augment(game, key, part))(k_symmetry, rows)
         rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
         gradients, losses = jax.grad(lambda p: loss(network, p, rows, value_weight), has_aux=True)(state.params)
-        if axis is not None:
+        if shares > 1:
             gradients, losses = jax.lax.pmean((gradients, losses), axis)
         norm = optax.tree.norm(gradients)
         good = jnp.isfinite(losses.total) & jnp.isfinite(norm)

@@ -195,7 +195,7 @@ def self_play(
         games = small._replace(window=jax.tree.map(lambda x: x[:, plies:], record))
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
         opened, distinct = _openings(new.observation, by_ply(number) == opening)
-        stats = jax.tree.map(lambda x: jnp.sum(x, keepdims=True), stats._replace(opened=opened, distinct=distinct))
+        stats = jax.tree.map(lambda x: jnp.sum(x)[None], stats._replace(opened=opened, distinct=distinct))
         return games, flat, ready.reshape(-1), stats
 
     return begin, play
