@@ -4,8 +4,9 @@
 <folder>/checkpoints/<step>.json  its manifest, written last: see `manifest`
 <folder>/checkpoints/<step>.partial, <step>.json.partial ...   what a save that was cut short left; the next removes it
 
-In a distributed run every process calls `save` and `restore`, and all see the same files; process 0 alone touches what
-orbax does not. The folder itself is the matter of `folder`, whose functions are here, too.
+In a distributed run every process calls these functions, and all see the same files; process 0 alone touches what
+orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `folder`, whose functions
+are here, too.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from jaxzero.train import manifest, processes
 from jaxzero.train.folder import differences, open_run, writing
 from jaxzero.train.manifest import CheckpointError
 
-__all__ = ["CheckpointError", "differences", "open_run", "restore", "save", "writing"]
+__all__ = ["CheckpointError", "differences", "newest", "open_run", "restore", "save", "writing"]
 
 Path = str | os.PathLike
 
@@ -85,7 +86,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
             newest sound one has other names, shapes or types; names the first that differs.
     """
     root, entries = _root(folder), manifest.described(like)
-    step = processes.on_first(lambda: _newest(root, entries, say), CheckpointError)
+    step = processes.on_first(lambda: _chosen(root, entries, say), CheckpointError)
     if step is None:
         return None
     tree, said, cause = _ask_orbax(lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
@@ -96,6 +97,12 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
             "that there is memory for it, and that this is the version of orbax that wrote it."
         ) from cause
     return step, tree
+
+
+def newest(folder: Path) -> int | None:
+    """The step that `restore` would take; None if no checkpoint is sound."""
+    root = _root(folder)
+    return processes.on_first(lambda: _newest_sound(root))
 
 
 def _root(folder: Path) -> pathlib.Path:
@@ -116,7 +123,7 @@ def _steps(root: pathlib.Path) -> list[int]:
     return sorted({int(name[1]) for name in names if name}, reverse=True)
 
 
-def _newest(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], Any]) -> int | None:
+def _chosen(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], Any]) -> int | None:
     """The newest sound step, which holds these entries."""
     damaged = {}
     try:
@@ -167,6 +174,10 @@ def _sound(root: pathlib.Path, step: int) -> bool:
     except CheckpointError:
         pass  # a later version's: nothing for us to remove
     return True
+
+
+def _newest_sound(root: pathlib.Path) -> int | None:
+    return next((step for step in _steps(root) if _sound(root, step)), None)
 
 
 def _make_way(root: pathlib.Path, step: int) -> bool:
@@ -239,7 +250,7 @@ def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointEr
     """Removes what was written of this step, and says what is left."""
     with contextlib.suppress(OSError):
         _remove_leftovers(root)
-    good = next((old for old in _steps(root) if _sound(root, old)), None)
+    good = _newest_sound(root)
     needed = sum(leaf.nbytes for leaf in jax.tree.leaves(tree)) / 1e6
     there = next(path for path in [root, *root.parents] if path.exists())
     return CheckpointError(

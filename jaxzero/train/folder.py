@@ -32,6 +32,8 @@ BEFORE_A_RUN = {"lock", "config.json.partial"}
 def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -> bool:
     """Make a run folder with these settings, or check that it is one with the same settings.
 
+    In a distributed run every process calls it, one of them touches the folder, and all get the answer or the error.
+
     Args:
         folder: where the run lives.
         config: nested dictionaries of JSON values.
@@ -108,8 +110,9 @@ def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
 def writing(folder: Path) -> Iterator[None]:
     """Keep other programs from writing to this folder, which is made if need be, until the `with` block ends.
 
-    The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Processes of one
-    distributed run count as one. Where the system or the file system has no such locks, nothing is locked.
+    The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Where the
+    system or the file system has no such locks, nothing is locked. In a distributed run every process calls it, one of
+    them holds the lock, and all are refused together.
 
     Raises:
         ValueError: another process writes to this folder; says which one.

@@ -286,10 +286,12 @@ def test_a_first_checkpoint_that_cannot_be_written(tmp_path):
 
 
 def test_the_disk_is_asked_every_time(run):
-    assert checkpoint.restore(run, tree(0))[0] == 2
+    assert checkpoint.restore(run, tree(0))[0] == checkpoint.newest(run) == 2
     shutil.rmtree(run / "checkpoints" / "2")
     (run / "checkpoints" / "2.json").unlink()
-    assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 1
+    assert checkpoint.restore(run, tree(0), pytest.fail)[0] == checkpoint.newest(run) == 1
+    (run / "checkpoints" / "1.json").write_text("{}")
+    assert checkpoint.newest(run) is None
 
 
 SHARDED = """
@@ -364,7 +366,7 @@ def test_saved_from_four_devices_restored_on_fewer(tmp_path):
 
 
 TOGETHER = """
-import pathlib, sys, jax, jax.numpy as jnp, numpy as np
+import os, pathlib, sys, jax, jax.numpy as jnp, numpy as np
 port, process, folder = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
 jax.config.update("jax_num_cpu_devices", 2)
 jax.distributed.initialize(f"localhost:{port}", 2, process)
@@ -384,8 +386,11 @@ def refused(text, function, *arguments):
 checkpoint.open_run(folder, {"seed": 1})
 refused("other settings", checkpoint.open_run, folder, {"seed": 2})
 with checkpoint.writing(folder):
+    refused(f"process {os.getpid() if process == 0 else ''}", checkpoint.writing(folder).__enter__)
+    assert checkpoint.newest(folder) is None
     for step in (1, 2, 3):
         checkpoint.save(folder, step, tree(step))
+    assert checkpoint.newest(folder) == 3
 
     def full(*args):
         raise OSError(28, "No space left on device")
