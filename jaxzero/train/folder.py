@@ -62,15 +62,22 @@ def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -
                     f"settings that are there, or name another folder: --folder {folder}-2"
                 )
             return True
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is no folder. {other}")
-        if folder.exists() and any(p.name not in BEFORE_A_RUN for p in folder.iterdir()):
-            raise ValueError(f"{folder} is not empty and holds no run (no config.json). {other}")
+        _check_room(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(config, indent=2) + "\n")
     except OSError as error:
         raise ValueError(f"{folder} cannot be used as a run's folder: {error.strerror}. {other}") from error
     return False
+
+
+def _check_room(folder: pathlib.Path) -> None:
+    """Raises a ValueError if the folder holds something, and that is no run."""
+    other = f"Nothing was changed. Name another folder: --folder {folder}-2"
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is no folder. {other}")
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if "config.json" not in names and names - BEFORE_A_RUN:
+        raise ValueError(f"{folder} is not empty and holds no run (no config.json). {other}")
 
 
 def _settings(file: pathlib.Path) -> dict[str, Any]:
@@ -115,7 +122,8 @@ def writing(folder: Path) -> Iterator[None]:
     them holds the lock, and all are refused together.
 
     Raises:
-        ValueError: another process writes to this folder; says which one.
+        ValueError: another process writes to this folder; says which one. Or the folder holds something that is no run:
+            nothing is touched then.
 
     Example:
         >>> import tempfile
@@ -132,6 +140,7 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
     if fcntl is None:
         return
     try:
+        _check_room(folder)
         folder.mkdir(parents=True, exist_ok=True)
         file = held.enter_context((folder / "lock").open("a+"))
     except OSError as error:

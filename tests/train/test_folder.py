@@ -33,6 +33,8 @@ def test_run_folders(tmp_path):
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds no run"):
         folder.open_run(tmp_path / "full", CONFIG)
+    with pytest.raises(ValueError, match="holds no run"), folder.writing(tmp_path / "full"):
+        pytest.fail("that is somebody's thesis")
     with pytest.raises(ValueError, match="is no folder"):
         folder.open_run(tmp_path / "full" / "thesis.txt", CONFIG)
     with pytest.raises(ValueError, match="cannot be used as a run's folder: Not a directory"):
@@ -74,8 +76,10 @@ def test_one_writer_at_a_time(tmp_path):
         with pytest.raises(ValueError, match="by another process: two"):
             with folder.writing(tmp_path):
                 pytest.fail("two at a time")
-    with folder.writing(tmp_path / "new" / "one"), folder.writing(tmp_path):
+    with folder.writing(tmp_path):
         pass
+    with folder.writing(tmp_path / "new" / "one"):
+        assert os.listdir(tmp_path / "new" / "one") == ["lock"]
 
 
 HOLD = """
