@@ -156,7 +156,8 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
             f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. Wait for "
             f"it or stop it, or name another folder: --folder {folder}-2"
         ) from error
-    file.truncate(0)
+    file.truncate(0)  # of what a killed process left
+    held.callback(file.truncate, 0)
     who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
     file.write(json.dumps(who) + "\n")
     file.flush()

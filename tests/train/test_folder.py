@@ -76,6 +76,7 @@ def test_one_writer_at_a_time(tmp_path):
         with pytest.raises(ValueError, match="by another process: two"):
             with folder.writing(tmp_path):
                 pytest.fail("two at a time")
+    assert (tmp_path / "lock").read_bytes() == b""
     with folder.writing(tmp_path):
         pass
     with folder.writing(tmp_path / "new" / "one"):
