@@ -6,20 +6,23 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.types import Keys, Model, Params, PolicyOutput
 
-__all__ = ["Score", "interval", "play", "random_player", "raw_network", "share"]
+__all__ = ["Score", "half_points", "interval", "play", "play_pairs", "random_player", "raw_network", "share"]
 
 
 class Score(NamedTuple):
-    """Games won, drawn and lost by the first policy; `unfinished` ones were stopped at `max_plies`."""
+    """Games won, drawn and lost by the first policy; `unfinished` ones were stopped at `max_plies`.
 
-    wins: Int[Array, ""]
-    draws: Int[Array, ""]
-    losses: Int[Array, ""]
-    unfinished: Int[Array, ""]
+    Numbers for all games together (`play`), or for each pair of games, `[pairs]` (`play_pairs`).
+    """
+
+    wins: Int[Array, "..."]
+    draws: Int[Array, "..."]
+    losses: Int[Array, "..."]
+    unfinished: Int[Array, "..."]
 
 
 class Info(NamedTuple):
@@ -83,6 +86,26 @@ def play(
     Raises:
         ValueError: not a two-player game.
     """
+    pairs = play_pairs(game, policies, params, keys, opening_plies, max_plies)
+    return jax.tree.map(jnp.sum, pairs)
+
+
+def play_pairs(
+    game: Any,
+    policies: tuple[Callable, Callable],
+    params: tuple[Params, Params],
+    keys: Keys,
+    opening_plies: int = 2,
+    max_plies: int = 1000,
+) -> Score:
+    """The games of `play`, called alike, with a score for each pair: four numbers `[pairs]` that add up to 2.
+
+    The two games of a pair depend on each other: an opening that is good for one side decides both. What is to know how
+    sure a result is (`jaxzero.play.ratings.sprt`) counts pairs.
+
+    Raises:
+        ValueError: not a two-player game.
+    """
     if game.num_players != 2:
         raise ValueError(f"play: {game.id} has {game.num_players} players; the arena is for two.")
 
@@ -126,10 +149,16 @@ class _Half(NamedTuple):
     mine: Int[Array, "pairs"]
 
 
-def _count(half: _Half, over) -> Score:
+def _count(half: _Half, over: Bool[Array, "pairs"]) -> Score:
     mine = jnp.take_along_axis(half.paid, half.mine[:, None], 1)[:, 0]
     margin = 2 * mine - half.paid.sum(1)
-    return Score(*(jnp.sum(x) for x in (over & (margin > 0), over & (margin == 0), over & (margin < 0), ~over)))
+    counted = over & (margin > 0), over & (margin == 0), over & (margin < 0), ~over
+    return Score(*(x.astype(jnp.int32) for x in counted))
+
+
+def half_points(score: Score) -> Int[Array, "..."]:
+    """Twice the points of the first policy: 2 for a win, 1 for a draw or an unfinished game; of a pair from 0 to 4."""
+    return 2 * score.wins + score.draws + score.unfinished
 
 
 def share(score: Score) -> float:

@@ -86,3 +86,31 @@ def test_one_player_games_are_refused():
     game = games.from_pgx("connect_four")._replace(num_players=1)
     with pytest.raises(ValueError, match="1 players; the arena is for two"):
         arena.play(game, (None, None), (None, None), jax.random.split(jax.random.key(0), 2))
+
+
+def test_pairs_add_up_to_the_score_and_can_be_told_apart():
+    game = games.from_pgx("tic_tac_toe")
+    policies = by_rank(game, [4, 0, 2, 6, 8, 1, 3, 5, 7]), by_rank(game, range(9))
+    keys = jax.random.split(jax.random.key(0), 64)
+    one, all_ = (
+        jax.jit(functools.partial(play, game, policies, (None, None))) for play in (arena.play_pairs, arena.play)
+    )
+    pairs, score = one(keys), all_(keys)
+    assert tuple(int(x.sum()) for x in pairs) == tuple(int(x) for x in score)
+    assert (sum(pairs) == 2).all()
+    points = arena.half_points(pairs)
+    assert points.shape == (64,) and int(points.sum()) == round(2 * 128 * arena.share(score))
+    assert 3 <= len(set(points.tolist()))  # the openings decide: not all pairs end alike
+    # a pair's result is that of its key, whatever the others are
+    assert (arena.half_points(one(keys[::-1])) == points[::-1]).all()
+
+
+def test_a_player_shares_the_points_of_each_pair_with_itself():
+    # deterministic, so that the two games of a pair are one game, seen from both sides
+    game = games.from_pgx("tic_tac_toe")
+    player = by_rank(game, range(9))
+    keys = jax.random.split(jax.random.key(0), 16)
+    pairs = jax.jit(functools.partial(arena.play_pairs, game, (player, player), (None, None)))(keys)
+    assert (arena.half_points(pairs) == 2).all()
+    stopped = jax.jit(functools.partial(arena.play_pairs, game, (player, player), (None, None), max_plies=3))(keys)
+    assert (arena.half_points(stopped) == 2).all() and (stopped.unfinished == 2).all()
