@@ -1,0 +1,135 @@
+"""The settings of `tournament.py`, and what words for players say: no jax here, so mistakes are answered at once."""
+
+import dataclasses
+import pathlib
+import re
+from typing import NamedTuple
+
+import tyro
+
+__all__ = ["WEIGHTS", "Config", "Entrant", "parse", "read"]
+
+WEIGHTS = "weights.safetensors"  # in the folder of a run
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    players: tuple[str, ...] = ()
+    """Who takes part: see above."""
+    game: str = "connect_four"
+    """A two-player game that pgx knows."""
+    games: int = 100
+    """Games of each pairing; with --sprt, of each batch. An even number."""
+    simulations: int = 100
+    """Simulations per move for networks that are given without a number."""
+    opening_plies: int = 4
+    """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow."""
+    max_plies: int = 1000
+    """Where games are stopped; they count as drawn."""
+    anchor: str = ""
+    """Whose rating is given. Default: the first player's."""
+    anchor_rating: float = 0.0
+    """The anchor's rating."""
+    sprt: tuple[str, str] | None = None
+    """A and B: is B stronger than A? Besides --players, or in their place."""
+    elo0: float = 0.0
+    """sprt: how much stronger B is under H0."""
+    elo1: float = 20.0
+    """sprt: how much stronger B is under H1."""
+    alpha: float = 0.05
+    """sprt: chance of accepting H1 where H0 holds."""
+    beta: float = 0.05
+    """sprt: chance of accepting H0 where H1 holds."""
+    max_games: int = 20_000
+    """sprt: where it ends undecided."""
+    mistakes: bool = False
+    """Count outcome mistakes on exactly solved positions, too (connect_four only)."""
+    seed: int = 0
+    """Openings and random choices follow from it."""
+    json: pathlib.Path | None = None
+    """A new file for the results."""
+
+
+def parse(description: str | None, arguments: list[str] | None = None) -> Config:
+    """The settings. What cannot be is answered here, before jax is imported."""
+    config = tyro.cli(Config, args=arguments, description=description)
+    try:
+        _check(config)
+        for word in (*config.players, *(config.sprt or ())):
+            read(word, config.simulations)
+    except ValueError as error:
+        raise SystemExit(f"tournament.py: {error}") from None
+    return config
+
+
+def _check(config: Config) -> None:
+    """Raises a ValueError that says what is wrong with the settings."""
+    players, file = config.players, config.json
+    if len(players) == 1 or not (players or config.sprt):
+        raise ValueError(f"{len(players)} player(s): give two or more, like --players random uct:1000, or --sprt A B.")
+    for words in (players, config.sprt or ()):
+        if len(set(words)) < len(words):
+            raise ValueError(f"{' '.join(words)}: a player is named twice. Name each once.")
+    if config.anchor and config.anchor not in players:
+        raise ValueError(f"--anchor {config.anchor}: choose one of the players, {', '.join(players) or 'none here'}.")
+    for name, least in (("games", 2), ("simulations", 1), ("opening_plies", 0), ("max_plies", 1)):
+        if getattr(config, name) < least:
+            raise ValueError(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")
+    if config.games % 2:
+        raise ValueError(f"--games {config.games}: an even number, for games are played in pairs.")
+    if config.sprt and config.max_games < config.games:
+        raise ValueError(f"--max-games {config.max_games}: at least {config.games}, the --games of one batch.")
+    if not config.elo0 < config.elo1:
+        raise ValueError(f"--elo0 {config.elo0:g} --elo1 {config.elo1:g}: elo1 has to be above elo0.")
+    for name in ("alpha", "beta"):
+        if not 0 < getattr(config, name) < 0.5:
+            raise ValueError(f"--{name} {getattr(config, name):g}: above 0 and below 0.5.")
+    if config.mistakes and config.game != "connect_four":
+        raise ValueError(f"--mistakes with --game {config.game}: the solved positions are of connect_four only.")
+    if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
+        what = "is there already, and is not overwritten" if file.exists() else "would be in a folder that is not there"
+        raise ValueError(f"--json {file}: it {what}. Name a new file.")
+
+
+class Entrant(NamedTuple):
+    """What a word says."""
+
+    word: str
+    kind: str  # random, perfect, uct, raw or search
+    number: int = 0  # rollouts or simulations per move
+    file: pathlib.Path = pathlib.Path()
+
+
+def read(word: str, simulations: int) -> Entrant:
+    """What a word says; a file without a number searches with so many simulations per move.
+
+    Raises:
+        ValueError: no such player, or no such file.
+    """
+    kind, colon, rest = word.partition(":")
+    numbered = re.fullmatch(r"(.+):(\d+)", word)
+    if word in ("random", "perfect"):
+        return Entrant(word, word)
+    if kind == "uct":
+        if not rest.isdecimal() or int(rest) < 1:
+            raise ValueError(f"{word}: write the rollouts per move, 1 or more, like uct:1000.")
+        return Entrant(word, "uct", int(rest))
+    if kind == "raw" and colon:
+        return _checked(Entrant(word, "raw", 0, pathlib.Path(rest)))
+    if not numbered or pathlib.Path(word).exists():
+        return _checked(Entrant(word, "search", simulations, pathlib.Path(word)))
+    if int(numbered[2]) < 1:
+        raise ValueError(f"{word}: at least one simulation per move, or raw:{numbered[1]} for none.")
+    return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1])))
+
+
+def _checked(entrant: Entrant) -> Entrant:
+    word, file = entrant.word, entrant.file
+    if not file.exists() or not str(file).strip("."):
+        raise ValueError(
+            f"{word}: no such player, and no file or folder {str(file)!r}. Write random, perfect, uct:1000, raw:FILE, "
+            "FILE or FILE:200."
+        )
+    if file.is_dir() and not (file / WEIGHTS).is_file():
+        raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has ended.")
+    return entrant
