@@ -12,6 +12,7 @@ import jaxzero as jz
 from jaxzero import models
 from jaxzero.play import arena, mistakes
 from jaxzero.train import progress
+from jaxzero.train.folder import write_whole
 
 __all__ = ["evaluation", "report", "store", "stored"]
 
@@ -28,7 +29,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
         key: openings and random players follow from it.
     """
     model = models.perfect(game, net)
-    search = lambda simulations: jz.gumbel(model, simulations, gumbel_scale=0.0)  # to win, not to explore
+    search = lambda simulations: jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)  # plays to win
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // 2, 1))
@@ -37,7 +38,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
     thinkers = {}
     if game.id == "connect_four" and POSITIONS.exists():
         positions = mistakes.load(game, POSITIONS)
-        players = {"raw": arena.raw_network(model), "searched": search(config.position_simulations)}
+        players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
         thinkers = {
             name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=key))
             for name, player in players.items()
@@ -73,11 +74,11 @@ def report(before: dict, after: dict, config: Any) -> None:
         ["against", "before", "after"],
         [[words, games(before[name]), games(after[name])] for name, words in opponents.items()],
     )
-    players = {"raw": "raw network", "searched": f"{config.position_simulations} simulations"}
+    players = {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
     rows = [
         [words, when, *(f"{x:.1%}" for x in result[name].values())]
         for name, words in players.items()
-        if name in after
+        if name in before and name in after
         for when, result in (("before", before), ("after", after))
     ]
     if rows:
@@ -95,9 +96,8 @@ def stored(folder: pathlib.Path) -> dict:
 
 
 def store(folder: pathlib.Path, **results: Any) -> dict:
-    """Add to the run's results; returns them all."""
+    """Add to the run's results; returns them all. Several hosts find the same, and one of them writes it down."""
     results = stored(folder) | results
-    partial = folder / "results.json.partial"
-    partial.write_text(json.dumps(results, indent=2) + "\n")
-    partial.replace(folder / "results.json")
+    if jax.process_index() == 0:
+        write_whole(folder / "results.json", json.dumps(results, indent=2) + "\n")
     return results

@@ -1,45 +1,24 @@
 """Networks and matches for the parts of `options.py` that need some: what was trained, what is counted, Elo."""
 
-import dataclasses
-import json
 import math
 import pathlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
-import train
-from config import Config as Run
 
 from jaxzero import games, nets
+from jaxzero.nets import weights
 from jaxzero.play import arena
-from jaxzero.train import checkpoint
 
 __all__ = ["Counter", "elo", "match", "resnet", "trained"]
 
 
 def trained(folder: pathlib.Path) -> tuple[games.Game, Callable, Any]:
     """Game, network and parameters of a run of `train.py`."""
-    run = _settings(Run, json.loads((folder / "config.json").read_text()))
-    game = games.from_pgx(run.game)
-    net, state, _ = train.build(run, game)
-    found = checkpoint.restore(folder, state)
-    if found is None:
-        raise SystemExit(f"--run {folder}: no sound checkpoint in there.")
-    return game, net, found[1]["learner"].average
-
-
-def _settings(kind: type, values: dict) -> Any:
-    """The dataclass that `dataclasses.asdict` and JSON made these values of."""
-    default, given = kind(), {}
-    for field in dataclasses.fields(kind):
-        old, value = getattr(default, field.name), values.get(field.name)
-        if field.name in values:
-            nested = dataclasses.is_dataclass(old)
-            given[field.name] = (
-                _settings(type(old), value) if nested else tuple(value) if isinstance(value, list) else value
-            )
-    return kind(**given)
+    file = folder / "weights.safetensors"
+    game = games.from_pgx(weights.read_about(file)["game"])
+    return game, *weights.load(file, game)[:2]
 
 
 def resnet(size: str, name: str = "connect_four") -> tuple[games.Game, Callable, Any]:

@@ -123,8 +123,8 @@ def parse(arguments: list[str] | None = None) -> Config:
             raise SystemExit(f"--lanes {lanes}: a divisor of --lane-simulations {config.lane_simulations}.")
     if min(config.kept_batches) < 1:
         raise SystemExit(f"--kept-batches {min(config.kept_batches)}: at least 1.")
-    if config.run is not None and not (config.run / "checkpoints").is_dir():
-        raise SystemExit(f"--run {config.run}: no checkpoints in there. Give the folder of a run of train.py.")
+    if config.run is not None and not (config.run / "weights.safetensors").is_file():
+        raise SystemExit(f"--run {config.run}: no weights.safetensors in there. Give the folder of a run of train.py.")
     return config
 
 

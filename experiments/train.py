@@ -16,6 +16,7 @@ import dataclasses
 import os
 import pathlib
 import shlex
+import signal
 import sys
 import time
 
@@ -150,9 +151,7 @@ def announced(what: str):
 def give_up(folder: pathlib.Path, step: int) -> None:
     """Ends a run whose losses are not finite any more."""
     good = checkpoint.newest(folder)
-    kept = (
-        f"The last good checkpoint is that of step {good}, in {folder}" if good else f"{folder} has no checkpoint yet"
-    )
+    kept = f"{folder} has no checkpoint yet" if good is None else f"The last good checkpoint in {folder} is {good}"
     sys.exit(
         f"Loss or gradient were not finite in {TOO_MANY} minibatches in a row, the last at step {step}; none of them "
         f"changed the network. {kept}. Try a smaller --learn.learning-rate in another --folder."
@@ -241,7 +240,10 @@ def minutes_at(folder: pathlib.Path, step: int) -> float:
 
 
 def main(config: Config) -> None:
-    devices.start(**dataclasses.asdict(config.hosts))
+    try:
+        devices.start(**dataclasses.asdict(config.hosts))
+    except ValueError as error:
+        sys.exit(f"train.py: {error}")
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
         config = parse(__doc__, "laptop")
@@ -261,34 +263,36 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     if "before" not in results:
         with announced("Measuring the untrained network, for the table at the end"):
             results = store(folder, before=measure(run.params))
-    began_at = step
+    stopped = None
     if used(config, minutes, step) < 1:
         state, step, stopped = train(config, folder, run, state, step, minutes, game.num_actions)
-        if stopped:
-            say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
-            return
-    learned = jax.tree.map(lambda x: jnp.asarray(x.addressable_data(0)), state["learner"].average)
-    if step > began_at or "after" not in results:
+    learned = jax.tree.map(lambda x: x.addressable_data(0), state["learner"].average)  # whole, on this host
+    if stopped:
+        export(config, folder, game, learned, step)
+        say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
+        return
+    if results.get("step") != step:
         with announced("Measuring what was learned"):
             results = store(folder, after=measure(learned), step=step)
-    export(config, folder, game, learned, results)
+    export(config, folder, game, learned, step, results["after"])
     finish(config, folder, state, step, results)
 
 
-def export(config: Config, folder: pathlib.Path, game: games.Game, params, results: dict) -> None:
+def export(config: Config, folder: pathlib.Path, game: games.Game, params, step: int, results=None) -> None:
     """The weights as one file, with what they are and how they came about."""
     if first_host():
         words = {
             "game": game.id,
             "network": about(config),
-            "command": again(),
+            "command": shlex.join(["experiments/train.py", *sys.argv[1:]]),
             "seed": config.seed,
-            "minutes": round(minutes_at(folder, results["step"]), 1),
+            "step": step,
+            "minutes": round(minutes_at(folder, step), 1),
             "device": progress.device(),
             "jax": jax.__version__,
             "jaxzero": jz.__version__,
             "date": time.strftime("%Y-%m-%d"),
-            "results": results["after"],
+            "results": results,
         }
         weights.save(folder / "weights.safetensors", params, words, overwrite=True)
 
@@ -302,7 +306,8 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
     say(
         f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
-        f"checkpoints/). Next:\n    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
+        "checkpoints/). Next:\n"
+        f"    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
         f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
     )
@@ -321,7 +326,14 @@ def again(*flags) -> str:
     return shlex.join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
 
 
+def stop(*_) -> None:
+    """SIGTERM where there is nothing to save: before the loop, and after it."""
+    say(f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}")
+    sys.exit(0)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stop)
     try:
         main(CONFIG)
     except KeyboardInterrupt:

@@ -1,6 +1,5 @@
 """The experiment on options in miniature; and that what it judges by is right."""
 
-import dataclasses
 import functools
 import json
 import pathlib
@@ -19,12 +18,9 @@ import option_costs  # noqa: E402
 import option_players  # noqa: E402
 import option_proofs  # noqa: E402
 import options  # noqa: E402
-import train  # noqa: E402
-from config import Config as Run  # noqa: E402
-from config import Learn, Network, SelfPlay  # noqa: E402
 
-from jaxzero import games  # noqa: E402
-from jaxzero.train import checkpoint  # noqa: E402
+from jaxzero import games, nets  # noqa: E402
+from jaxzero.nets import weights  # noqa: E402
 from tests.processes import experiment  # noqa: E402
 
 run = functools.partial(experiment, "options.py")
@@ -34,7 +30,7 @@ run = functools.partial(experiment, "options.py")
     (["--parts", "cost"], "costs"), (["--shapes", "64x82"], "games x simulations x actions"),
     (["--shapes", "1x20x9"], "multiple of 8"), (["--games", "3"], "even number"),
     (["--lanes", "3"], "divisor of --lane-simulations 256"), (["--kept-batches", "0"], "at least 1"),
-    (["--run", "nowhere"], "no checkpoints"), (["--positions", "0"], "at least 1"),
+    (["--run", "nowhere"], "no weights.safetensors"), (["--positions", "0"], "at least 1"),
     (["--network", "32"], "channels x blocks"), (["--lane-networks", "32x3", "0x1"], "channels x blocks"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, expected, capsys):
@@ -81,18 +77,13 @@ def test_exact_moves_of_tic_tac_toe():
 
 
 def test_the_network_of_a_run_is_found(tmp_path):
-    settings = Run(
-        game="tic_tac_toe", network=Network(hidden=(8, 9)), learn=Learn(capacity=64),
-        selfplay=SelfPlay(games=2, plies=2, window=4, simulations=4),
-    )  # fmt: skip
-    game = games.from_pgx(settings.game)
-    net, state, _ = train.build(settings, game)
-    checkpoint.open_run(tmp_path, dataclasses.asdict(settings))
-    checkpoint.save(tmp_path, 1, state)
-    assert option_players._settings(Run, json.loads((tmp_path / "config.json").read_text())) == settings
-    found, again, params = option_players.trained(tmp_path)
+    game = games.from_pgx("tic_tac_toe")
+    net, params = nets.mlp(game, (8, 9), key=jax.random.key(0))
+    about = {"game": game.id, "network": {"kind": "mlp", "hidden": [8, 9]}}
+    weights.save(tmp_path / "weights.safetensors", params, about)
+    found, again, same = option_players.trained(tmp_path)
     seen = jnp.ones((1, *game.observation_shape))
-    assert found is game and (again(params, seen)[0] == net(state["learner"].average, seen)[0]).all()
+    assert found is game and (again(same, seen)[0] == net(params, seen)[0]).all()
 
 
 def test_elo():

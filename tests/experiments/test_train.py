@@ -3,52 +3,66 @@
 import json
 import os
 import pathlib
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 
+import jax
+import numpy as np
 import pytest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "experiments"))  # as running a script there does
+
+import building  # noqa: E402
+import config  # noqa: E402
+import train  # noqa: E402
+
+from jaxzero import games  # noqa: E402
+from jaxzero.nets import weights  # noqa: E402
+from jaxzero.train import checkpoint, devices  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SMALL = (
-    "--game",
-    "tic_tac_toe",
-    "--network.hidden",
-    "32",
-    "--selfplay.games",
-    "16",
-    "--selfplay.plies",
-    "4",
-    "--selfplay.simulations",
-    "4",
-    "--selfplay.max-considered",
-    "4",
-    "--selfplay.window",
-    "9",
-    "--learn.start",
-    "100",
-    "--learn.batch-size",
-    "32",
-    "--learn.capacity",
-    "2000",
-    "--evaluate.games",
-    "4",
-    "--evaluate.simulations",
-    "4",
-    "--evaluate.rollouts",
-    "8",
-)
+FLAGS = """
+    --game tic_tac_toe --network.hidden 32 --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4
+    --selfplay.max-considered 4 --selfplay.window 9 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
+    --evaluate.games 4 --evaluate.simulations 4 --evaluate.rollouts 8
+"""
+SMALL = tuple(FLAGS.split())
 
 
 def command(*arguments):
     return [sys.executable, str(ROOT / "experiments" / "train.py"), *arguments]
 
 
-def run(*arguments, timeout=300):
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "COLUMNS": "150"}
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout, env=environment)
+def environment(devices=1):
+    count = f"--xla_force_host_platform_device_count={devices}" if devices > 1 else ""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {count}".strip()
+    return os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "COLUMNS": "150", "XLA_FLAGS": flags}
+
+
+def run(*arguments, timeout=300, devices=1):
+    given = dict(capture_output=True, text=True, timeout=timeout, env=environment(devices))
+    return subprocess.run(command(*arguments), **given)
+
+
+def state_of(folder, flags=SMALL):
+    """The newest checkpoint of a run: step, and every array of it."""
+    settings = config.parse(None, "laptop", [*flags])
+    mesh = devices.mesh()
+    made = building.build(settings, games.from_pgx(settings.game), mesh)
+    step, state = checkpoint.restore(folder, train.expected(made, mesh))
+    raw = lambda x: jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+    return step, jax.tree.map(lambda x: np.asarray(raw(x)), state)
+
+
+def rows(folder, without=("speed/", "minutes")):
+    """The metrics of a run, but for what the clock says."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{name: x for name, x in line.items() if not name.startswith(without)} for line in lines]
 
 
 def files(folder):
@@ -62,7 +76,7 @@ def test_help_answers_without_jax():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "experiments")
     assert done.returncode == 0, done.stderr
-    for word in ("--budget.minutes", "--selfplay.simulations", "Simulations per move", "9.0"):
+    for word in ("--budget.minutes", "--selfplay.simulations", "Simulations per move", "13.0"):
         assert word in done.stdout
 
 
@@ -131,9 +145,8 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
 def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     folder = tmp_path / "run"
     flags = *SMALL, "--folder", str(folder), "--budget.minutes", "5", "--budget.steps", "100000"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     process = subprocess.Popen(
-        command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command(*flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
     lines, until = folder / "metrics.jsonl", time.monotonic() + 240
     while not (lines.exists() and lines.read_text()) and time.monotonic() < until:
@@ -143,7 +156,173 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     assert process.returncode == 0, err
     step = int(re.search(r"saved at step (\d+)", out).group(1))
     assert step > 0 and "To go on, the same command" in out
+    assert len(rows(folder)) <= step + 1 and weights.read_about(folder / "weights.safetensors")["step"] == step
     longer = run(*SMALL, "--folder", str(folder), "--budget.minutes", "5", "--budget.steps", str(step + 3))
     assert longer.returncode == 0 and f"Going on from step {step}" in longer.stdout
-    steps = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert steps == list(range(1, step + 4))
+    assert [row["step"] for row in rows(folder)] == list(range(1, step + 4))
+
+
+def killed(flags, seconds):
+    """Starts a run and kills it after so many seconds; whether it was still running then."""
+    process = subprocess.Popen(command(*flags), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.exhaustive)])
+def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills):
+    """Every iteration saves, so that most of the moments lie within a save."""
+    whole, torn, steps = tmp_path / "whole", tmp_path / "torn", 40 * kills
+    flags = *SMALL, "--budget.steps", str(steps), "--save-minutes", "0"
+    began = time.monotonic()
+    assert run(*flags, "--folder", str(whole)).returncode == 0
+    seconds = time.monotonic() - began
+    draw, times, left = random.Random(kills), 0, 10 * kills
+    while times < kills and left:  # moments from where compilation ends on; ever later, should the machine be slow
+        reached = len(rows(torn)) if (torn / "metrics.jsonl").exists() else 0
+        times += killed((*flags, "--folder", str(torn)), seconds * draw.uniform(0.3, 0.6)) and reached < steps
+        left -= 1
+    assert times == kills and run(*flags, "--folder", str(torn)).returncode == 0
+    (step, state), (again, other) = state_of(whole), state_of(torn)
+    assert step == again == steps
+    jax.tree.map(np.testing.assert_array_equal, state, other)
+    assert rows(whole) == rows(torn) and [row["step"] for row in rows(torn)] == list(range(1, steps + 1))
+    results = [json.loads((folder / "results.json").read_text()) for folder in (whole, torn)]
+    assert results[0] == results[1]
+
+
+@pytest.mark.slow
+def test_a_budget_of_minutes_is_a_budget_of_steps_that_was_cut(tmp_path):
+    by_clock, by_steps = tmp_path / "clock", tmp_path / "steps"
+    assert run(*SMALL, "--budget.minutes", "0.4", "--folder", str(by_clock)).returncode == 0
+    step, state = state_of(by_clock)
+    done = run(*SMALL, "--budget.minutes", "60", "--budget.steps", str(step), "--folder", str(by_steps))
+    assert done.returncode == 0 and step > 1
+    jax.tree.map(np.testing.assert_array_equal, state, state_of(by_steps)[1])
+
+
+@pytest.mark.slow
+def test_losses_that_are_not_finite_end_the_run_and_name_the_last_good_checkpoint(tmp_path):
+    folder = tmp_path / "run"
+    flags = "--learn.learning-rate", "1e38", "--learn.warmup", "0", "--budget.steps", "90", "--save-minutes", "0"
+    done = run(*SMALL, *flags, "--folder", str(folder))
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "not finite in 10 minibatches in a row" in done.stderr and "skipped" in done.stdout  # the warning came first
+    good = int(re.search(rf"checkpoint in {re.escape(str(folder))} is (\d+)", done.stderr).group(1))
+    step, state = state_of(folder)
+    assert 0 < step == good < rows(folder)[-1]["step"] < 90
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(state["learner"]))
+
+
+@pytest.mark.slow
+def test_four_devices_save_and_two_and_one_go_on(tmp_path):
+    folder = str(tmp_path / "run")
+    for count, steps in ((4, 8), (2, 10), (1, 12)):
+        done = run(*SMALL, "--folder", folder, "--budget.steps", str(steps), devices=count)
+        assert done.returncode == 0, done.stderr
+        assert steps == 8 or f"Going on from step {steps - 2}" in done.stdout
+    assert run(*SMALL, "--folder", folder + "1", "--budget.steps", "12").returncode == 0
+    (step, state), (other_step, other) = state_of(tmp_path / "run"), state_of(tmp_path / "run1")
+    assert step == other_step == 12 and int(state["learner"].steps) == int(other["learner"].steps) > 0
+    near = lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4)
+    jax.tree.map(near, state["learner"].params, other["learner"].params)
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_does(tmp_path):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    flags = *SMALL, "--budget.steps", "3", "--learn.start", "32"
+    hosts = "--hosts.coordinator", f"localhost:{port}", "--hosts.processes", "2", "--hosts.process"
+    both = [
+        subprocess.Popen(
+            command(*flags, "--folder", str(tmp_path / "two"), *hosts, str(i)),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(2),
+        )
+        for i in range(2)
+    ]  # fmt: skip
+    ends = [process.communicate(timeout=400) for process in both]
+    assert [process.returncode for process in both] == [0, 0], [err[-2000:] for _, err in ends]
+    assert "against" in ends[0][0] and ends[1][0] == ""  # one speaks
+    assert run(*flags, "--folder", str(tmp_path / "one"), devices=4).returncode == 0
+    (step, state), (other_step, other) = state_of(tmp_path / "two", flags), state_of(tmp_path / "one", flags)
+    assert step == other_step == 3 and int(state["learner"].steps) > 0
+    near = lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5)
+    jax.tree.map(near, state["learner"].params, other["learner"].params)
+    np.testing.assert_array_equal(state["games"].keys, other["games"].keys)
+    assert [row["step"] for row in rows(tmp_path / "two")] == [1, 2, 3]
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
+    folder = tmp_path / "run"
+    with checkpoint.writing(folder):
+        before = files(folder)
+        done = run(*SMALL, "--folder", str(folder))
+        assert done.returncode != 0 and str(folder) in done.stderr and str(os.getpid()) in done.stderr
+        assert "Traceback" not in done.stderr and before == files(folder)
+
+
+@pytest.mark.parametrize(
+    "flags, said",
+    [
+        (("--selfplay.games", "100"), "games=100 .* among 8 parts: use 96 or 104"),
+        (("--learn.batch-size", "100"), "batch_size=100 .* use 96 or 104"),
+        (("--selfplay.stop-proven", "--selfplay.no-prove"), "--selfplay.stop-proven without --selfplay.prove"),
+        (("--budget.minutes", "0"), "a run needs some time"),
+        (("--learn.capacity", "100000000000"), r"The run needs .*\(replay .* Lower --learn.capacity from"),
+        (("--hosts.processes", "2"), "without a coordinator"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_a_folder_is_made(tmp_path, flags, said):
+    done = run(*flags, "--folder", str(tmp_path / "run"))
+    assert done.returncode != 0 and re.search(said, " ".join(done.stderr.split())), done.stderr[-500:]
+    assert "Traceback" not in done.stderr and not (tmp_path / "run").exists()
+
+
+LONG = """
+import json, pathlib, sys
+sys.path.insert(0, "experiments")
+sys.argv = ["train.py"]
+import jax
+import config, train
+
+compiled, seen, step_of = [], [], train.one_step
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, seconds, **_: compiled.append(event) if "backend_compile" in event else None
+)
+resident = lambda: int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+
+
+def watched(*args):
+    out = step_of(*args)
+    seen.append((resident(), len(compiled), len(jax.live_arrays())))
+    return out
+
+
+train.one_step = watched
+train.main(config.parse(None, "laptop", FLAGS))
+print(json.dumps(seen))
+"""
+
+
+@pytest.mark.slow
+def test_five_hundred_iterations_take_no_more_memory_and_compile_nothing_more(tmp_path):
+    flags = [*SMALL, "--folder", str(tmp_path / "run"), "--budget.steps", "500", "--save-minutes", "0.05"]
+    code = LONG.replace("FLAGS", repr(flags))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=environment(), cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    memory, compiled, arrays = np.array(json.loads(done.stdout.splitlines()[-1])).T
+    learning = next(i for i, row in enumerate(rows(tmp_path / "run")) if "loss/total" in row)
+    assert len(memory) == 500 and compiled[0] > 0
+    assert (compiled[learning + 1 :] == compiled[learning + 1]).all()
+    assert (arrays[learning + 1 :] == arrays[learning + 1]).all()
+    assert memory[400:].mean() < 1.02 * memory[100:200].mean()
