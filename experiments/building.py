@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from config import Config
+from evaluation import Rating
 from jax.sharding import NamedSharding
 
 import jaxzero as jz
@@ -15,7 +16,7 @@ from jaxzero.train.devices import EVERYWHERE, SHARED
 
 __all__ = ["Run", "about", "build", "minibatches", "network", "policy"]
 
-WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE}
+WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 
 
 class Run(NamedTuple):
@@ -106,11 +107,12 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
 
     def begin(params: Any) -> dict[str, Any]:
-        first = begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games)
+        params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
         return {
-            "games": first,
+            "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
             "buffer": replay.new_buffer(row, capacity, learn.parts),
             "learner": begin_learning(params),
+            "rating": Rating(jnp.float32(0), params),
         }
 
     def tell(stats: selfplay.Stats, buffer: replay.Buffer, state: learner.Learner) -> dict[str, Any]:

@@ -96,6 +96,8 @@ class Evaluate:
     """Simulations per move of UCT, a random playout each."""
     position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
+    every: int = 100
+    """Iterations between two looks at how it goes: mistakes, and a match against the network of the last look."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +160,7 @@ RANGES = {
     (1, float("inf")): (
         "network.channels", "network.blocks", "selfplay.games", "selfplay.plies", "selfplay.simulations",
         "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "learn.hold",
-        "learn.parts", "evaluate.games", "evaluate.simulations", "evaluate.rollouts",
+        "learn.parts", "evaluate.games", "evaluate.simulations", "evaluate.rollouts", "evaluate.every",
     ),
     (0, float("inf")): (
         "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",

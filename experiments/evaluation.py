@@ -4,9 +4,10 @@ import functools
 import json
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
@@ -14,13 +15,40 @@ from jaxzero.play import arena, mistakes
 from jaxzero.train import progress
 from jaxzero.train.folder import write_whole
 
-__all__ = ["evaluation", "report", "store", "stored"]
+__all__ = ["Evaluation", "Rating", "evaluation", "report", "store", "stored"]
 
 POSITIONS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "connect_four_positions.jsonl"
+RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
 
 
-def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callable[[Any], dict]:
-    """`measure(params) -> results`, which compiles once and plays the same openings each time.
+class Evaluation(NamedTuple):
+    """What is measured of a network; each compiles once, and plays the same openings each time.
+
+    Attributes:
+        whole: `params -> results`, before and after a run.
+        glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations.
+        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last.
+    """
+
+    whole: Callable[[Any], dict]
+    glance: Callable[[Any], dict[str, float]]
+    rate: Callable[..., Any]
+
+
+class Rating(NamedTuple):
+    """How strong a run has become, as a sum of what was gained from match to match.
+
+    Attributes:
+        elo: against the untrained network; of matches between neighbours, so errors add up.
+        params: those that were rated last.
+    """
+
+    elo: Any
+    params: Any
+
+
+def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluation:
+    """How networks of a game are measured.
 
     Args:
         game: a `jaxzero.games.Game`.
@@ -35,7 +63,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
     keys = jax.random.split(key, max(config.games // 2, 1))
     match = lambda opponent: jax.jit(lambda params: arena.play(game, (ours, opponent), (params, None), keys))
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)}
-    thinkers = {}
+    thinkers, positions = {}, None
     if game.id == "connect_four" and POSITIONS.exists():
         positions = mistakes.load(game, POSITIONS)
         players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
@@ -44,7 +72,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
             for name, player in players.items()
         }
 
-    def measure(params: Any) -> dict:
+    def whole(params: Any) -> dict:
         results = {}
         for name, play in opponents.items():
             score = progress.wait(play(params))
@@ -57,7 +85,18 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Callabl
             results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
         return results
 
-    return measure
+    def glance(params: Any) -> dict[str, float]:
+        few = ["raw", str(min(config.position_simulations))] if thinkers else []
+        return {f"mistakes/{name}": float(progress.wait(thinkers[name](params)).mean()) for name in few}
+
+    def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
+        players, keys = (search(RATED_WITH),) * 2, jax.random.split(key, RATED_BY // 2)
+        score = arena.play(game, players, (params, rating.params), keys, opening_plies=4)
+        points = score.wins + (score.draws + score.unfinished) / 2 + 1  # a win and a loss more than there were:
+        kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
+        return Rating(rating.elo + 400 * jnp.log10(points / (RATED_BY + 2 - points)), kept)  # never infinite
+
+    return Evaluation(whole, glance, jax.jit(rate))
 
 
 def report(before: dict, after: dict, config: Any) -> None:

@@ -26,8 +26,9 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 from building import WHERE, Run, about, build, policy  # noqa: E402
-from evaluation import evaluation, report, store, stored  # noqa: E402
+from evaluation import Evaluation, evaluation, report, store, stored  # noqa: E402
 from jax.sharding import NamedSharding  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
@@ -94,16 +95,28 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
     return values | ({"selfplay/openings": told["distinct"] / told["opened"]} if told["opened"] else {})
 
 
-def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int, minutes: float, num_actions: int):
+def look(config: Config, measure: Evaluation, state: dict, step: int) -> dict[str, float]:
+    """How strong it has become: what the metrics say of it. The rating is part of the state."""
+    average, key = state["learner"].average, jax.random.fold_in(jax.random.key(config.seed + 2), step)
+    state["rating"] = measure.rate(state["rating"], average, key)
+    return {"rating/elo": float(state["rating"].elo)} | measure.glance(on_host(average))
+
+
+def on_host(params):
+    """Parameters as this host has them, whole, as plain arrays: what was compiled for such is not compiled again."""
+    return jax.tree.map(lambda x: np.asarray(x.addressable_data(0)), params)
+
+
+def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, measure: Evaluation, state, step, minutes):
     """The loop, from `step` on, `minutes` after the beginning: saves, warns, and says what interrupted it, if so."""
     began, saved = time.monotonic() - 60 * minutes, time.monotonic()
-    well = health.Health(num_actions)
+    well = health.Health(game.num_actions)
     for row in metrics.read(folder):  # what was warned of before an interruption is not news
         well, _ = health.look(well, row)
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
         write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
-        run = compiled(run, state)
+        run, measure = compiled(run, measure, state)
         show = stack.enter_context(progress.live()) if first_host() else lambda *_: None
         while True:
             spent, stop, due = devices.agreed(
@@ -120,7 +133,10 @@ def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int
             tick = time.monotonic()
             state, values = one_step(config, run, state, step)
             step += 1
-            values |= speeds(config, values, time.monotonic() - tick) | {"minutes": (time.monotonic() - began) / 60}
+            values |= speeds(config, values, time.monotonic() - tick)
+            if step % config.evaluate.every == 0:
+                values |= look(config, measure, state, step)
+            values["minutes"] = (time.monotonic() - began) / 60
             write(step, values)
             if values.get("in_a_row", 0) >= TOO_MANY:
                 give_up(folder, step)
@@ -133,14 +149,16 @@ def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int
         return state, step, interrupted() or ("another host" if stop else None)
 
 
-def compiled(run: Run, state: dict) -> Run:
-    """The two functions that take long to compile, compiled."""
+def compiled(run: Run, measure: Evaluation, state: dict) -> tuple[Run, Evaluation]:
+    """What takes long to compile, compiled."""
     with announced("Compiling self-play"):
         play = run.play.lower(state["learner"].average, state["games"]).compile()
     with announced("Compiling the learner"):
         numbers = jnp.float32(0), jnp.int32(1)
         update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
-    return run._replace(play=play, update=update)
+    with announced("Compiling the match that rates"):
+        rate = measure.rate.lower(state["rating"], state["learner"].average, jax.random.key(0)).compile()
+    return run._replace(play=play, update=update), measure._replace(rate=rate)
 
 
 def announced(what: str):
@@ -262,18 +280,18 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     results = stored(folder)
     if "before" not in results:
         with announced("Measuring the untrained network, for the table at the end"):
-            results = store(folder, before=measure(run.params))
+            results = store(folder, before=measure.whole(run.params))
     stopped = None
     if used(config, minutes, step) < 1:
-        state, step, stopped = train(config, folder, run, state, step, minutes, game.num_actions)
-    learned = jax.tree.map(lambda x: x.addressable_data(0), state["learner"].average)  # whole, on this host
+        state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
+    learned = on_host(state["learner"].average)
     if stopped:
         export(config, folder, game, learned, step)
         say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
         return
     if results.get("step") != step:
         with announced("Measuring what was learned"):
-            results = store(folder, after=measure(learned), step=step)
+            results = store(folder, after=measure.whole(learned), step=step)
     export(config, folder, game, learned, step, results["after"])
     finish(config, folder, state, step, results)
 
