@@ -1,1 +1,4 @@
-"""How good is a policy: `arena` plays games, `mistakes` looks at positions whose exact values are known."""
+"""How good is a policy: `arena` plays games, `ratings` says what they tell, `mistakes` looks at solved positions.
+
+Where a game is small, `perfect` makes a player that never errs.
+"""

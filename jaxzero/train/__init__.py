@@ -1,4 +1,5 @@
-"""Learning from self-play: `selfplay` makes rows, `replay` keeps them, `learner` learns from them.
+"""Learning from self-play: `selfplay` makes rows, `replay` keeps them, `learner` learns from them, on all `devices`.
 
-`checkpoint`, `metrics` and `progress` are what a run needs around that. The loop itself is in `experiments/train.py`.
+What a run needs around that: `checkpoint` (and `folder`), `metrics`, `progress`, `health`, `memory`. The loop itself is
+in `experiments/train.py`.
 """

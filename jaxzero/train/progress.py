@@ -15,7 +15,7 @@ from rich.table import Table
 
 __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
-console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
+console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 
 def device() -> str:
