@@ -45,17 +45,23 @@ class Run(NamedTuple):
 
 def about(config: Config) -> dict[str, Any]:
     """The network in words, as a weights file tells it."""
-    if config.network.kind == "mlp":
-        return {"kind": "mlp", "hidden": list(config.network.hidden)}
-    return {"kind": "resnet", "channels": config.network.channels, "blocks": config.network.blocks}
+    net = config.network
+    sizes = {
+        "mlp": {"hidden": list(net.hidden)},
+        "windows": {"window": net.window, "channels": net.channels, "hidden": list(net.hidden)},
+        "resnet": {"channels": net.channels, "blocks": net.blocks},
+    }
+    return {"kind": net.kind} | sizes[net.kind]
 
 
 def network(config: Config, game: games.Game) -> tuple[Callable, Any]:
     """The network and its first parameters."""
-    key = jax.random.fold_in(jax.random.key(config.seed), 1)
-    if config.network.kind == "mlp":
-        return nets.mlp(game, config.network.hidden, key=key)
-    return nets.resnet(game, config.network.channels, config.network.blocks, key=key)
+    key, net = jax.random.fold_in(jax.random.key(config.seed), 1), config.network
+    if net.kind == "mlp":
+        return nets.mlp(game, net.hidden, key=key)
+    if net.kind == "windows":
+        return nets.windows(game, net.window, net.channels, net.hidden, key=key)
+    return nets.resnet(game, net.channels, net.blocks, key=key)
 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:

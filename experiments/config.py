@@ -17,12 +17,14 @@ Preset = Literal["auto", "laptop", "gpu", "pod"]
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    kind: Literal["mlp", "resnet"] = "mlp"
-    """mlp: fast on a CPU; resnet: the tower of AlphaZero, for accelerators."""
+    kind: Literal["mlp", "windows", "resnet"] = "mlp"
+    """mlp: fast on a CPU; windows: the same behind a layer of small windows; resnet: AlphaZero's, for accelerators."""
     hidden: tuple[int, ...] = (256, 256, 256)
-    """mlp: width of each hidden layer."""
+    """mlp, windows: width of each hidden layer."""
+    window: int = 4
+    """windows: side of a window."""
     channels: int = 64
-    """resnet: width of the tower."""
+    """windows: what is seen in each; resnet: width of the tower."""
     blocks: int = 6
     """resnet: residual blocks."""
 
@@ -158,7 +160,8 @@ def preset_by_looks() -> str:
 # What lies outside these has no meaning.
 RANGES = {
     (1, float("inf")): (
-        "network.channels", "network.blocks", "selfplay.games", "selfplay.plies", "selfplay.simulations",
+        "network.window", "network.channels", "network.blocks", "selfplay.games", "selfplay.plies",
+        "selfplay.simulations",
         "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "learn.hold",
         "learn.parts", "evaluate.games", "evaluate.simulations", "evaluate.rollouts", "evaluate.every",
     ),

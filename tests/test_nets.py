@@ -19,6 +19,7 @@ def board_game(shape=(6, 7, 2), num_actions=7, num_players=2):
 
 BUILDERS = {
     "mlp": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key),
+    "windows": lambda game, key: nets.windows(game, window=3, channels=8, hidden=(16,), key=key),
     "resnet": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key),
     "resnet, bfloat16": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key, dtype=jnp.bfloat16),
 }
@@ -124,6 +125,32 @@ def test_resnet_wants_a_board():
 def test_resnet_sizes_count_from_one(wrong):
     with pytest.raises(ValueError, match="count from 1"):
         nets.resnet(board_game(), **wrong, key=jax.random.key(0))
+
+
+def test_windows_are_a_convolution():
+    net, params = nets.windows(board_game(), window=3, channels=8, hidden=(16,), key=jax.random.key(0))
+    seen = observations(board_game())
+    kernel = params["look"]["kernel"].reshape(3, 3, 2, 8)
+    numbers = jax.lax.conv_general_dilated(seen, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    x, rest = jax.nn.relu(numbers + params["look"]["bias"]).reshape(len(seen), -1), params["rest"]
+    x = jax.nn.relu(x @ rest["dense_0"]["kernel"] + rest["dense_0"]["bias"])
+    logits, value = net(params, seen)
+    np.testing.assert_allclose(logits, x @ rest["policy"]["kernel"] + rest["policy"]["bias"], atol=1e-5)
+    np.testing.assert_allclose(value, jnp.tanh(x @ rest["value"]["kernel"] + rest["value"]["bias"])[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape, wrong, said",
+    [
+        ((6, 7, 2), {"channels": 0}, "count from 1"),
+        ((6, 7, 2), {"hidden": ()}, "at least one hidden layer"),
+        ((3, 3, 2), {}, r"windows of 4 x 4 .* board have \[3, 3, 2\]: use a smaller window"),
+        ((7,), {}, r"board have \[7\]"),
+    ],
+)
+def test_windows_have_to_fit_the_board(shape, wrong, said):
+    with pytest.raises(ValueError, match=said):
+        nets.windows(board_game(shape), **wrong, key=jax.random.key(0))
 
 
 def test_mlp_sizes_count_from_one():

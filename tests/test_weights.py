@@ -110,11 +110,15 @@ def test_a_round_trip_is_exact(tmp_path, dtype):
         ({"kind": "mlp", "hidden": []}, lambda game, key: nets.mlp(game, hidden=(), key=key)),
         ({"kind": "resnet", "channels": 4, "blocks": 2}, lambda game, key: nets.resnet(game, 4, 2, key=key)),
         (
+            {"kind": "windows", "window": 2, "channels": 4, "hidden": [5]},
+            lambda game, key: nets.windows(game, 2, 4, (5,), key=key),
+        ),
+        (
             {"kind": "resnet", "channels": 4, "blocks": 1, "dtype": "bfloat16"},
             lambda game, key: nets.resnet(game, 4, 1, key=key, dtype=jnp.bfloat16),
         ),
     ],
-    ids=["mlp", "linear", "resnet", "resnet in bfloat16"],
+    ids=["mlp", "linear", "resnet", "windows", "resnet in bfloat16"],
 )
 def test_the_network_is_the_one_that_was_saved(tmp_path, network, build):
     file, (net, params) = tmp_path / "weights", build(GAME, jax.random.key(3))

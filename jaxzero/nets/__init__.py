@@ -2,5 +2,6 @@
 
 from jaxzero.nets.mlp import mlp
 from jaxzero.nets.resnet import resnet
+from jaxzero.nets.windows import windows
 
-__all__ = ["mlp", "resnet"]
+__all__ = ["mlp", "resnet", "windows"]

@@ -20,9 +20,12 @@ from jaxzero.games.record import check_game
 from jaxzero.nets.mlp import mlp
 from jaxzero.nets.resnet import resnet
 from jaxzero.nets.tensorfile import DTYPES, Header, WeightsError, as_json, encoded, read_arrays, read_header, short
+from jaxzero.nets.windows import windows
 from jaxzero.types import Params
 
-__all__ = ["WeightsError", "load", "read_about", "save"]
+__all__ = ["WeightsError", "load", "read_about", "save", "trained"]
+
+TRAINED = pathlib.Path(__file__).parent / "trained"
 
 Path = str | os.PathLike
 
@@ -78,6 +81,12 @@ KINDS = {
         {"channels": _count(4096), "blocks": _count(64)},
         {"dtype": _one_of(float32=jnp.float32, bfloat16=jnp.bfloat16)},
         lambda given: 4 * given["blocks"],
+    ),
+    "windows": Kind(
+        windows,
+        {"window": _count(64), "channels": _count(4096), "hidden": _counts(65_536, 64)},
+        {},
+        lambda given: 2 * len(given["hidden"]),
     ),
 }
 
@@ -148,6 +157,28 @@ def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
         _check_shapes({name: struct.shape for name, struct in names.items()}, header)
         leaves = [jax.device_put(arrays[name], may_alias=False) for name in names]
         return net, jax.tree.unflatten(jax.tree.structure(expected), leaves), header.about
+
+
+def trained(game: str) -> pathlib.Path:
+    """The file of weights that comes with jaxzero for a game, to play without training first.
+
+    Args:
+        game: the game's id.
+
+    Raises:
+        ValueError: none comes for this game; says for which there are some.
+
+    Example:
+        >>> from jaxzero import games
+        >>> net, params, about = load(trained("tic_tac_toe"), games.from_pgx("tic_tac_toe"))
+        >>> sorted(about)[:4]
+        ['command', 'date', 'device', 'game']
+    """
+    file = TRAINED / f"{game}.safetensors"
+    if not file.is_file():
+        there = ", ".join(sorted(path.stem for path in TRAINED.glob("*.safetensors")))
+        raise ValueError(f"no weights come with jaxzero for {short(game)}, but for {there}: train with train.py.")
+    return file
 
 
 def read_about(file: Path) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""A perceptron that first looks through small windows of the board, all with the same eyes."""
+
+from collections.abc import Callable
+
+import chex
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+from jaxzero.games import Game
+from jaxzero.nets.mlp import Perceptron
+from jaxzero.types import Params
+
+__all__ = ["windows"]
+
+
+class Windows(nnx.Module):
+    """One dense layer with ReLU on every window, then a perceptron on all of them."""
+
+    def __init__(self, game: Game, window: int, channels: int, hidden: tuple[int, ...], rngs: nnx.Rngs):
+        height, width, planes = game.observation_shape
+        count = (height - window + 1) * (width - window + 1)
+        self.window = window
+        self.look = nnx.Linear(window * window * planes, channels, rngs=rngs)
+        values = game.num_players if game.num_players > 2 else 1
+        self.rest = Perceptron((count * channels, *hidden), game.num_actions, values, rngs)
+
+    def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
+        return self.rest(nnx.relu(self.look(_windows(observation, self.window))))
+
+
+def _windows(board: Float[Array, "B H W F"], size: int) -> Float[Array, "B h w K"]:
+    """Every window's squares side by side: a convolution as one matrix product, which suits a CPU better."""
+    high, wide = board.shape[1] - size + 1, board.shape[2] - size + 1
+    shifts = [board[:, i : i + high, j : j + wide] for i in range(size) for j in range(size)]
+    return jnp.concatenate(shifts, -1)
+
+
+def windows(
+    game: Game, window: int = 4, channels: int = 64, hidden: tuple[int, ...] = (256, 256), *, key: chex.PRNGKey
+) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
+    """A perceptron behind one layer of windows: for boards on which small patterns count, wherever they are.
+
+    On Connect Four, where four in a row always fit a 4 x 4 window, it learned more from as many positions than a
+    perceptron, at twice the cost of a forward pass, and far less of one than a residual tower.
+
+    Args:
+        game: tells the board, the number of actions and of values (one per player with more than two players).
+        window: side of the windows, in squares; they overlap, and lie within the board.
+        channels: what is seen in each of them.
+        hidden: width of each hidden layer behind.
+        key: for the initial parameters.
+
+    Returns:
+        `net(params, observation [B, H, W, F]) -> (logits [B, A], value)`, a pure function, and the initial
+        parameters, a dictionary of arrays. The value lies in (-1, 1); its shape is `[B]`, or `[B, P]` with more than
+        two players.
+
+    Raises:
+        ValueError: a width < 1, a window larger than the board, or an observation that is no board.
+
+    >>> import jax
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("connect_four")
+    >>> net, params = windows(game, channels=8, hidden=(16,), key=jax.random.key(0))
+    >>> logits, value = net(params, jnp.zeros((5, 6, 7, 2)))
+    >>> logits.shape, value.shape, params["rest"]["dense_0"]["kernel"].shape  # 3 x 4 windows of 8 channels
+    ((5, 7), (5,), (96, 16))
+    """
+    if window < 1 or channels < 1 or not hidden or any(width < 1 for width in hidden):
+        raise ValueError(
+            f"windows(window={window}, channels={channels}, hidden={hidden}): all count from 1, and at least one "
+            "hidden layer is needed."
+        )
+    if len(game.observation_shape) != 3 or window > min(game.observation_shape[:2]):
+        raise ValueError(
+            f"windows of {window} x {window} need observations of shape [height, width, planes] at least as large, "
+            f"those of {game.id} have {list(game.observation_shape)}: use a smaller window, or nets.mlp(game, key=key)."
+        )
+    graph, state = nnx.split(Windows(game, window, channels, hidden, nnx.Rngs(key)))
+    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
