@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero import games
+from jaxzero import games, models
 from jaxzero.games import Game, Symmetry
 from jaxzero.train import selfplay
 from jaxzero.types import PolicyOutput
@@ -202,3 +202,35 @@ def test_bad_sizes_are_named():
     for wrong in (dict(temperature=0.5), dict(temperature=jz.steps((30, 0.0)), sampled_plies=3)):
         with pytest.raises(ValueError, match=r"temperature=.*give one of the two.*Use steps\(\(30, 0.0\)\)"):
             selfplay.exploring(**wrong)
+
+
+def worth(mine, theirs):
+    """Of a tic-tac-toe position to the player to move; stones as sets of squares."""
+    lines = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
+    if any(line <= theirs for line in lines):
+        return -1
+    free = set(range(9)) - mine - theirs
+    return max((-worth(theirs, mine | {square}) for square in free), default=0)
+
+
+@pytest.mark.parametrize("over", [None, jz.solved])
+def test_what_is_proven_is_the_target_whatever_was_played_afterwards(over):
+    game = games.from_pgx("tic_tac_toe")
+    knows_nothing = lambda params, observation: (jnp.zeros((len(observation), 9)), jnp.zeros(len(observation)))
+    policy = jz.gumbel(models.perfect(game, knows_nothing), 100, wrap=jz.seek_proof)
+    choose = selfplay.exploring(random_rate=0.5)  # games go on with blunders
+    begin, play = selfplay.self_play(game, policy, choose, plies=9, window=9, over=over)
+    play, state, taken, proven = jax.jit(play), begin(jax.random.key(1), 32), [], 0
+    for _ in range(4):
+        state, rows, ready, stats = play(None, state)
+        taken.append(jax.tree.map(lambda x: np.asarray(x)[np.asarray(ready)], rows))
+        proven += int(stats.proven.sum())
+    rows = jax.tree.map(lambda *x: np.concatenate(x), *taken)
+    mine, theirs = np.moveaxis(rows.observation.reshape(-1, 9, 2), -1, 0)
+    stones = (mine + theirs).sum(1)
+    late = stones >= 5  # four squares are left: 64 nodes, all of which are looked at
+    exact = [worth(set(np.flatnonzero(a)), set(np.flatnonzero(b))) for a, b in zip(mine[late], theirs[late])]
+    np.testing.assert_array_equal(rows.value[late], exact)
+    assert proven >= late.sum() > 20 and set(exact) >= {0, 1}
+    assert stones.max() == (8 if over is None else 5)  # or the game ends with the first move that all is known of
+    assert int(stats.opened.sum()) >= int(stats.distinct.sum()) and (over is not None or int(stats.distinct.sum()) > 1)
