@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from config import Config
+from config import Config, Network
 from evaluation import Rating
 from jax.sharding import NamedSharding
 
@@ -43,25 +43,25 @@ class Run(NamedTuple):
     keys: Callable
 
 
-def about(config: Config) -> dict[str, Any]:
-    """The network in words, as a weights file tells it."""
-    net = config.network
+def about(net: Network, game: games.Game) -> dict[str, Any]:
+    """The network in words, as a weights file tells it. Windows are no larger than the board."""
     sizes = {
         "mlp": {"hidden": list(net.hidden)},
-        "windows": {"window": net.window, "channels": net.channels, "hidden": list(net.hidden)},
+        "windows": {
+            "window": min(net.window, *game.observation_shape[:2]),
+            "channels": net.channels,
+            "hidden": list(net.hidden),
+        },
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
     return {"kind": net.kind} | sizes[net.kind]
 
 
-def network(config: Config, game: games.Game) -> tuple[Callable, Any]:
+def network(net: Network, game: games.Game, key: jax.Array) -> tuple[Callable, Any]:
     """The network and its first parameters."""
-    key, net = jax.random.fold_in(jax.random.key(config.seed), 1), config.network
-    if net.kind == "mlp":
-        return nets.mlp(game, net.hidden, key=key)
-    if net.kind == "windows":
-        return nets.windows(game, net.window, net.channels, net.hidden, key=key)
-    return nets.resnet(game, net.channels, net.blocks, key=key)
+    given = about(net, game)
+    builder = {"mlp": nets.mlp, "windows": nets.windows, "resnet": nets.resnet}[given.pop("kind")]
+    return builder(game, **given, key=key)
 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
@@ -87,7 +87,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
-    net, params = network(config, game)
+    net, params = network(config.network, game, jax.random.fold_in(jax.random.key(config.seed), 1))
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play = selfplay.self_play(
         game,

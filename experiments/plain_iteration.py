@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import mctx
 import optax
 import pgx
+from building import network
 
-from jaxzero import games, nets
+from jaxzero import games
 
 __all__ = ["Loop", "Rows", "begin", "build", "loss", "move", "order", "outcomes", "searcher"]
 
@@ -128,13 +129,6 @@ def order(config: Any, key: Any, rows: int, filled: Any) -> Any:
         which = jax.random.randint(key, (config.passes * rows,), 0, filled)
     minibatches = len(which) // config.batch_size
     return which[: minibatches * config.batch_size].reshape(minibatches, config.batch_size)
-
-
-def network(config: Any, game: games.Game, key: Any) -> tuple[Callable, Any]:
-    """What `train.py` builds of the same settings."""
-    if config.kind == "mlp":
-        return nets.mlp(game, config.hidden, key=key)
-    return nets.resnet(game, config.channels, config.blocks, key=key)
 
 
 def build(config: Any, env: pgx.Env, game: games.Game) -> tuple[Callable, Loop, Callable]:

@@ -301,7 +301,7 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
     if first_host():
         words = {
             "game": game.id,
-            "network": about(config),
+            "network": about(config.network, game),
             "command": shlex.join(["experiments/train.py", *sys.argv[1:]]),
             "seed": config.seed,
             "step": step,

@@ -26,7 +26,7 @@ small = config.Config(
 COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter|collective-broadcast"
 exchanges = lambda program: sorted(set(re.findall(f" ({COLLECTIVES})(?:-start)?\\\\(", program.as_text())))
 found = {}
-search = building.policy(small, game, building.network(small, game)[0])
+search = building.policy(small, game, building.network(small.network, game, jax.random.key(0))[0])
 keys = jax.random.split(jax.random.key(9), 16)
 states = jax.vmap(game.init)(keys)
 for n in (1, 2, 4):
