@@ -17,9 +17,9 @@ Preset = Literal["auto", "laptop", "gpu", "pod"]
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    kind: Literal["mlp", "windows", "resnet"] = "mlp"
+    kind: Literal["mlp", "windows", "resnet"] = "windows"
     """mlp: fast on a CPU; windows: the same behind a layer of small windows; resnet: AlphaZero's, for accelerators."""
-    hidden: tuple[int, ...] = (256, 256, 256)
+    hidden: tuple[int, ...] = (256, 256)
     """mlp, windows: width of each hidden layer."""
     window: int = 4
     """windows: side of a window."""
@@ -35,7 +35,7 @@ class SelfPlay:
     """Games in lock-step."""
     plies: int = 8
     """Moves in each game per iteration."""
-    simulations: int = 32
+    simulations: int = 16
     """Simulations per move."""
     max_considered: int = 16
     """Actions that the Gumbel search considers at the root (no more than the game has)."""
@@ -57,7 +57,7 @@ class SelfPlay:
 class Learn:
     batch_size: int = 512
     """Rows per minibatch."""
-    reuse: float = 4.0
+    reuse: float = 8.0
     """How often a position is learned from, on average: minibatches follow from it."""
     learning_rate: float = 2e-3
     """AdamW's learning rate after its warm-up. It depends on the minibatches so far only, and so does everything: a run
@@ -68,7 +68,7 @@ class Learn:
     """After so many minibatches the learning rate falls, as one over the root of their number."""
     weight_decay: float = 1e-3
     """L2, decoupled (AdamW)."""
-    average_decay: float = 0.998
+    average_decay: float = 0.999
     """Of the moving average of the parameters, which plays and is evaluated."""
     capacity: int = 400_000
     """Rows that the replay buffer holds."""
@@ -134,8 +134,8 @@ class Config:
 
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
-    selfplay=SelfPlay(games=1024, plies=16),
-    learn=Learn(batch_size=2048, capacity=1_000_000),
+    selfplay=SelfPlay(games=1024, plies=16, simulations=32),
+    learn=Learn(batch_size=2048, capacity=1_000_000, reuse=4.0),
 )
 # The laptop's are the defaults that stand above; those of accelerators have been tried for form only, not measured.
 PRESETS = {
@@ -143,8 +143,8 @@ PRESETS = {
     "gpu": LARGE,
     "pod": dataclasses.replace(
         LARGE,
-        selfplay=SelfPlay(games=16_384, plies=16),
-        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000),
+        selfplay=SelfPlay(games=16_384, plies=16, simulations=32),
+        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0),
     ),
 }
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued

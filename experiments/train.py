@@ -258,6 +258,7 @@ def minutes_at(folder: pathlib.Path, step: int) -> float:
 
 
 def main(config: Config) -> None:
+    devices.all_cores(config.learn.parts)
     try:
         devices.start(**dataclasses.asdict(config.hosts))
     except ValueError as error:
