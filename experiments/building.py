@@ -11,10 +11,10 @@ from jax.sharding import NamedSharding
 
 import jaxzero as jz
 from jaxzero import games, models, nets
-from jaxzero.train import devices, learner, replay, selfplay
+from jaxzero.train import devices, learner, memory, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
 
-__all__ = ["Run", "about", "build", "minibatches", "network", "policy"]
+__all__ = ["Run", "about", "build", "expected", "fits", "minibatches", "network", "newest", "policy"]
 
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 
@@ -75,6 +75,12 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
 def minibatches(config: Config) -> int:
     """Per iteration."""
     return max(1, round(config.selfplay.games * config.selfplay.plies * config.learn.reuse / config.learn.batch_size))
+
+
+def newest(config: Config, step: int) -> int:
+    """How many of the latest rows are sampled from."""
+    rows = config.selfplay.games * config.selfplay.plies * step
+    return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
 
 
 def build(config: Config, game: games.Game, mesh: Any) -> Run:
@@ -138,3 +144,22 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         tell=devices.place(tell, mesh, EVERYWHERE),
         keys=devices.place(split, mesh, SHARED),
     )
+
+
+def expected(run: Run, mesh: Any) -> dict[str, Any]:
+    """The shapes of the state, and where its arrays belong."""
+    put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
+    shapes = jax.eval_shape(run.begin, run.params)
+    return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
+
+
+def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
+    """Raises a ValueError if the run would not fit the memory of a device."""
+    state, own = jax.eval_shape(run.begin, run.params), config.selfplay
+    tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
+    games_ = memory.Lower("--selfplay.games", own.games)
+    capacity = memory.Lower("--learn.capacity", config.learn.capacity)
+    parts = {"search trees": tree, "replay": state["buffer"], "games": state["games"], "learner": state["learner"]}
+    hints = {"search trees": games_, "replay": capacity, "games": games_}
+    shared = ("search trees", "replay", "games")
+    memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)

@@ -13,7 +13,6 @@ values are known.
 
 import contextlib
 import dataclasses
-import os
 import pathlib
 import shlex
 import signal
@@ -27,23 +26,16 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from building import WHERE, Run, about, build, policy  # noqa: E402
+from building import Run, about, build, expected, fits, newest  # noqa: E402
 from evaluation import Evaluation, evaluation, report, store, stored  # noqa: E402
-from jax.sharding import NamedSharding  # noqa: E402
+from showing import again, announced, describe, first_host, line, say, speeds  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero import games  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.train import checkpoint, devices, health, memory, metrics, progress  # noqa: E402
+from jaxzero.train import checkpoint, devices, health, metrics, progress  # noqa: E402
 
 TOO_MANY = 10  # minibatches skipped in a row
-first_host = lambda: jax.process_index() == 0
-
-
-def say(*words) -> None:
-    """Every process runs the script, one of them speaks. A command stays one line, to be copied."""
-    if first_host():
-        progress.console.print(*words, soft_wrap=True)
 
 
 def learning_rate(config: Config, done: int) -> float:
@@ -52,12 +44,6 @@ def learning_rate(config: Config, done: int) -> float:
     return (
         learn.learning_rate * min(1.0, (done + 1) / max(learn.warmup, 1)) * min(1.0, (learn.hold / (done + 1)) ** 0.5)
     )
-
-
-def newest(config: Config, step: int) -> int:
-    """How many of the latest rows are sampled from."""
-    rows = config.selfplay.games * config.selfplay.plies * step
-    return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
 
 
 def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, dict[str, float]]:
@@ -74,25 +60,6 @@ def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, di
         values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()} | {"learning_rate": rate}
         values["in_a_row"] = int(state["learner"].in_a_row)
     return state, values
-
-
-def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:
-    """Means over the games and plies of a chunk."""
-    ended, plies = max(told["games"], 1), told["plies"]
-    window = newest(config, step) / (config.selfplay.games * config.selfplay.plies)
-    values = {
-        "selfplay/games": told["games"],
-        "selfplay/length": told["length"] / ended,
-        "selfplay/first_wins": told["first_wins"] / ended,
-        "selfplay/draws": told["draws"] / ended,
-        "selfplay/entropy": told["entropy"] / plies,
-        "selfplay/improvement": told["improvement"] / plies,
-        "selfplay/proven": told["proven"] / plies,
-        "selfplay/bad": told["bad"],
-        "replay/rows": told["rows"],
-        "replay/age": min(window, step),
-    }
-    return values | ({"selfplay/openings": told["distinct"] / told["opened"]} if told["opened"] else {})
 
 
 def look(config: Config, measure: Evaluation, state: dict, step: int) -> dict[str, float]:
@@ -161,11 +128,6 @@ def compiled(run: Run, measure: Evaluation, state: dict) -> tuple[Run, Evaluatio
     return run._replace(play=play, update=update), measure._replace(rate=rate)
 
 
-def announced(what: str):
-    """Says so before something silent and slow, on one host."""
-    return progress.announced(what) if first_host() else contextlib.nullcontext()
-
-
 def give_up(folder: pathlib.Path, step: int) -> None:
     """Ends a run whose losses are not finite any more."""
     good = checkpoint.newest(folder)
@@ -179,30 +141,6 @@ def give_up(folder: pathlib.Path, step: int) -> None:
 def used(config: Config, minutes: float, step: int) -> float:
     """The share of the budget that is used up."""
     return max(minutes / config.budget.minutes, step / config.budget.steps if config.budget.steps else 0)
-
-
-def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str, float]:
-    """How fast an iteration was."""
-    rows = config.selfplay.games * config.selfplay.plies
-    return {
-        "speed/positions": rows / seconds,
-        "speed/simulations": rows * config.selfplay.simulations / seconds,
-        "speed/games": values["selfplay/games"] / seconds,
-    }
-
-
-def line(v: dict[str, float], done: float) -> str:
-    """One line of progress."""
-    learned = (
-        f"policy {v['loss/policy']:.3f} value {v['loss/value']:.3f}" if "loss/total" in v else "filling the buffer"
-    )
-    left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
-    odd = f"  {v['selfplay/bad']:.0f} searches met non-finite outputs" if v["selfplay/bad"] else ""
-    return (
-        f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  "
-        f"{v['speed/simulations']:,.0f} sims/s  {learned}  "
-        f"{v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left{odd}"
-    )
 
 
 def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
@@ -229,27 +167,6 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
     return game, run, state, step, minutes_at(folder, step)
-
-
-def expected(run: Run, mesh) -> dict:
-    """The shapes of the state, and where its arrays belong."""
-    put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
-    shapes = jax.eval_shape(run.begin, run.params)
-    return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
-
-
-def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
-    """Raises a ValueError if the run would not fit the memory of a device."""
-    state, own = jax.eval_shape(run.begin, run.params), config.selfplay
-    tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
-    games_, capacity = (
-        memory.Lower("--selfplay.games", own.games),
-        memory.Lower("--learn.capacity", config.learn.capacity),
-    )
-    parts = {"search trees": tree, "replay": state["buffer"], "games": state["games"], "learner": state["learner"]}
-    hints = {"search trees": games_, "replay": capacity, "games": games_}
-    shared = ("search trees", "replay", "games")
-    memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
@@ -332,19 +249,6 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
     )
 
 
-def again(*flags) -> str:
-    """This command, with other values for some flags."""
-    python = os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
-    kept, words, names = [], list(sys.argv[1:]), flags[::2]
-    while words:
-        word = words.pop(0)
-        if word.split("=")[0] not in names:
-            kept.append(word)
-        elif "=" not in word and words:
-            words.pop(0)
-    return shlex.join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
-
-
 def stop(*_) -> None:
     """SIGTERM where there is nothing to save: before the loop, and after it."""
     say(f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}")
@@ -355,5 +259,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, stop)
     try:
         main(CONFIG)
+    except (OSError, checkpoint.CheckpointError, weights.WeightsError) as error:  # a disk that is full, for instance
+        sys.exit(f"train.py: {error}")
     except KeyboardInterrupt:
         sys.exit(f"Stopped. What was saved stays; to go on, the same command:\n    {again()}")
