@@ -27,8 +27,9 @@ from jaxzero.train import checkpoint, devices  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = """
-    --game tic_tac_toe --network.hidden 32 --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4
-    --selfplay.max-considered 4 --selfplay.window 9 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
+    --game tic_tac_toe --network.kind mlp --network.hidden 32
+    --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 9
+    --learn.reuse 4 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
     --evaluate.games 4 --evaluate.simulations 4 --evaluate.rollouts 8 --evaluate.every 7
 """
 SMALL = tuple(FLAGS.split())
