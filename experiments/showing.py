@@ -11,7 +11,7 @@ from config import Config
 
 from jaxzero.train import progress
 
-__all__ = ["again", "announced", "describe", "first_host", "line", "say", "speeds"]
+__all__ = ["again", "announced", "arguments", "describe", "first_host", "line", "say", "speeds"]
 
 
 def first_host() -> bool:
@@ -76,11 +76,17 @@ def line(v: dict[str, float], done: float) -> str:
 def again(*flags) -> str:
     """This command, with other values for some flags."""
     python = os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
-    kept, words, names = [], list(sys.argv[1:]), flags[::2]
+    others = (f"{x:g}" if isinstance(x, float) else str(x) for x in flags)
+    return shlex.join([python, sys.argv[0], *arguments(*flags[::2]), *others])
+
+
+def arguments(*without: str) -> list[str]:
+    """What this command was called with, without some of the flags."""
+    kept, words = [], list(sys.argv[1:])
     while words:
         word = words.pop(0)
-        if word.split("=")[0] not in names:
+        if word.split("=")[0] not in without:
             kept.append(word)
         elif "=" not in word and words:
             words.pop(0)
-    return shlex.join([python, sys.argv[0], *kept, *(f"{x:g}" if isinstance(x, float) else str(x) for x in flags)])
+    return kept

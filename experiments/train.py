@@ -28,7 +28,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from building import Run, about, build, expected, fits, newest  # noqa: E402
 from evaluation import Evaluation, evaluation, report, store, stored  # noqa: E402
-from showing import again, announced, describe, first_host, line, say, speeds  # noqa: E402
+from showing import again, announced, arguments, describe, first_host, line, say, speeds  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero import games  # noqa: E402
@@ -220,7 +220,7 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
         words = {
             "game": game.id,
             "network": about(config.network, game),
-            "command": shlex.join(["experiments/train.py", *sys.argv[1:]]),
+            "command": shlex.join(["experiments/train.py", *arguments("--folder")]),
             "seed": config.seed,
             "step": step,
             "minutes": round(minutes_at(folder, step), 1),

@@ -54,7 +54,7 @@ def test_the_connect_four_network_knows_most_positions():
 @pytest.mark.slow
 def test_with_a_search_it_knows_more():
     game, _, search, params = player("connect_four", 64)
-    assert wrong(game, search, params) < 0.11  # what was measured when it was made: CF_64
+    assert wrong(game, search, params) < 0.095  # 0.080 when it was made; untrained 0.292
 
 
 @pytest.mark.slow
