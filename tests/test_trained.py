@@ -46,9 +46,8 @@ def test_a_file_says_how_it_came_about(file):
 
 def test_the_connect_four_network_knows_most_positions():
     game, model, _, params = player("connect_four", 64)
-    assert (
-        wrong(game, arena.raw_network(model), params) < 0.26
-    )  # untrained: 0.58; what was measured when it was made: CF_RAW
+    mistaken = wrong(game, arena.raw_network(model), params)
+    assert mistaken < 0.19  # 0.170 when it was made; untrained 0.624
 
 
 @pytest.mark.slow
