@@ -91,7 +91,7 @@ class Budget:
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
     games: int = 100
-    """Against each opponent, half of them with each colour, from openings of two random moves."""
+    """Against each opponent, half of them with each colour, from openings of two random moves; 0: none."""
     simulations: int = 200
     """Simulations per move of ours."""
     rollouts: int = 1000
@@ -99,7 +99,7 @@ class Evaluate:
     position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
     every: int = 100
-    """Iterations between two looks at how it goes: mistakes, and a match against the network of the last look."""
+    """Iterations between two looks at how it goes: mistakes, a match against the network of the last look; 0: none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,11 +163,11 @@ RANGES = {
         "network.window", "network.channels", "network.blocks", "selfplay.games", "selfplay.plies",
         "selfplay.simulations",
         "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "learn.hold",
-        "learn.parts", "evaluate.games", "evaluate.simulations", "evaluate.rollouts", "evaluate.every",
+        "learn.parts", "evaluate.simulations", "evaluate.rollouts",
     ),
     (0, float("inf")): (
         "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
-        "learn.start", "budget.steps", "save_minutes",
+        "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
     ),
     (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
 }  # fmt: skip

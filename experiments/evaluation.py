@@ -62,7 +62,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // 2, 1))
     match = lambda opponent: jax.jit(lambda params: arena.play(game, (ours, opponent), (params, None), keys))
-    opponents = {"random": match(arena.random_player(game)), "uct": match(uct)}
+    opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
     thinkers, positions = {}, None
     if game.id == "connect_four" and POSITIONS.exists():
         positions = mistakes.load(game, POSITIONS)
@@ -108,11 +108,13 @@ def report(before: dict, after: dict, config: Any) -> None:
         return f"{result['share']:.1%} ({low:.0%}-{high:.0%})  +{wins} ={draws} -{losses}"
 
     opponents = {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
-    progress.table(
-        f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
-        ["against", "before", "after"],
-        [[words, games(before[name]), games(after[name])] for name, words in opponents.items()],
-    )
+    played = [name for name in opponents if name in before and name in after]
+    if played:
+        progress.table(
+            f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
+            ["against", "before", "after"],
+            [[opponents[name], games(before[name]), games(after[name])] for name in played],
+        )
     players = {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
     rows = [
         [words, when, *(f"{x:.1%}" for x in result[name].values())]

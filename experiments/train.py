@@ -83,7 +83,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
         write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
-        run, measure = compiled(run, measure, state)
+        run, measure = compiled(config, run, measure, state)
         show = stack.enter_context(progress.live()) if first_host() else lambda *_: None
         while True:
             spent, stop, due = devices.agreed(
@@ -101,7 +101,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             state, values = one_step(config, run, state, step)
             step += 1
             values |= speeds(config, values, time.monotonic() - tick)
-            if step % config.evaluate.every == 0:
+            if config.evaluate.every and step % config.evaluate.every == 0:
                 values |= look(config, measure, state, step)
             values["minutes"] = (time.monotonic() - began) / 60
             write(step, values)
@@ -116,16 +116,19 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
         return state, step, interrupted() or ("another host" if stop else None)
 
 
-def compiled(run: Run, measure: Evaluation, state: dict) -> tuple[Run, Evaluation]:
+def compiled(config: Config, run: Run, measure: Evaluation, state: dict) -> tuple[Run, Evaluation]:
     """What takes long to compile, compiled."""
     with announced("Compiling self-play"):
         play = run.play.lower(state["learner"].average, state["games"]).compile()
     with announced("Compiling the learner"):
         numbers = jnp.float32(0), jnp.int32(1)
         update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
+    run = run._replace(play=play, update=update)
+    if not config.evaluate.every:
+        return run, measure
     with announced("Compiling the match that rates"):
         rate = measure.rate.lower(state["rating"], state["learner"].average, jax.random.key(0)).compile()
-    return run._replace(play=play, update=update), measure._replace(rate=rate)
+    return run, measure._replace(rate=rate)
 
 
 def give_up(folder: pathlib.Path, step: int) -> None:

@@ -23,16 +23,17 @@ import train  # noqa: E402
 
 from jaxzero import games  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.train import checkpoint, devices  # noqa: E402
+from jaxzero.train import checkpoint, devices, metrics  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = """
     --game tic_tac_toe --network.kind mlp --network.hidden 32
     --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 9
     --learn.reuse 4 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
-    --evaluate.games 4 --evaluate.simulations 4 --evaluate.rollouts 8 --evaluate.every 7
+    --evaluate.games 0 --evaluate.every 0
 """
 SMALL = tuple(FLAGS.split())
+MEASURED = "--evaluate.games 4 --evaluate.simulations 4 --evaluate.rollouts 8 --evaluate.every 7".split()
 
 
 def command(*arguments):
@@ -118,7 +119,7 @@ def test_a_folder_with_other_things_is_not_touched(tmp_path):
 @pytest.mark.slow
 def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     folder = tmp_path / "run"
-    done = run(*SMALL, "--folder", str(folder), "--budget.steps", "12")
+    done = run(*SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "12")
     assert done.returncode == 0, done.stderr
     assert re.search(r"against\W+before\W+after", done.stdout) and "a random player" in done.stdout
     assert "Compiling self-play" in done.stdout and str(folder) in done.stdout and "--seed 1" in done.stdout
@@ -128,7 +129,9 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert results["step"] == 12 and sum(results["after"]["uct"]["score"]) == 4
 
     before = files(folder)
-    again = run(*SMALL, "--folder", str(folder), "--budget.steps", "12")  # used up: shows the table, learns nothing
+    again = run(
+        *SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "12"
+    )  # used up: shows the table, learns nothing
     assert again.returncode == 0 and "a random player" in again.stdout and before == files(folder)
 
     other = run(*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9")
@@ -136,7 +139,7 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert "learn.reuse: 4.0 there, 2.5 now" in other.stderr and "seed: 0 there, 9 now" in other.stderr
     assert before == files(folder)
 
-    longer = run(*SMALL, "--folder", str(folder), "--budget.steps", "20")
+    longer = run(*SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "20")
     assert longer.returncode == 0 and "Going on from step 12" in longer.stdout
     steps = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert steps == list(range(1, 21))
@@ -163,33 +166,28 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     assert [row["step"] for row in rows(folder)] == list(range(1, step + 4))
 
 
-def killed(flags, seconds):
-    """Starts a run and kills it after so many seconds; whether it was still running then."""
+def killed(folder, flags, seconds):
+    """Starts a run and kills it so many seconds after it has come further; whether it was still running then."""
+    reached = len(metrics.read(folder))
     process = subprocess.Popen(command(*flags), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return True
-    return False
+    while process.poll() is None and len(metrics.read(folder)) <= reached:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.kill()
+    return process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.exhaustive)])
 def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills):
-    """Every iteration saves, so that most of the moments lie within a save."""
-    whole, torn, steps = tmp_path / "whole", tmp_path / "torn", 40 * kills
-    flags = *SMALL, "--budget.steps", str(steps), "--save-minutes", "0"
-    began = time.monotonic()
+    """Every iteration saves, which takes most of its time, so most of the moments lie within a save."""
+    whole, torn, steps = tmp_path / "whole", tmp_path / "torn", 20 * kills
+    looks = "--evaluate.every", "7"  # the rating is part of what has to come back
+    flags, draw = (*SMALL, *looks, "--budget.steps", str(steps), "--save-minutes", "0"), random.Random(kills)
     assert run(*flags, "--folder", str(whole)).returncode == 0
-    seconds = time.monotonic() - began
-    draw, times, left = random.Random(kills), 0, 10 * kills
-    while times < kills and left:  # moments from where compilation ends on; ever later, should the machine be slow
-        reached = len(rows(torn)) if (torn / "metrics.jsonl").exists() else 0
-        times += killed((*flags, "--folder", str(torn)), seconds * draw.uniform(0.3, 0.6)) and reached < steps
-        left -= 1
-    assert times == kills and run(*flags, "--folder", str(torn)).returncode == 0
+    for _ in range(kills):
+        assert killed(torn, (*flags, "--folder", str(torn)), draw.uniform(0, 1))
+    assert run(*flags, "--folder", str(torn)).returncode == 0
     (step, state), (again, other) = state_of(whole), state_of(torn)
     assert step == again == steps
     jax.tree.map(np.testing.assert_array_equal, state, other)
@@ -251,7 +249,8 @@ def test_two_processes_train_as_one_does(tmp_path):
     ]  # fmt: skip
     ends = [process.communicate(timeout=400) for process in both]
     assert [process.returncode for process in both] == [0, 0], [err[-2000:] for _, err in ends]
-    assert "against" in ends[0][0] and ends[1][0] == ""  # one speaks
+    said = ["".join(line for line in out.splitlines() if "[Gloo]" not in line) for out, _ in ends]
+    assert "weights.safetensors" in said[0] and said[1] == ""  # one speaks
     assert run(*flags, "--folder", str(tmp_path / "one"), devices=4).returncode == 0
     (step, state), (other_step, other) = state_of(tmp_path / "two", flags), state_of(tmp_path / "one", flags)
     assert step == other_step == 3 and int(state["learner"].steps) > 0
@@ -323,7 +322,7 @@ def test_five_hundred_iterations_take_no_more_memory_and_compile_nothing_more(tm
     assert done.returncode == 0, done.stderr[-3000:]
     memory, compiled, arrays = np.array(json.loads(done.stdout.splitlines()[-1])).T
     learning = next(i for i, row in enumerate(rows(tmp_path / "run")) if "loss/total" in row)
-    assert len(memory) == 500 and compiled[0] > 0
+    assert len(memory) == 500 and compiled[0] > 0 and learning < 10
     assert (compiled[learning + 1 :] == compiled[learning + 1]).all()
     assert (arrays[learning + 1 :] == arrays[learning + 1]).all()
     assert memory[400:].mean() < 1.02 * memory[100:200].mean()
