@@ -86,8 +86,8 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         return results
 
     def glance(params: Any) -> dict[str, float]:
-        few = ["raw", str(min(config.position_simulations))] if thinkers else []
-        return {f"mistakes/{name}": float(progress.wait(thinkers[name](params)).mean()) for name in few}
+        few = {"raw", str(min(config.position_simulations, default=0))} & set(thinkers)
+        return {f"mistakes/{name}": float(progress.wait(thinkers[name](params)).mean()) for name in sorted(few)}
 
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
         players, keys = (search(RATED_WITH),) * 2, jax.random.split(key, RATED_BY // 2)
