@@ -9,9 +9,9 @@ An iteration is one compiled program (`plain_iteration.py`). Games in lock-step 
 moves whose game has not ended learn their policy only; AdamW goes over minibatches. That is the loop of pgx's AlphaZero
 example (Koyamada et al. 2023), but that games go on from one iteration to the next, that rows are kept for some, and
 that several minibatches are learned from for each that was played: all learn more from the same play. There are no
-symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and games in lock-step
-are what `train.py` takes on a CPU (which searches with 16 simulations, not 32: --simulations), and the clock starts
-before compilation, as it does there.
+symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and games in
+lock-step are what `train.py` takes on a CPU (which searches with 16 simulations, not 32: --simulations), and the clock
+starts before compilation, as it does there.
 
 The parameters are kept every so many seconds, and measured when the time is up: outcome mistakes on exactly solved
 positions, by mctx's search, by jaxzero's (measured so, two loops differ in what they learned only), and by the raw

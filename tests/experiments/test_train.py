@@ -82,6 +82,25 @@ def test_help_answers_without_jax():
         assert word in done.stdout
 
 
+def test_the_learning_rate_warms_up_stays_and_falls_with_the_minibatches():
+    settings = config.Config(learn=config.Learn(learning_rate=0.8, warmup=4, hold=16))
+    rates = [train.learning_rate(settings, done) for done in (0, 1, 3, 15, 63, 255)]
+    np.testing.assert_allclose(rates, [0.2, 0.4, 0.8, 0.8, 0.4, 0.2])
+
+
+def test_the_newest_rows_are_a_share_of_all_between_the_first_needed_and_all_there_is_room_for():
+    learn = config.Learn(newest=0.5, start=100, capacity=1000)
+    settings = config.Config(selfplay=config.SelfPlay(games=16, plies=4), learn=learn)
+    assert [building.newest(settings, step) for step in (0, 3, 10, 100)] == [100, 100, 320, 1000]
+
+
+def test_a_preset_is_found_among_the_arguments():
+    for arguments in (["--preset", "pod", "--seed", "3"], ["--seed", "3", "--preset=pod"]):
+        found = config.parse(None, None, arguments)
+        assert found.learn.parts == 256 and found.network.kind == "resnet" and found.seed == 3
+    assert config.parse(None, None, ["--preset", "gpu"]).selfplay.games == 1024
+
+
 def test_a_mistyped_flag_names_the_nearest():
     done = run("--selfplay.simulatoins", "8")
     assert done.returncode != 0
