@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero import targets
+from jaxzero.games.lanes import scramble
 from jaxzero.mcts.perspectives import policy_improvement
 from jaxzero.mcts.slots_view import Slots
 from jaxzero.mcts.solver import bounds
@@ -224,9 +225,9 @@ def _like(mask, x):
 def _openings(observation: Float[Array, "B T ..."], here: Bool[Array, "B T"]) -> tuple[Array, Array]:
     """How many positions are meant, and how many different ones, by a hash of 32 bits: rarely one too few."""
     bits = jax.lax.bitcast_convert_type(observation, jnp.uint32).reshape(here.size, -1)
-    odd = jax.random.bits(jax.random.key(0), bits.shape[1:], jnp.uint32) | 1
+    place = jnp.arange(bits.shape[1], dtype=jnp.uint32)
     none = jnp.uint32(0xFFFFFFFF)
-    hashed = jnp.sort(jnp.where(here.reshape(-1), (bits * odd).sum(1, dtype=jnp.uint32), none))
+    hashed = jnp.sort(jnp.where(here.reshape(-1), scramble(bits, place).sum(1, dtype=jnp.uint32), none))
     new = jnp.concatenate([jnp.ones(1, jnp.bool_), hashed[1:] != hashed[:-1]]) & (hashed != none)
     return here.sum(), new.sum()
 
