@@ -54,7 +54,7 @@ def start(coordinator: str = "", processes: int = 0, process: int = -1) -> None:
                 f"processes={processes} and process={process} without a coordinator: give host:port of process 0, too."
             )
         if coordinator:
-            jax.distributed.initialize()
+            _detect()
     elif not 0 <= process < processes:
         raise ValueError(
             f"coordinator={coordinator!r}, processes={processes}, process={process}: say how many processes there are, "
@@ -62,6 +62,18 @@ def start(coordinator: str = "", processes: int = 0, process: int = -1) -> None:
         )
     else:
         jax.distributed.initialize(coordinator, processes, process)
+
+
+def _detect() -> None:
+    try:
+        jax.distributed.initialize()
+    except (ValueError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"coordinator='detect': jax could not connect the processes by itself ({said}). Start it under Slurm, "
+            "Kubernetes, Open MPI or on Cloud TPU, before anything else uses jax; or give host:port of process 0, the "
+            "number of processes, and which of them this is."
+        ) from error
 
 
 def all_cores(parts: int) -> None:

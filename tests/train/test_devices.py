@@ -105,3 +105,5 @@ def test_one_process_needs_no_connection_and_agrees_with_itself():
     for wrong in (dict(processes=2), dict(coordinator="here:1234"), dict(coordinator="here:1", processes=2, process=2)):
         with pytest.raises(ValueError, match="process"):
             devices.start(**wrong)
+    with pytest.raises(ValueError, match="'detect': jax could not connect .* or give host:port"):
+        devices.start("detect")
