@@ -14,7 +14,7 @@ from jaxzero import games, models, nets
 from jaxzero.train import devices, learner, memory, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
 
-__all__ = ["Run", "about", "build", "expected", "fits", "minibatches", "network", "newest", "policy"]
+__all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]
 
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 
@@ -129,7 +129,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
 
     def tell(stats: selfplay.Stats, buffer: replay.Buffer, state: learner.Learner) -> dict[str, Any]:
         numbers = jax.tree.map(jnp.sum, stats)._asdict()
-        return numbers | {"rows": buffer.size.sum(), "minibatches": state.steps, "in_a_row": state.in_a_row}
+        return numbers | {"rows": buffer.size.sum(), "minibatches": state.steps}
 
     split = lambda step: jax.random.split(jax.random.fold_in(jax.random.key(config.seed), step + 3), learn.parts)
     return Run(

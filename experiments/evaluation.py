@@ -15,7 +15,7 @@ from jaxzero.play import arena, mistakes
 from jaxzero.train import progress
 from jaxzero.train.folder import write_whole
 
-__all__ = ["Evaluation", "Rating", "evaluation", "report", "store", "stored"]
+__all__ = ["Evaluation", "Rating", "evaluation", "report", "store", "stored", "to_win"]
 
 POSITIONS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "connect_four_positions.jsonl"
 RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
@@ -47,6 +47,11 @@ class Rating(NamedTuple):
     params: Any
 
 
+def to_win(model: Any, simulations: int) -> Callable:
+    """The search that networks are judged with: it does not explore, and proves what it can."""
+    return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+
+
 def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluation:
     """How networks of a game are measured.
 
@@ -57,7 +62,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         key: openings and random players follow from it.
     """
     model = models.perfect(game, net)
-    search = lambda simulations: jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)  # plays to win
+    search = functools.partial(to_win, model)
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // 2, 1))

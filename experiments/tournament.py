@@ -37,7 +37,7 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from evaluation import POSITIONS  # noqa: E402
+from evaluation import POSITIONS, to_win  # noqa: E402
 from measure import circumstances  # noqa: E402
 from rich.markup import escape  # noqa: E402
 
@@ -73,7 +73,7 @@ def player(entrant: Entrant, game: Any) -> Player:
             return Player(word, perfect.perfect_player(game, perfect.solve(game)))
     net, params, about = (from_run if file.is_dir() else weights.load)(file, game)
     model = models.perfect(game, net)
-    policy = arena.raw_network(model) if kind == "raw" else jz.gumbel(model, number, gumbel_scale=0.0)  # to win
+    policy = arena.raw_network(model) if kind == "raw" else to_win(model, number)
     return Player(word, policy, params, True, about)
 
 

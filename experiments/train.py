@@ -79,7 +79,8 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
     began, saved = time.monotonic() - 60 * minutes, time.monotonic()
     well = health.Health(game.num_actions)
     for row in metrics.read(folder):  # what was warned of before an interruption is not news
-        well, _ = health.look(well, row)
+        if row["step"] <= step:
+            well, _ = health.look(well, row)
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
         write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None

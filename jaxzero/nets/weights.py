@@ -92,7 +92,7 @@ KINDS = {
 
 
 def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = False) -> None:
-    """Write the weights of a network that `nets.mlp` or `nets.resnet` built: as a whole, or no file at all.
+    """Write the weights of a network that `jaxzero.nets` built: as a whole, or no file at all.
 
     Args:
         file: its name, by custom with the ending .safetensors.
@@ -139,7 +139,7 @@ def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
         game: the one that the network was made for.
 
     Returns:
-        The function that `nets.mlp` or `nets.resnet` gives, parameters on the default device, and the dictionary.
+        The function that the builder in `jaxzero.nets` gives, parameters on the default device, and the dictionary.
 
     Raises:
         WeightsError: the file is damaged or hostile, or of another kind, version, game or network than it says.

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero.games import Game
-from jaxzero.games.lanes import scramble
-from jaxzero.games.record import Observation, check_game
+from jaxzero.games.record import check_game
+from jaxzero.mcts.graph import hash_state
 from jaxzero.types import PolicyOutput, State
 
 __all__ = ["Solution", "perfect_player", "solve"]
@@ -81,7 +81,7 @@ def perfect_player(game: Game, solution: Solution) -> Callable:
     alike = np.unique(solution.words[:, 0], return_counts=True)[1].max()  # that share the first word
 
     def policy(params: Any, keys: Any, state: State, tree: Any = None) -> PolicyOutput:
-        words = jax.vmap(lambda s: _hash(game.observe(s)))(state)
+        words = hash_state(jax.vmap(game.observe)(state))
         rows = jnp.minimum(jnp.searchsorted(high, words[:, 0])[:, None] + jnp.arange(alike), n - 1)
         hits = (high[rows] == words[:, :1]) & (low[rows] == words[:, 1:])
         row, known = jnp.take_along_axis(rows, jnp.argmax(hits, 1)[:, None], 1)[:, 0], hits.any(1)
@@ -99,15 +99,6 @@ def perfect_player(game: Game, solution: Solution) -> Callable:
         )
 
     return policy
-
-
-def _hash(observation: Observation) -> UInt32[Array, "2"]:
-    """Two words, each a sum over the observation's entries of random bits that go with entry and place."""
-    bits = jax.lax.bitcast_convert_type(observation.astype(jnp.float32), jnp.uint32).ravel()
-    place = jnp.arange(bits.size, dtype=jnp.uint32)
-    first = scramble(bits, place)
-    second = scramble(first ^ jnp.uint32(0x5BD1E995), place)
-    return jnp.stack([first.sum(dtype=jnp.uint32), second.sum(dtype=jnp.uint32)])
 
 
 def solve(game: Game, limit: int = 100_000) -> Solution:
@@ -151,7 +142,8 @@ class _Positions(NamedTuple):
 
 def _look(game: Game, state: State) -> tuple[State, _Seen]:
     observation = game.observe(state)
-    seen = _Seen(game.legal(state), game.to_play(state), game.rewards(state), _hash(observation), observation)
+    words = hash_state(observation[None])[0]
+    seen = _Seen(game.legal(state), game.to_play(state), game.rewards(state), words, observation)
     return game.pack(state), seen
 
 

@@ -79,7 +79,7 @@ def _detect() -> None:
 def all_cores(parts: int) -> None:
     """Make the CPU as many devices as it has cores, if they can share the parts; before jax is asked for a device.
 
-    A search is many small operations, of which a device uses one core at a time. On two cores two devices played and
+    A search is many small operations, most of which use one core of a device. On two cores two devices played and
     learned 1.3 times as fast as one. Says nothing about other devices, nor where the caller's XLA_FLAGS do.
 
     Args:

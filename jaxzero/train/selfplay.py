@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero import targets
-from jaxzero.games.lanes import scramble
+from jaxzero.mcts.graph import hash_state
 from jaxzero.mcts.perspectives import policy_improvement
 from jaxzero.mcts.slots_view import Slots
 from jaxzero.mcts.solver import bounds
@@ -223,13 +223,12 @@ def _like(mask, x):
 
 
 def _openings(observation: Float[Array, "B T ..."], here: Bool[Array, "B T"]) -> tuple[Array, Array]:
-    """How many positions are meant, and how many different ones, by a hash of 32 bits: rarely one too few."""
-    bits = jax.lax.bitcast_convert_type(observation, jnp.uint32).reshape(here.size, -1)
-    place = jnp.arange(bits.shape[1], dtype=jnp.uint32)
-    none = jnp.uint32(0xFFFFFFFF)
-    hashed = jnp.sort(jnp.where(here.reshape(-1), scramble(bits, place).sum(1, dtype=jnp.uint32), none))
-    new = jnp.concatenate([jnp.ones(1, jnp.bool_), hashed[1:] != hashed[:-1]]) & (hashed != none)
-    return here.sum(), new.sum()
+    """How many positions are meant, and how many different ones, by their 64-bit hashes."""
+    words = hash_state(observation.reshape(here.size, *observation.shape[2:]))
+    none = jnp.uint32(0xFFFFFFFF)  # not meant: these are sorted to the end, as one position that does not count
+    high, low = jax.lax.sort([jnp.where(here.reshape(-1), x, none) for x in (words[:, 0], words[:, 1])], num_keys=2)
+    new = jnp.concatenate([jnp.ones(1, jnp.bool_), (high[1:] != high[:-1]) | (low[1:] != low[:-1])])
+    return here.sum(), jnp.sum(new & ((high != none) | (low != none)))
 
 
 def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known: Bool[Array, "B"]) -> Stats:

@@ -47,7 +47,7 @@ def test_tic_tac_toe_is_judged_as_by_recursion(solution):
     boards = list(boards)
     assert len(solution.value) == len(boards) == 5478
     seen = np.array(boards).reshape(-1, 3, 3)
-    words = np.asarray(jax.vmap(perfect._hash)(np.stack([seen == 1, seen == -1], -1).astype(np.float32)))
+    words = np.asarray(perfect.hash_state(jnp.stack([seen == 1, seen == -1], -1).astype(jnp.float32)))
     order = np.lexsort((words[:, 1], words[:, 0]))
     np.testing.assert_array_equal(words[order], solution.words)
     for row, board in zip(solution.best, (boards[i] for i in order)):
@@ -245,14 +245,14 @@ def test_other_games_are_refused(game, message):
 
 
 def test_a_collision_of_hashes_is_found(monkeypatch):
-    monkeypatch.setattr(perfect, "_hash", lambda observation: jnp.zeros(2, jnp.uint32))
+    monkeypatch.setattr(perfect, "hash_state", lambda seen: jnp.zeros((len(seen), 2), jnp.uint32))
     with pytest.raises(ValueError, match="the same 64-bit hash"):
         perfect.solve(heap(5))
 
 
 def test_positions_that_share_half_a_hash_are_told_apart(monkeypatch):
-    plain, mask = perfect._hash, np.array([1, 2**32 - 1], np.uint32)
-    monkeypatch.setattr(perfect, "_hash", lambda observation: plain(observation) & mask)
+    plain, mask = perfect.hash_state, np.array([1, 2**32 - 1], np.uint32)
+    monkeypatch.setattr(perfect, "hash_state", lambda seen: plain(seen) & mask)
     stones = np.arange(1, 22)
     values, _ = judged(heap(21), stones)
     np.testing.assert_array_equal(values, np.where(stones % 4 == 0, -1, 1))
