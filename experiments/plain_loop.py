@@ -14,8 +14,8 @@ lock-step are what `train.py` takes on a CPU (which searches with 16 simulations
 starts before compilation, as it does there.
 
 The parameters are kept every so many seconds, and measured when the time is up: outcome mistakes on exactly solved
-positions, by mctx's search, by jaxzero's (measured so, two loops differ in what they learned only), and by the raw
-network.
+positions, by mctx's search, by the one that `train.py` is judged with (so the two differ in what they learned only),
+and by the raw network.
 Prints a table, minutes beside mistakes; --json writes it, never over a file that is there.
 """
 
@@ -93,9 +93,9 @@ import jax  # noqa: E402
 import mctx  # noqa: E402
 import measure  # noqa: E402
 import pgx  # noqa: E402
+from evaluation import to_win  # noqa: E402
 from plain_iteration import Loop, build, searcher  # noqa: E402
 
-import jaxzero as jz  # noqa: E402
 from jaxzero import games, models  # noqa: E402
 from jaxzero.play import arena, mistakes  # noqa: E402
 from jaxzero.train import progress  # noqa: E402
@@ -142,11 +142,7 @@ def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> C
         state = state.replace(observation=jax.vmap(env.observe)(state))  # the games of jaxzero hold none
         return search(params, keys[0], state, gumbel_scale=0.0)
 
-    players = {
-        "raw": arena.raw_network(model),
-        "mctx": plain,
-        "jaxzero": jz.gumbel(model, config.position_simulations, gumbel_scale=0.0),
-    }
+    players = {"raw": arena.raw_network(model), "mctx": plain, "jaxzero": to_win(model, config.position_simulations)}
     wrong = {
         name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=jax.random.key(0)))
         for name, player in players.items()

@@ -95,7 +95,13 @@ def test_rules_agree_with_open_spiel(light):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "size, batch, light",
-    [(9, 600, False), (9, 600, True), (5, 300, False), (5, 300, True), (13, 20, True), (19, 8, True)],
+    [
+        *((9, 600, True), (5, 300, False), (13, 20, True)),
+        *(
+            pytest.param(*case, marks=pytest.mark.exhaustive)
+            for case in ((9, 600, False), (5, 300, True), (19, 8, True))
+        ),
+    ],
 )
 def test_rules_agree_with_open_spiel_on_many_games(size, batch, light):
     komi = {5: 0.5}.get(size, 7.5)

@@ -330,24 +330,19 @@ def float64():
 
 FAST = {
     "plain": (Setting(), 8),
-    "all_edges": (Setting(all_edges=True, num_players=3), 4),
     "noise_depth": (Setting("noise", max_depth=3), 4),
     "full_resumed": (Setting(searches=(5, 1, 12), capacity=9, num_players=3, max_depth=5), 3),
-    "root_sees_all": (Setting(root_all_edges=True), 2),
-    "tiles": (Setting(games=96, num_actions=20, searches=(30,)), 2),  # gone up in tiles, views of several widths
     "few": (Setting(games=7, max_depth=7, searches=(20,)), 2),  # ends of walks are visited with the rest; with 9, apart
     "more": (Setting(games=9, num_players=3, searches=(9, 11)), 2),
     "played": (Setting("noise", searches=(20, 7, 9), capacity=17, played=True), 4),
     "solver": (Setting("noise", solver=True, searches=(40,)), 4),
     "lanes": (Setting("noise", lanes=4, searches=(40,), max_depth=9), 3),
-    "gumbel": (Setting("gumbel"), 3),
     "chance": (Setting(chance=True), 8),
-    "chance_gumbel": (Setting("gumbel", chance=True, num_actions=9, searches=(9, 15)), 3),
     "gumbel_everything": (Setting("gumbel", True, searches=(9, 11), capacity=13, num_players=3, max_depth=4), 2),
 }
 
 
-LATER = {"all_edges", "full_resumed", "root_sees_all", "tiles", "few", "more", "gumbel", "chance_gumbel"}
+LATER = {"full_resumed", "few", "more"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LATER else []) for n in FAST])
@@ -407,7 +402,7 @@ SLOW = {
     "chance_gumbel": Setting("gumbel", chance=True),
     "chance_gumbel_full": Setting("gumbel", chance=True, searches=(9, 11), capacity=13, num_players=3, max_depth=5),
     "chance_wide": Setting(chance=True, num_actions=70, searches=(50,)),
-    "tiles": Setting(games=96, num_actions=70, searches=(40,)),
+    "tiles": Setting(games=96, num_actions=70, searches=(40,)),  # gone up in tiles, views of several widths
     "tiles_chance": Setting(games=96, chance=True, num_actions=20, searches=(30,)),
     "tiles_three_players": Setting("noise", games=96, num_actions=20, searches=(30,), num_players=3, max_depth=3),
     "tiles_gumbel": Setting("gumbel", games=96, num_actions=20, searches=(30,)),
@@ -445,10 +440,18 @@ SLOW |= {
 }
 # Of plain search 5 · 64 · 31 + 3 · (64 · 2 + 96 · 3) = 11,168 cases; of each option more than 1,000.
 BATCHES, OF_WIDE, OF_OPTIONS = 5, 3, 2  # with many actions the reference takes most of the time
+# Two of these at a time, or near to others: for when there is an hour.
+REST = """
+    gumbel_all_edges gumbel_all_edges_full gumbel_one_simulation gumbel_one_action gumbel_beyond_its_plan gumbel_signed
+    signed one_simulation no_room noise_one_action noise_all_edges all_edges_one_simulation gumbel_root_sees_all
+    chance_signed chance_all_edges_full chance_gumbel tiles_chance tiles_gumbel lanes_signed lanes_all_edges
+    solver_signed solver_all_edges solver_gumbel_played chance_played played_wide played_tiles played_gumbel
+""".split()
+ALL = [pytest.param(name, marks=pytest.mark.exhaustive if name in REST else ()) for name in SLOW]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize("name", ALL)
 def test_whole_trees_in_every_setting(name):
     setting = SLOW[name]
     batches = OF_OPTIONS if setting.is_an_option() else OF_WIDE if setting.num_actions >= 20 else BATCHES

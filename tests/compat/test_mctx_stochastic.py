@@ -60,7 +60,7 @@ def stochastic_fns(lib):
         ),
     ],
 )
-@pytest.mark.parametrize("masked", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("masked", [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_trees_are_mctx_trees(x64, options, kind, masked):
     world, invalid = pairs.make(16, num_actions=A)
     kinds = []

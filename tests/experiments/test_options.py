@@ -101,8 +101,8 @@ def test_calls_are_counted():
 
 
 @pytest.mark.slow
-def test_every_part_runs(tmp_path):
-    done = run("--quick", "--output", str(tmp_path))
+def test_every_other_part_runs(tmp_path):
+    done = run("--quick", "--parts", "solver", "graph", "reuse", "lanes", "rounds", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     (file,) = tmp_path.iterdir()
     results = json.loads(file.read_text())

@@ -147,8 +147,8 @@ def test_a_search_comes_close_to_best_play(policy, players):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("players", [1, 2, 3, 4])
-@pytest.mark.parametrize("policy", ["puct", "ucb1", "gumbel"])
+@pytest.mark.parametrize("players", [1, 2, pytest.param(3, marks=pytest.mark.exhaustive), 4])
+@pytest.mark.parametrize("policy", ["puct", "ucb1", pytest.param("gumbel", marks=pytest.mark.exhaustive)])
 def test_a_search_comes_close_to_best_play_everywhere(policy, players):
     check_exact(policy, players, simulations=5000, games=100, seed=10_000 + 100 * players, off=0.06)
 

@@ -124,6 +124,7 @@ SLOW = [
     dict(solver=True, simulations=80),
     dict(solver=True, noise=True, capacity=30, name="muzero"),
 ]
+SLOW = [case if i % 2 == 0 else pytest.param(case, marks=pytest.mark.exhaustive) for i, case in enumerate(SLOW)]
 
 
 @pytest.mark.parametrize("case", FAST, ids=str)

@@ -302,7 +302,10 @@ def test_lanes_at_the_end_of_a_game_call_no_network():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_actions, simulations, considered", [(20, 16, 16), (6, 20, 8), (3, 9, 4)])
+@pytest.mark.parametrize(
+    "num_actions, simulations, considered",
+    [(20, 16, 16), (3, 9, 4), pytest.param(6, 20, 8, marks=pytest.mark.exhaustive)],
+)
 def test_rounds_make_every_simulation(num_actions, simulations, considered):
     world, keys = world_and_keys(num_actions)
     start = jnp.zeros(GAMES, jnp.int32)

@@ -13,7 +13,7 @@ from jaxzero.mcts.slots import of_legal, of_slots
 from jaxzero.mcts.slots_view import slots_of
 from tests import worlds
 
-SLOW = pytest.mark.slow
+SLOW, REST = pytest.mark.slow, (pytest.mark.slow, pytest.mark.exhaustive)
 GAMES, ACTIONS = 64, 12
 KINDS = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
 
@@ -116,10 +116,10 @@ def test_whole_trees_over_slots_are_those_over_actions(name):
     "name, options",
     [
         ("puct", dict()),
-        ("gumbel", dict()),
+        pytest.param("gumbel", dict(), marks=REST),
         ("muzero", dict(players=3)),
-        ("ucb1", dict(max_depth=4)),
-        ("puct", dict(simulations=60, width=5)),
+        pytest.param("ucb1", dict(max_depth=4), marks=REST),
+        pytest.param("puct", dict(simulations=60, width=5), marks=REST),
     ],
 )
 def test_whole_trees_in_more_worlds(name, options):
@@ -127,7 +127,7 @@ def test_whole_trees_in_more_worlds(name, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=SLOW)])
+@pytest.mark.parametrize("name", ["puct", pytest.param("gumbel", marks=REST)])
 def test_a_world_of_the_size_of_chess(name):
     with worlds.x64():
         model = worlds.hashed(4672, jnp.float64, one_in=156)
@@ -204,7 +204,7 @@ def oracle(logits, legal, width):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [pytest.param(1, marks=SLOW), 3, pytest.param(ACTIONS, marks=SLOW)])
+@pytest.mark.parametrize("width", [pytest.param(1, marks=REST), 3, pytest.param(ACTIONS, marks=REST)])
 def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     world, most = sparse(share=0.8)
     keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
@@ -229,7 +229,7 @@ def test_the_best_by_prior_are_kept_and_the_others_counted(width):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [2, pytest.param(4, marks=SLOW)])
+@pytest.mark.parametrize("width", [2, pytest.param(4, marks=REST)])
 def test_what_is_not_finite_is_kept_and_reported(width):
     def model(logits):
         zeros = jnp.zeros(1)
@@ -291,7 +291,7 @@ def test_rollouts_draw_with_the_same_keys():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", ["statistics", pytest.param("evaluations", marks=SLOW)])
+@pytest.mark.parametrize("kept", ["statistics", pytest.param("evaluations", marks=REST)])
 def test_moves_with_reuse_are_those_over_actions(kept):
     with worlds.x64():
         world, most = sparse(3, dtype=np.float64)

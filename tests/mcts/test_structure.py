@@ -127,7 +127,7 @@ def compiled(function, *args):
     return jax.jit(function).lower(*args).compile(compiler_options=as_users_have_it()).as_text()
 
 
-SLOW = pytest.mark.slow
+SLOW, REST = pytest.mark.slow, (pytest.mark.slow, pytest.mark.exhaustive)
 pytestmark = pytest.mark.optimised  # the compiled programs are what is looked at
 
 
@@ -138,8 +138,8 @@ pytestmark = pytest.mark.optimised  # the compiled programs are what is looked a
         (network, 64, 7),
         (elementwise, 1, 7),
         pytest.param(network, 128, 82, marks=SLOW),  # games go up in tiles, and views come in several widths
-        pytest.param(network, 1, 82, marks=SLOW),
-        pytest.param(elementwise, 64, 7, marks=SLOW),
+        pytest.param(network, 1, 82, marks=REST),
+        pytest.param(elementwise, 64, 7, marks=REST),
         pytest.param(elementwise, 64, 82, marks=SLOW),
     ],
 )
@@ -168,7 +168,10 @@ OPTIONS = {
     "batch, num_actions, name",
     [
         (1, 7, "lanes"),
-        *(pytest.param(64, 82, name, marks=SLOW) for name in OPTIONS),
+        *(
+            pytest.param(64, 82, name, marks=REST if name in ("rounds", "proofs in lanes") else SLOW)
+            for name in OPTIONS
+        ),
         pytest.param(1, 7, "rounds", marks=SLOW),
     ],
 )
