@@ -57,7 +57,9 @@ def check_race(name: str, kind: str, simulations: int, off: float) -> None:
         )  # a mean that explored, for every player
 
 
-@pytest.mark.parametrize("name", ["twice", "three_twice", "alone"])
+@pytest.mark.parametrize(
+    "name", ["three_twice", *(pytest.param(x, marks=pytest.mark.slow) for x in ("twice", "alone"))]
+)
 def test_best_play_is_found(name):
     check_race(name, "puct", 2500, off=0.06)
 

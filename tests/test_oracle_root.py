@@ -175,7 +175,10 @@ SLOW = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=pytest.mark.exhaustive if x in ("plain", "full", "three_players") else ()) for x in SLOW],
+)
 def test_whole_trees_in_every_setting(name):
     """(6 · 64 + 12) games · 11 rules = 4,356 cases."""
     check(SLOW[name], list(RULES), 20_000 + 1_000 * list(SLOW).index(name))

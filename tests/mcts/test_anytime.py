@@ -19,7 +19,9 @@ def kinds():
     return [list(worlds.KINDS)[game % len(worlds.KINDS)] for game in range(GAMES)]
 
 
-@pytest.mark.parametrize("actions, simulations", [(1, 3), (2, 9), (9, 12), (40, 50)])
+@pytest.mark.parametrize(
+    "actions, simulations", [(1, 3), (9, 12), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((2, 9), (40, 50)))]
+)
 def test_decided_says_that_the_others_cannot_catch_up(actions, simulations):
     world = worlds.make(range(GAMES), kinds(), num_actions=actions)
     tree = worlds.grow(world, jz.puct(), simulations)
@@ -45,6 +47,7 @@ def test_what_is_decided_is_what_the_whole_search_finds(build):
     assert (lead > left).all() and (lead - 1 <= left + 1).all()  # one simulation before: not yet
 
 
+@pytest.mark.slow
 def test_total_visits_counts_what_was_kept():
     world, keys = worlds.make(range(GAMES), "open"), jax.random.split(jax.random.key(1), GAMES)
     state, most = jnp.zeros(GAMES, jnp.int32), jnp.arange(GAMES) % 30 + 1

@@ -108,7 +108,8 @@ def test_a_game_planted_where_gumbel_thinks_on_has_draws_of_its_own():
     assert planted.tree.root.simulations.tolist() == [8, 8, 4, 8]
 
 
-@pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.exhaustive)])
 def test_games_that_are_missing_and_have_no_state_are_as_if_over(name):
     build = {"alphazero": jz.alphazero, "gumbel": jz.gumbel}[name]
     policy = jax.jit(build(MODEL, 4, capacity=20))

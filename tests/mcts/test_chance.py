@@ -232,6 +232,7 @@ def test_nothing_tree_sized_is_copied_in_a_loop(batch):
     assert moved(text, {size: name for size, name in sizes.items() if "state" not in name}) == []
 
 
+@pytest.mark.slow
 def test_an_outcome_is_looked_up_where_chance_moved_only():
     games, actions = 64, 4
     world = worlds.with_chance(worlds.make(range(games), "open", num_actions=actions), 5)

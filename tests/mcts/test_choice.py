@@ -44,7 +44,8 @@ def test_the_lowest_index_of_the_highest_score(seed):
     assert (index_of_many.reshape(-1, 4) == index).all() and (best_of_many.reshape(-1, 4) == best).all()
 
 
-@pytest.mark.parametrize("by_prior", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("by_prior", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_a_score_that_is_not_a_number_means_the_same_alone_and_in_a_batch(by_prior):
     puct = jz.puct()
     rule = puct._replace(score=lambda view: jnp.where(view.action == 0, jnp.nan, puct.score(view)), by_prior=by_prior)

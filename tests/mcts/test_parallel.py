@@ -135,6 +135,7 @@ def test_any_number_of_free_walks_can_be_counted():
     assert jax.eval_shape(policy, world, keys, jnp.zeros(GAMES, jnp.int32)).action.shape == (GAMES,)
 
 
+@pytest.mark.slow
 def test_what_remains_counts_free_walks():
     model, keys, states = board()
     how = dict(simulate=jz.parallel(2, free_walks=3), stop=lambda tree, remaining: (remaining <= 16) | (tree.size < 0))
@@ -154,6 +155,7 @@ def test_keys_of_lanes_are_no_keys_of_the_game():
     assert not np.isin(jax.random.key_data(of_lanes[:, 1:])[..., 0], jax.random.key_data(others[1])[..., 0]).any()
 
 
+@pytest.mark.slow
 def test_a_model_is_asked_of_positions_that_there_are():
     """Whatever a lane asks for: games without a legal move, that have ended, or were stopped, stand by."""
     asked, (world, keys) = [], world_and_keys()
@@ -284,6 +286,7 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
     np.testing.assert_array_equal(jz.num_evaluations(tree), needed + 1)
 
 
+@pytest.mark.slow
 def test_lanes_at_the_end_of_a_game_call_no_network():
     model, keys, _ = board()
     game, calls = games.from_pgx("tic_tac_toe"), []

@@ -140,7 +140,10 @@ def test_unused_memory_may_hold_anything():
     jax.tree.map(np.testing.assert_array_equal, jax.jit(run)(jnp.nan), jax.jit(run)(0.0))
 
 
-@pytest.mark.parametrize("build", [lambda m: jz.alphazero(m, 24), lambda m: jz.gumbel(m, 24, capacity=60)])
+@pytest.mark.parametrize(
+    "build",
+    [lambda m: jz.alphazero(m, 24), pytest.param(lambda m: jz.gumbel(m, 24, capacity=60), marks=pytest.mark.slow)],
+)
 def test_a_policy_plants_games_without_a_tree(build):
     world, keys = worlds.make(range(8), "continuous"), jax.random.split(jax.random.key(0), 8)
     policy, start = jax.jit(build(worlds.model)), jnp.zeros(8, jnp.int32)
@@ -190,7 +193,8 @@ def learned():
     return models.learned(lambda params, seen: seen, predict, dynamics, legal=legal)
 
 
-@pytest.mark.parametrize("build", [jz.muzero, pytest.param(jz.gumbel, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [jz.muzero, pytest.param(jz.gumbel, marks=pytest.mark.exhaustive)])
 def test_a_model_that_masks_at_the_root_only_masks_the_new_root(build):
     keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
     noiseless = {} if build is jz.gumbel else dict(dirichlet_fraction=0.0)

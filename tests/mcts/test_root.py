@@ -43,6 +43,7 @@ def test_noise_falls_on_legal_actions_only():
     np.testing.assert_allclose(np.where(legal, tree.prior[:, 0], 0), prior, rtol=1e-4)  # the stored prior stays clean
 
 
+@pytest.mark.slow
 def test_noise_of_each_game_is_its_own_and_its_numbers_may_differ():
     prior, legal = np.full((3, 8), 1 / 8), np.ones((3, 8), bool)
     keys = jax.random.split(jax.random.key(1), 3)

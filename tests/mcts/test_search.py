@@ -73,7 +73,7 @@ def test_simulations_one_by_one_are_a_search(seeds):
     np.testing.assert_allclose(jz.qvalues(tree), jz.qvalues(expected), atol=1e-6)
 
 
-@pytest.mark.parametrize("seeds", [[3], list(range(9))])
+@pytest.mark.parametrize("seeds", [[3], pytest.param(list(range(9)), marks=pytest.mark.slow)])
 def test_of_the_walks_before_only_the_memory_matters(seeds):
     world, rule = worlds.make(seeds, "continuous"), jz.puct()
     keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
@@ -93,6 +93,7 @@ def test_memory_for_shallower_walks_is_refused():
         jz.descend(tree, path=path)
 
 
+@pytest.mark.slow
 def test_a_terminal_end_is_backed_up_again_and_nothing_grows():
     tree = worlds.grow(WIN, jz.puct(), 8)
     visits = by_path(tree, tree.visits)[0]
@@ -236,6 +237,7 @@ def test_a_draw_depends_on_the_games_key_and_the_simulation_alone():
     assert len(np.unique(drawn[:, :13])) == 6 * 13
 
 
+@pytest.mark.slow
 def test_simulation_keys_can_be_derived_otherwise():
     keys, model, rule = jax.random.split(jax.random.key(5), 2), chancy(), jz.puct()
     tree = jz.plant(*model.root((), keys, jnp.zeros(2)), rule, 4)

@@ -266,7 +266,13 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "parallel" else SLOW) for name in PARTS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=() if n == "parallel" else REST if n in ("muzero", "graph", "uct") else SLOW)
+        for n in PARTS
+    ],
+)
 def test_parts_compose(name):
     with worlds.x64():
         world, most = sparse(7, dtype=np.float64)

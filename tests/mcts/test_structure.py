@@ -135,7 +135,7 @@ pytestmark = pytest.mark.optimised  # the compiled programs are what is looked a
 @pytest.mark.parametrize(
     "build, batch, num_actions",
     [
-        (network, 64, 7),
+        pytest.param(network, 64, 7, marks=SLOW),
         (elementwise, 1, 7),
         pytest.param(network, 128, 82, marks=SLOW),  # games go up in tiles, and views come in several widths
         pytest.param(network, 1, 82, marks=REST),
@@ -167,7 +167,7 @@ OPTIONS = {
 @pytest.mark.parametrize(
     "batch, num_actions, name",
     [
-        (1, 7, "lanes"),
+        pytest.param(1, 7, "lanes", marks=SLOW),
         *(
             pytest.param(64, 82, name, marks=REST if name in ("rounds", "proofs in lanes") else SLOW)
             for name in OPTIONS

@@ -213,7 +213,7 @@ def worth(mine, theirs):
     return max((-worth(theirs, mine | {square}) for square in free), default=0)
 
 
-@pytest.mark.parametrize("over", [None, jz.solved])
+@pytest.mark.parametrize("over", [None, pytest.param(jz.solved, marks=pytest.mark.slow)])
 def test_what_is_proven_is_the_target_whatever_was_played_afterwards(over):
     game = games.from_pgx("tic_tac_toe")
     knows_nothing = lambda params, observation: (jnp.zeros((len(observation), 9)), jnp.zeros(len(observation)))
