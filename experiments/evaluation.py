@@ -25,12 +25,12 @@ class Evaluation(NamedTuple):
     """What is measured of a network; each compiles once, and plays the same openings each time.
 
     Attributes:
-        whole: `params -> results`, before and after a run.
+        whole: `(params, announced) -> results`, before and after a run; each part is announced.
         glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations.
         rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last.
     """
 
-    whole: Callable[[Any], dict]
+    whole: Callable[..., dict]
     glance: Callable[[Any], dict[str, float]]
     rate: Callable[..., Any]
 
@@ -77,17 +77,21 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
             for name, player in players.items()
         }
 
-    def whole(params: Any) -> dict:
+    named = opponents_in_words(config) | players_in_words(config)
+
+    def whole(params: Any, announced: Callable = progress.announced) -> dict:
         results = {}
         for name, play in opponents.items():
-            score = progress.wait(play(params))
+            with announced(f"  {config.games} games against {named[name]}"):
+                score = progress.wait(play(params))
             results[name] = {
                 "share": arena.share(score),
                 "interval": arena.interval(score),
                 "score": [int(x) for x in score],
             }
         for name, wrong in thinkers.items():
-            results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
+            with announced(f"  Mistakes on exact positions, {named[name]}"):
+                results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
         return results
 
     def glance(params: Any) -> dict[str, float]:
@@ -104,6 +108,14 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     return Evaluation(whole, glance, jax.jit(rate))
 
 
+def opponents_in_words(config: Any) -> dict[str, str]:
+    return {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
+
+
+def players_in_words(config: Any) -> dict[str, str]:
+    return {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
+
+
 def report(before: dict, after: dict, config: Any) -> None:
     """Print the tables before / after."""
 
@@ -112,7 +124,7 @@ def report(before: dict, after: dict, config: Any) -> None:
         wins, draws, losses, _ = result["score"]
         return f"{result['share']:.1%} ({low:.0%}-{high:.0%})  +{wins} ={draws} -{losses}"
 
-    opponents = {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
+    opponents = opponents_in_words(config)
     played = [name for name in opponents if name in before and name in after]
     if played:
         progress.table(
@@ -120,10 +132,9 @@ def report(before: dict, after: dict, config: Any) -> None:
             ["against", "before", "after"],
             [[opponents[name], games(before[name]), games(after[name])] for name in played],
         )
-    players = {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
     rows = [
         [words, when, *(f"{x:.1%}" for x in result[name].values())]
-        for name, words in players.items()
+        for name, words in players_in_words(config).items()
         if name in before and name in after
         for when, result in (("before", before), ("after", after))
     ]

@@ -201,8 +201,8 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     measure = evaluation(game, run.net, config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
     if "before" not in results:
-        with announced("Measuring the untrained network, for the table at the end"):
-            results = store(folder, before=measure.whole(run.params))
+        say("Measuring the untrained network, for the table at the end")
+        results = store(folder, before=measure.whole(run.params, announced))
     stopped = None
     if used(config, minutes, step) < 1:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
@@ -212,8 +212,8 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
         return
     if results.get("step") != step:
-        with announced("Measuring what was learned"):
-            results = store(folder, after=measure.whole(learned), step=step)
+        say("Measuring what was learned")
+        results = store(folder, after=measure.whole(learned, announced), step=step)
     export(config, folder, game, learned, step, results["after"])
     finish(config, folder, state, step, results)
 
@@ -244,10 +244,12 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
     report(results["before"], results["after"], config.evaluate)
     if not int(state["learner"].steps):
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
+    budget = config.budget
+    longer = ("--budget.steps", 2 * budget.steps) if budget.steps else ("--budget.minutes", 2 * budget.minutes)
     say(
         f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
         "checkpoints/). Next:\n"
-        f"    {again('--budget.minutes', 2 * config.budget.minutes)}    # train on, to twice the time\n"
+        f"    {again(*longer)}    # train on, to twice the budget\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
         f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
     )

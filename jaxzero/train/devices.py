@@ -25,6 +25,7 @@ __all__ = [
     "agreed",
     "all_cores",
     "check_shares",
+    "cores",
     "mesh",
     "on_every_device",
     "place",
@@ -76,6 +77,11 @@ def _detect() -> None:
         ) from error
 
 
+def cores() -> int:
+    """Those of the CPU that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def all_cores(parts: int) -> None:
     """Make the CPU as many devices as it has cores, if they can share the parts; before jax is asked for a device.
 
@@ -85,9 +91,8 @@ def all_cores(parts: int) -> None:
     Args:
         parts: what the devices will share out.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
-        jax.config.update("jax_num_cpu_devices", max(n for n in range(1, cores + 1) if parts % n == 0))
+        jax.config.update("jax_num_cpu_devices", max(n for n in range(1, cores() + 1) if parts % n == 0))
 
 
 def mesh(devices: Any = None) -> Mesh:

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from jaxzero.train.devices import cores
+
 __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
@@ -20,10 +22,8 @@ console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty(
 
 def device() -> str:
     """The device in words, e.g. "cpu, 2 cores" or "gpu, 1 x NVIDIA H200"."""
-    import os
-
     kind, found = jax.default_backend(), jax.devices()
-    return f"cpu, {os.cpu_count()} cores" if kind == "cpu" else f"{kind}, {len(found)} x {found[0].device_kind}"
+    return f"cpu, {cores()} cores" if kind == "cpu" else f"{kind}, {len(found)} x {found[0].device_kind}"
 
 
 @contextlib.contextmanager
