@@ -8,40 +8,87 @@ import contextlib
 import json
 import os
 import pathlib
+import time
+import warnings
 from collections.abc import Callable, Iterator
+
+from jaxzero.train import folder as folders
 
 __all__ = ["read", "writing"]
 
+Write = Callable[[int, dict[str, float]], None]
+
 
 @contextlib.contextmanager
-def writing(folder: str | os.PathLike, step: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
+def writing(folder: str | os.PathLike, step: int) -> Iterator[Write]:
     """Open the metrics of a run that continues after `step`: gives `write(step, values)`.
 
     Lines of later steps, written between the last checkpoint and a kill, are dropped first: those steps are about to
-    be made again.
-    """
-    from tensorboardX import SummaryWriter
+    be made again. Where TensorBoard's events cannot be written there is a warning, and the run goes on without them.
 
+    Raises:
+        OSError: metrics.jsonl cannot be written, the disk is full for instance.
+    """
     folder = pathlib.Path(folder)
     file = folder / "metrics.jsonl"
     kept = [line for line in read(folder) if line["step"] <= step]
-    partial = folder / "metrics.jsonl.partial"
-    partial.write_text("".join(json.dumps(line) + "\n" for line in kept))
-    partial.replace(file)
-    board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
-
-    with file.open("a") as lines:
+    with _named(file):
+        folders.write_whole(file, "".join(json.dumps(line) + "\n" for line in kept))
+    with _board(folder / "tensorboard", step) as show, file.open("a") as lines:
 
         def write(step: int, values: dict[str, float]) -> None:
-            lines.write(json.dumps({"step": step, **values}) + "\n")
-            lines.flush()
-            for name, value in values.items():
-                board.add_scalar(name, value, step)
+            with _named(file):
+                lines.write(json.dumps({"step": step, **values}) + "\n")
+                lines.flush()
+            show(step, values)
 
+        yield write
+
+
+@contextlib.contextmanager
+def _named(file: pathlib.Path) -> Iterator[None]:
+    """What goes wrong inside names the file and what to do."""
+    try:
+        yield
+    except OSError as error:
+        says = f"{error.strerror}. Once it can be written, the same command goes on from the last checkpoint"
+        raise OSError(error.errno, says, str(file)) from error
+
+
+@contextlib.contextmanager
+def _board(folder: pathlib.Path, step: int) -> Iterator[Write]:
+    """Events for TensorBoard, which forgets what it was shown of later steps.
+
+    Written at once: tensorboardX's own writer hands them to a thread, and waits for ever when a full disk ended that.
+    """
+    from tensorboardX.event_file_writer import EventsWriter
+    from tensorboardX.proto import event_pb2
+    from tensorboardX.proto.summary_pb2 import Summary
+
+    writers = []
+
+    def add(**fields) -> None:
         try:
-            yield write
-        finally:
-            board.close()
+            for writer in writers:
+                writer.write_event(event_pb2.Event(wall_time=time.time(), **fields))
+                writer.flush()
+        except OSError as error:
+            writers.clear()
+            warnings.warn(f"No more events for TensorBoard in {folder}: {error.strerror}.", stacklevel=2)
+
+    def show(step: int, values: dict[str, float]) -> None:
+        add(step=step, summary=Summary(value=[Summary.Value(tag=tag, simple_value=x) for tag, x in values.items()]))
+
+    try:
+        folder.mkdir(exist_ok=True)
+        writers.append(EventsWriter(str(folder / "events")))
+    except OSError as error:
+        warnings.warn(f"No events for TensorBoard in {folder}: {error.strerror}.", stacklevel=2)
+    add(step=step + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
+    yield show
+    for writer in writers:
+        with contextlib.suppress(OSError):
+            writer.close()
 
 
 def read(folder: str | os.PathLike) -> list[dict[str, float]]:
