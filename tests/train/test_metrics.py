@@ -10,7 +10,6 @@ from tensorboardX.record_writer import RecordWriter
 
 from jaxzero.train import metrics
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:No more events:UserWarning")
 
 
