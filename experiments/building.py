@@ -16,6 +16,7 @@ from jaxzero.train.devices import EVERYWHERE, SHARED
 
 __all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]
 
+POSITIONS = 1144  # with exact scores
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 
 
@@ -93,6 +94,12 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
+    capacity = max(learn.capacity, own.games * (own.window + own.plies))
+    if learn.start > capacity:
+        raise ValueError(
+            f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
+            f"Use --learn.start {capacity} or less, or a larger capacity."
+        )
     net, params = network(config.network, game, jax.random.fold_in(jax.random.key(config.seed), 1))
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play = selfplay.self_play(
@@ -115,7 +122,6 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
     shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
     row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
-    capacity = max(learn.capacity, own.games * (own.window + own.plies))
     on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
 
     def begin(params: Any) -> dict[str, Any]:
@@ -129,7 +135,8 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
 
     def tell(stats: selfplay.Stats, buffer: replay.Buffer, state: learner.Learner) -> dict[str, Any]:
         numbers = jax.tree.map(jnp.sum, stats)._asdict()
-        return numbers | {"rows": buffer.size.sum(), "minibatches": state.steps}
+        sizes = {"rows": buffer.size.sum(), "least": buffer.size.min()}
+        return numbers | sizes | {"minibatches": state.steps}
 
     split = lambda step: jax.random.split(jax.random.fold_in(jax.random.key(config.seed), step + 3), learn.parts)
     return Run(
@@ -153,13 +160,31 @@ def expected(run: Run, mesh: Any) -> dict[str, Any]:
     return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
 
 
+def measuring(config: Config, node: float) -> jax.ShapeDtypeStruct:
+    """About what the largest search of the evaluation takes, by what a node of self-play's trees does."""
+    asked = config.evaluate
+    positions = POSITIONS * max(asked.position_simulations, default=0) if config.game == "connect_four" else 0
+    nodes = max(positions, asked.games * max(asked.simulations, asked.rollouts))
+    return jax.ShapeDtypeStruct((int(node * nodes),), jnp.uint8)
+
+
 def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
     """Raises a ValueError if the run would not fit the memory of a device."""
     state, own = jax.eval_shape(run.begin, run.params), config.selfplay
     tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
-    games_ = memory.Lower("--selfplay.games", own.games)
-    capacity = memory.Lower("--learn.capacity", config.learn.capacity)
-    parts = {"search trees": tree, "replay": state["buffer"], "games": state["games"], "learner": state["learner"]}
-    hints = {"search trees": games_, "replay": capacity, "games": games_}
+    fewer, least = memory.Lower("--selfplay.games", own.games), own.games * (own.window + own.plies)
+    parts = {
+        "search trees": tree,
+        "replay": state["buffer"],
+        "games": (state["games"], state["games"].window),  # once more as rows for the replay buffer
+        "learner": (state["learner"], state["rating"]),
+        "measuring": measuring(config, memory.size(tree) / (own.games * (own.simulations + 1))),
+    }
+    hints = {
+        "search trees": fewer,
+        "replay": memory.Lower("--learn.capacity", config.learn.capacity) if config.learn.capacity > least else fewer,
+        "games": fewer,
+        "measuring": memory.Lower("--evaluate.position-simulations, --evaluate.rollouts or --evaluate.games"),
+    }
     shared = ("search trees", "replay", "games")
     memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)

@@ -184,10 +184,14 @@ def parse(description: str | None, preset: str | None = None, arguments: list[st
             if not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train.py: --{name} {value:g} is out of range: {allowed}.")
+    if config.evaluate.games % 2:
+        raise SystemExit(
+            f"train.py: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
+        )
     for n in config.evaluate.position_simulations:
         if n < 1:
             raise SystemExit(f"train.py: --evaluate.position_simulations {n} is out of range: 1 or more.")
-    if config.budget.minutes <= 0:
+    if not config.budget.minutes > 0:
         raise SystemExit(f"train.py: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config
 

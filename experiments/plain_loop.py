@@ -10,7 +10,8 @@ moves whose game has not ended learn their policy only; AdamW goes over minibatc
 example (Koyamada et al. 2023), but that games go on from one iteration to the next, that rows are kept for some, and
 that several minibatches are learned from for each that was played: all learn more from the same play. There are no
 symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and games in
-lock-step are what `train.py` takes on a CPU (which searches with 16 simulations, not 32: --simulations), and the clock
+lock-step are what `train.py` takes on a CPU (which searches with 16 simulations, not 32: --simulations; and which
+makes a CPU as many devices as it has cores, worth 1.3 times the speed on two), and the clock
 starts before compilation, as it does there.
 
 The parameters are kept every so many seconds, and measured when the time is up: outcome mistakes on exactly solved

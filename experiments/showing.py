@@ -46,7 +46,7 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
         "replay/rows": told["rows"],
         "replay/age": min(window, step),
     }
-    return values | ({"selfplay/openings": told["distinct"] / told["opened"]} if told["opened"] else {})
+    return values | ({"selfplay/same_openings": told["same"] / told["pairs"]} if told["pairs"] else {})
 
 
 def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str, float]:
@@ -61,9 +61,8 @@ def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str
 
 def line(v: dict[str, float], done: float) -> str:
     """One line of progress."""
-    learned = (
-        f"policy {v['loss/policy']:.3f} value {v['loss/value']:.3f}" if "loss/total" in v else "filling the buffer"
-    )
+    policy, value = (v.get(f"loss/{name}", float("nan")) for name in ("policy", "value"))
+    learned = f"policy {policy:.3f} value {value:.3f}" if "learning_rate" in v else "filling the buffer"
     left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
     odd = f"  {v['selfplay/bad']:.0f} searches met non-finite outputs" if v["selfplay/bad"] else ""
     return (

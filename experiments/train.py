@@ -13,6 +13,7 @@ values are known.
 
 import contextlib
 import dataclasses
+import json
 import pathlib
 import shlex
 import signal
@@ -52,12 +53,13 @@ def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, di
     state = state | {"games": games_, "buffer": run.add(state["buffer"], rows, ready)}
     told = {name: float(x) for name, x in run.tell(stats, state["buffer"], state["learner"]).items()}
     values = describe(config, told, step)
-    if told["rows"] >= config.learn.start:
+    if told["rows"] >= config.learn.start and told["least"]:  # every part has something to learn from
         rate = learning_rate(config, int(told["minibatches"]))
         state["learner"], losses = run.update(
             state["learner"], state["buffer"], run.keys(step), jnp.float32(rate), jnp.int32(newest(config, step))
         )
-        values |= {f"loss/{name}": float(x) for name, x in losses._asdict().items()} | {"learning_rate": rate}
+        known = {name: float(x) for name, x in losses._asdict().items() if np.isfinite(x)}
+        values |= {f"loss/{name}": x for name, x in known.items()} | {"learning_rate": rate}
         values["in_a_row"] = int(state["learner"].in_a_row)
     return state, values
 
@@ -170,7 +172,7 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
         f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
-    return game, run, state, step, minutes_at(folder, step)
+    return game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
@@ -184,6 +186,7 @@ def main(config: Config) -> None:
         devices.start(**dataclasses.asdict(config.hosts))
     except ValueError as error:
         sys.exit(f"train.py: {error}")
+    signal.signal(signal.SIGTERM, stop)  # again: jax.distributed has put its own there
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
         config = parse(__doc__, "laptop")
@@ -200,9 +203,10 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
     measure = evaluation(game, run.net, config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
-    if "before" not in results:
+    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
+    if "before" not in results or results.get("evaluate") != how:  # both columns are to be measured alike
         say("Measuring the untrained network, for the table at the end")
-        results = store(folder, before=measure.whole(run.params, announced))
+        results = store(folder, evaluate=how, before=measure.whole(run.params, announced), step=None)
     stopped = None
     if used(config, minutes, step) < 1:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
@@ -245,7 +249,8 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
     if not int(state["learner"].steps):
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
     budget = config.budget
-    longer = ("--budget.steps", 2 * budget.steps) if budget.steps else ("--budget.minutes", 2 * budget.minutes)
+    by_steps = 0 < budget.steps <= step  # double what ran out
+    longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
     say(
         f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
         "checkpoints/). Next:\n"

@@ -20,10 +20,10 @@ __all__ = ["Block", "Health", "look"]
 
 GAMES, ITERATIONS = 500, 50  # of a block, at least
 PER_GAME = "selfplay/first_wins", "selfplay/draws"  # means over games; what follows, over iterations
-PER_ITERATION = "selfplay/entropy", "selfplay/improvement", "selfplay/openings", "loss/policy", "loss/value"
+PER_ITERATION = "selfplay/entropy", "selfplay/improvement", "selfplay/same_openings", "loss/policy", "loss/value"
 
 NEARLY_ALL = 0.97  # share of the games: of 500, were it 90 %, by chance in fewer than one of a million blocks
-ALIKE = 0.2  # share of distinct positions early in the games: each is seen five times on average
+ALIKE = 0.1  # share of the pairs of games with the same position early on: as if there were ten openings
 CERTAIN = 0.03  # of ln A. In Connect Four 0.06 nats: 99 % on one move, on average over whole games
 IDLE = 0.01  # nats between the search's policy and the network's: 93 % for a move in place of 90 % is 0.006
 UNSURE = 0.25  # squared error of the value; where games are won and lost, that of a network that knows nothing is 1
@@ -70,7 +70,7 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
     Args:
         health: from the iteration before; `Health(num_actions)` before the first.
         values: metrics of one iteration: "step", "loss/skipped" (minibatches), "replay/age" (iterations),
-            "selfplay/games", "/first_wins", "/draws", "/openings" (shares), "/entropy", "/improvement" (nats),
+            "selfplay/games", "/first_wins", "/draws", "/same_openings" (shares), "/entropy", "/improvement" (nats),
             "loss/policy" (nats), "loss/value" (squared error). Others are ignored.
 
     Returns:
@@ -124,7 +124,7 @@ def mean(block: Block, name: str) -> float:
     few of the iterations.
     """
     total, weight = block.sums.get(name, (0.0, 0.0))
-    whole = block.games if name in PER_GAME else 0 if name == "selfplay/openings" else block.iterations
+    whole = block.games if name in PER_GAME else 0 if name == "selfplay/same_openings" else block.iterations
     return total / weight if weight > 0 and weight >= whole / 2 else math.nan
 
 
@@ -156,11 +156,11 @@ def all_drawn(health: Health) -> str | None:
 
 def openings_alike(health: Health) -> str | None:
     """Games do not leave one another in the opening."""
-    distinct = mean(health.block, "selfplay/openings")
-    if not distinct < ALIKE:
+    same = mean(health.block, "selfplay/same_openings")
+    if not same > ALIKE:
         return None
     return (
-        f"Of the positions early in the games only {distinct:.1%} were distinct, over {health.block.iterations} "
+        f"Of two games {same:.1%} had the same position after a few moves, over {health.block.iterations} "
         "iterations. Likely self-play repeats its favourite openings (or the game has few, as tic-tac-toe): raise "
         "--selfplay.random-plies."
     )
@@ -172,13 +172,14 @@ def collapsed(health: Health) -> str | None:
     Low entropy alone is no illness: a strong player is certain of most moves. It is one where the search only repeats
     what the network says, or where all games go the same way.
     """
-    entropy, distinct, change = (mean(health.block, f"selfplay/{x}") for x in ("entropy", "openings", "improvement"))
+    entropy, change = (mean(health.block, f"selfplay/{x}") for x in ("entropy", "improvement"))
+    same = mean(health.block, "selfplay/same_openings")
     if not certain(health):
         return None
     if change < IDLE:
         also = f"it differs from the network's by {change:.4f} nats only"
-    elif distinct < ALIKE:
-        also = f"of the positions early in the games {distinct:.1%} were distinct"
+    elif same > ALIKE:
+        also = f"of two games {same:.1%} had the same position after a few moves"
     else:
         return None
     return (

@@ -138,9 +138,9 @@ def learner(
         if shares > 1:
             gradients, losses = jax.lax.pmean((gradients, losses), axis)
         norm = optax.tree.norm(gradients)
-        good = jnp.isfinite(losses.total) & jnp.isfinite(norm)
         updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
         params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
+        good = jnp.isfinite(losses.total) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(params))
         decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
         average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
         kept = jax.tree.map(
@@ -157,7 +157,7 @@ def learner(
     ) -> tuple[Learner, Losses]:
         keys = jax.vmap(lambda k: jax.random.split(k, minibatches), out_axes=1)(keys)
         state, losses = jax.lax.scan(lambda s, k: step(s, buffer, k, learning_rate, newest), state, keys)
-        learned = jnp.maximum(minibatches - losses.skipped.sum(), 1)
+        learned = minibatches - losses.skipped.sum()  # none: the means are not numbers, either
         means = jax.tree.map(lambda x: jnp.where(losses.skipped > 0, 0, x).sum() / learned, losses)
         return state, means._replace(skipped=losses.skipped.sum())
 

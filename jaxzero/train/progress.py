@@ -30,7 +30,8 @@ def device() -> str:
 def interruptible() -> Iterator[Callable[[], str | None]]:
     """While inside, Ctrl-C and SIGTERM do not stop the program but say so: gives `interrupted() -> name or None`.
 
-    A second one acts as usual, for those who cannot wait for the end of a chunk.
+    A second Ctrl-C acts as usual, for those who cannot wait for the end of a chunk. A second SIGTERM changes nothing:
+    some schedulers send several.
     """
     received: list[str] = []
     if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
@@ -40,7 +41,8 @@ def interruptible() -> Iterator[Callable[[], str | None]]:
 
     def note(number, frame):
         received.append("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
-        signal.signal(number, before[number])
+        if number == signal.SIGINT:
+            signal.signal(number, before[number])
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.signal(number, note)

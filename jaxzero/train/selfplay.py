@@ -78,7 +78,7 @@ class SelfPlay(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Sums over a chunk, one entry per device: divide by `games` or `plies`, what became of `opened` by that.
+    """Sums over a chunk, one entry per device: divide by `games` or `plies`, `same` by `pairs`.
 
     Attributes:
         plies: moves made.
@@ -89,8 +89,8 @@ class Stats(NamedTuple):
         entropy: of the improved policies, in nats.
         improvement: KL(improved policy‖prior), in nats; 0 where the policy's tree does not tell.
         proven: roots whose value was proven.
-        opened: games that stood at the ply where openings are compared.
-        distinct: how many different positions they had there.
+        pairs: of games of one device that stood at the ply where openings are compared.
+        same: those of the pairs that had the same position there.
         bad: searches with a `status`.
     """
 
@@ -102,8 +102,8 @@ class Stats(NamedTuple):
     entropy: Float[Array, "D"]
     improvement: Float[Array, "D"]
     proven: Int[Array, "D"]
-    opened: Int[Array, "D"]
-    distinct: Int[Array, "D"]
+    pairs: Float[Array, "D"]
+    same: Float[Array, "D"]
     bad: Int[Array, "D"]
 
 
@@ -195,8 +195,8 @@ def self_play(
         record = record._replace(waiting=record.waiting & ~ready)
         games = small._replace(window=jax.tree.map(lambda x: x[:, plies:], record))
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
-        opened, distinct = _openings(new.observation, by_ply(number) == opening)
-        stats = jax.tree.map(lambda x: jnp.sum(x)[None], stats._replace(opened=opened, distinct=distinct))
+        pairs, same = _openings(new.observation, by_ply(number) == opening)
+        stats = jax.tree.map(lambda x: jnp.sum(x)[None], stats._replace(pairs=pairs, same=same))
         return games, flat, ready.reshape(-1), stats
 
     return begin, play
@@ -223,12 +223,18 @@ def _like(mask, x):
 
 
 def _openings(observation: Float[Array, "B T ..."], here: Bool[Array, "B T"]) -> tuple[Array, Array]:
-    """How many positions are meant, and how many different ones, by their 64-bit hashes."""
+    """How many pairs the positions that are meant make, and how many of these are the same, by their 64-bit hashes.
+
+    The share of the latter does not depend on how many positions there are, as that of different ones would.
+    """
     words = hash_state(observation.reshape(here.size, *observation.shape[2:]))
     none = jnp.uint32(0xFFFFFFFF)  # not meant: these are sorted to the end, as one position that does not count
     high, low = jax.lax.sort([jnp.where(here.reshape(-1), x, none) for x in (words[:, 0], words[:, 1])], num_keys=2)
     new = jnp.concatenate([jnp.ones(1, jnp.bool_), (high[1:] != high[:-1]) | (low[1:] != low[:-1])])
-    return here.sum(), jnp.sum(new & ((high != none) | (low != none)))
+    index, number = jnp.arange(here.size), here.sum().astype(jnp.float32)
+    earlier = index - jax.lax.cummax(jnp.where(new, index, 0))  # how many of the same come before each
+    meant = (high != none) | (low != none)
+    return number * (number - 1) / 2, jnp.sum(jnp.where(meant, earlier, 0), dtype=jnp.float32)
 
 
 def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known: Bool[Array, "B"]) -> Stats:
@@ -245,7 +251,7 @@ def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known
         entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))),
         improvement=policy_improvement(out.tree, weights).sum() if tells else jnp.float32(0),
         proven=known.sum(),
-        opened=jnp.int32(0),
-        distinct=jnp.int32(0),
+        pairs=jnp.float32(0),
+        same=jnp.float32(0),
         bad=(out.info.status != 0).sum(),
     )

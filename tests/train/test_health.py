@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # An iteration of a Connect Four run that does well.
 WELL = {
     "selfplay/games": 60, "selfplay/length": 31, "selfplay/first_wins": 0.56, "selfplay/draws": 0.05,
-    "selfplay/entropy": 0.5, "selfplay/improvement": 0.2, "selfplay/openings": 0.8, "replay/age": 40,
+    "selfplay/entropy": 0.5, "selfplay/improvement": 0.2, "selfplay/same_openings": 0.01, "replay/age": 40,
     "loss/policy": 0.9, "loss/value": 0.5, "loss/target_entropy": 0.5, "loss/skipped": 0,
 }  # fmt: skip
 # What makes it ill, words of the sentence, and a flag that it names.
@@ -25,7 +25,7 @@ ILL = {
     "first": ({"selfplay/first_wins": 0.98, "selfplay/draws": 0.0}, "first player won 98.0%", "random-plies"),
     "second": ({"selfplay/first_wins": 0.01, "selfplay/draws": 0.01}, "second player won 98.0%", "random-plies"),
     "draws": ({"selfplay/first_wins": 0.01, "selfplay/draws": 0.98}, "98.0% of the last 3,000", "random-rate"),
-    "openings": ({"selfplay/openings": 0.1}, "only 10.0% were distinct", "random-plies"),
+    "openings": ({"selfplay/same_openings": 0.3}, "Of two games 30.0% had the same position", "random-plies"),
     "certain, idle": ({"selfplay/entropy": 0.03, "selfplay/improvement": 0.004}, "collapsed", "learning-rate"),
     "idle, values": ({"selfplay/improvement": 0.004}, "changed the network's policy by 0.0040", "simulations"),
     "idle, policy": (
@@ -39,7 +39,7 @@ NEARLY = {
     "first": {"selfplay/first_wins": 0.965, "selfplay/draws": 0.0},
     "second": {"selfplay/first_wins": 0.0, "selfplay/draws": 0.04},
     "draws": {"selfplay/first_wins": 0.02, "selfplay/draws": 0.965},
-    "openings": {"selfplay/openings": 0.21},
+    "openings": {"selfplay/same_openings": 0.09},
     "certain, but the search changes it": {"selfplay/entropy": 0.03, "selfplay/improvement": 0.02},
     "idle, but all is learned": {"selfplay/improvement": 0.004, "loss/value": 0.2, "loss/policy": 0.5},
     "old, as by default": {"replay/age": 0.6 * 200 + 10},
@@ -86,8 +86,8 @@ def test_a_warning_comes_again_only_after_it_had_gone():
 
 
 def test_certain_and_alike_is_a_collapse_even_where_the_search_changes_the_policy():
-    _, said = sentences({"selfplay/entropy": 0.03, "selfplay/openings": 0.1})
-    assert [("collapsed" in s, "10.0% were distinct" in s) for s in said] == [(False, True), (True, True)]
+    _, said = sentences({"selfplay/entropy": 0.03, "selfplay/same_openings": 0.3})
+    assert [("collapsed" in s, "two games 30.0% had" in s) for s in said] == [(False, True), (True, True)]
 
 
 def test_games_count_not_iterations():
@@ -113,10 +113,12 @@ def test_openings_may_be_known_in_few_iterations_and_losses_may_not():
     state, said = Health(7), []
     for step in range(400, 450):
         values = {"selfplay/games": 20, "selfplay/improvement": 0.001, "replay/age": 400, "step": step}
-        rare = {"selfplay/openings": 0.05, "loss/value": 1.0, "loss/policy": 1.9} if step < 405 else {}
+        rare = {"selfplay/same_openings": 0.5, "loss/value": 1.0, "loss/policy": 1.9} if step < 405 else {}
         state, new = look(state, values | rare)
         said += new
-    assert len(said) == 1 and "only 5.0% were distinct" in said[0], "and nothing of losses that are hardly known"
+    assert len(said) == 1 and "Of two games 50.0% had the same" in said[0], (
+        "and nothing of losses that are hardly known"
+    )
 
 
 def test_skipped_minibatches_are_said_at_once_and_once():

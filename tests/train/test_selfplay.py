@@ -233,7 +233,7 @@ def test_what_is_proven_is_the_target_whatever_was_played_afterwards(over):
     np.testing.assert_array_equal(rows.value[late], exact)
     assert proven >= late.sum() > 20 and set(exact) >= {0, 1}
     assert stones.max() == (8 if over is None else 5)  # or the game ends with the first move that all is known of
-    assert int(stats.opened.sum()) >= int(stats.distinct.sum()) and (over is not None or int(stats.distinct.sum()) > 1)
+    assert float(stats.same.sum()) <= float(stats.pairs.sum()) and (over is not None or float(stats.pairs.sum()) > 1)
 
 
 def test_openings_are_told_apart():
@@ -242,12 +242,14 @@ def test_openings_are_told_apart():
     seen[2, 3] = 1
     here = np.zeros((3, 4), bool)
     here[[0, 1, 2], [1, 2, 0]] = True
-    opened, distinct = selfplay._openings(jnp.array(seen), jnp.array(here))
-    assert (int(opened), int(distinct)) == (3, 2)
+    compared = lambda: [int(x) for x in selfplay._openings(jnp.array(seen), jnp.array(here))]
+    assert compared() == [3, 1]
     here[2, 3] = here[0, 0] = True  # and an empty board is one, too
-    opened, distinct = selfplay._openings(jnp.array(seen), jnp.array(here))
-    assert (int(opened), int(distinct)) == (5, 4)
-    assert [int(x) for x in selfplay._openings(jnp.array(seen), jnp.zeros_like(here))] == [0, 0]
+    assert compared() == [10, 1]
+    here[0, 2:] = True  # and three empty ones are three pairs more
+    assert compared() == [21, 4]
+    here[:] = False
+    assert compared() == [0, 0]
     many = np.random.default_rng(0).integers(0, 2, (50, 40, 6, 7, 2)).astype(np.float32)
-    opened, distinct = selfplay._openings(jnp.array(many), jnp.ones((50, 40), bool))
-    assert int(opened) == int(distinct) == 2000
+    pairs, same = selfplay._openings(jnp.array(many), jnp.ones((50, 40), bool))
+    assert (pairs, same) == (2000 * 1999 / 2, 0)
