@@ -97,6 +97,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             done = used(config, spent, step)
             if due:
                 checkpoint.save(folder, step, state)
+                export(config, folder, game, on_host(state["learner"].average), step)
                 saved = time.monotonic()
             if done >= 1 or stop:
                 break

@@ -243,6 +243,7 @@ def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills
     assert run(*flags, "--folder", str(whole)).returncode == 0
     for _ in range(kills):
         assert killed(torn, (*flags, "--folder", str(torn)), draw.uniform(0, 1))
+    assert 0 < weights.read_about(torn / "weights.safetensors")["step"] <= checkpoint.newest(torn)
     assert run(*flags, "--folder", str(torn)).returncode == 0
     (step, state), (again, other) = state_of(whole), state_of(torn)
     assert step == again == steps
