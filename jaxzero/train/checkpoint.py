@@ -32,6 +32,9 @@ __all__ = ["CheckpointError", "differences", "newest", "open_run", "restore", "s
 
 Path = str | os.PathLike
 
+# How long who has written its part of a checkpoint waits for the others: seconds, and bytes per second beside that.
+PATIENCE, SLOWEST = 60, 20e6
+
 
 def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
     """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
@@ -61,7 +64,10 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
     if processes.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
         return
     partial = root / f"{step}.partial"
-    _, said, cause = _ask_orbax(lambda: ocp.save(partial, tree))  # written aside and renamed, by all processes
+    # Whoever fails stops at once, and the others wait for it: by default for 20 minutes.
+    context = ocp.Context()
+    context.asynchronous.timeout_secs = int(PATIENCE + _bytes(tree) / SLOWEST)
+    _, said, cause = _ask_orbax(context, lambda: ocp.save(partial, tree))  # written aside, by all processes
 
     def finish() -> None:
         if said:
@@ -89,7 +95,9 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
     step = processes.on_first(lambda: _chosen(root, entries, say), CheckpointError)
     if step is None:
         return None
-    tree, said, cause = _ask_orbax(lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
+    context, me = ocp.Context(), jax.process_index()  # each reads its part, and has no reason to wait for the others
+    context.multiprocessing.primary_host, context.multiprocessing.active_processes = me, {me}
+    tree, said, cause = _ask_orbax(context, lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
     if said:
         kind, version = said.split(":")[0], metadata.version("orbax-checkpoint")
         raise CheckpointError(
@@ -216,8 +224,10 @@ def _remove_leftovers(root: pathlib.Path) -> None:
             _remove(root, step)
 
 
-def _ask_orbax(work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
+def _ask_orbax(context: ocp.Context, work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
     """What `work` returns, what went wrong on any process ("": nothing), and the error behind that on this one.
+
+    Of several errors one is told that is no timeout: that is how the others end when one fails.
 
     orbax logs its errors as well, with tracebacks of its threads: those are left out. Its threads may write for a while
     after one of them has failed, and what they write is about to be removed: they are waited for.
@@ -227,7 +237,8 @@ def _ask_orbax(work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
     result, said, cause = None, "", None
     log.addFilter(mild)
     try:
-        result = work()
+        with context:
+            result = work()
     except Exception as error:  # orbax raises many kinds
         said, cause = _system_says(error) or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", error
         deadline = time.monotonic() + 5
@@ -235,7 +246,12 @@ def _ask_orbax(work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
             time.sleep(0.01)
     finally:
         log.removeFilter(mild)
-    return result, next(filter(None, processes.gathered(said)), ""), cause
+    said = min(filter(None, processes.gathered(said)), key=lambda text: text.startswith("TimeoutError"), default="")
+    return result, said, cause
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
 
 
 def _system_says(error: Exception | None) -> str | None:
@@ -251,10 +267,9 @@ def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointEr
     with contextlib.suppress(OSError):
         _remove_leftovers(root)
     good = _newest_sound(root)
-    needed = sum(leaf.nbytes for leaf in jax.tree.leaves(tree)) / 1e6
     there = next(path for path in [root, *root.parents] if path.exists())
     return CheckpointError(
-        f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {needed:,.1f} MB, and "
+        f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {_bytes(tree) / 1e6:,.1f} MB, and "
         f"{shutil.disk_usage(there).free / 1e6:,.1f} MB are free; "
         f"{'no other is there' if good is None else f'checkpoint {good} is still there, whole'}. Mend that, by "
         "making room for instance, and run the same command again."

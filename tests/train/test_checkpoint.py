@@ -366,7 +366,7 @@ def test_saved_from_four_devices_restored_on_fewer(tmp_path):
 
 
 TOGETHER = """
-import os, pathlib, sys, jax, jax.numpy as jnp, numpy as np
+import os, pathlib, resource, sys, time, jax, jax.numpy as jnp, numpy as np
 port, process, folder = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
 jax.config.update("jax_num_cpu_devices", 2)
 jax.distributed.initialize(f"localhost:{port}", 2, process)
@@ -399,6 +399,20 @@ with checkpoint.writing(folder):
     refused("checkpoint 3 is still there, whole", checkpoint.save, folder, 4, tree(4))
     manifest.folder.write_whole = whole
     refused("x is float32[8], and float32[4] is expected", checkpoint.restore, folder, {"x": jnp.zeros(4)})
+    checkpoint.PATIENCE = 8
+    for failing in (0, 1):  # inside orbax, where the other waits
+        began = time.monotonic()
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10 if process == failing else soft, hard))
+        refused("File too large", checkpoint.save, folder, 4, tree(4))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert time.monotonic() - began < 30
+    load, began = checkpoint.ocp.load, time.monotonic()
+    if process == 1:
+        checkpoint.ocp.load = full
+    refused("cannot load it here (No space left on device)", checkpoint.restore, folder, tree(0))
+    assert time.monotonic() - began < 30
+    checkpoint.ocp.load = load
     if process == 0:
         (folder / "checkpoints" / "3.json").unlink()
     said = []
