@@ -1,8 +1,7 @@
 """Checkpoints of a run: written by orbax, from any number of processes; whole and verified, or not there.
 
-<folder>/checkpoints/<step>/      what orbax writes
-<folder>/checkpoints/<step>.json  its manifest, written last: see `manifest`
-<folder>/checkpoints/<step>.partial, <step>.json.partial ...   what a save that was cut short left; the next removes it
+<folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `manifest`
+<folder>/checkpoints/<step>.partial... what a save that was cut short left; the next removes it
 
 In a distributed run every process calls these functions, and all see the same files; process 0 alone touches what
 orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `folder`, whose functions
@@ -126,9 +125,9 @@ def _abstract(x: Any) -> jax.ShapeDtypeStruct:
 
 
 def _steps(root: pathlib.Path) -> list[int]:
-    """Newest first, as the disk has them now: folders and manifests."""
-    names = (re.fullmatch(r"(0|[1-9][0-9]*)(\.json)?", name) for name in (os.listdir(root) if root.is_dir() else ()))
-    return sorted({int(name[1]) for name in names if name}, reverse=True)
+    """Newest first, as the disk has them now."""
+    names = os.listdir(root) if root.is_dir() else ()
+    return sorted((int(name) for name in names if re.fullmatch(r"0|[1-9][0-9]*", name)), reverse=True)
 
 
 def _chosen(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], Any]) -> int | None:
@@ -209,19 +208,20 @@ def _thin(root: pathlib.Path, step: int, keep: int) -> None:
 
 
 def _remove(root: pathlib.Path, step: int) -> None:
+    """At once, or it would look like damage when that is cut short."""
     with contextlib.suppress(OSError):
-        manifest.name_of(root, step).unlink()  # first: what has none is no checkpoint
-    shutil.rmtree(root / str(step), ignore_errors=True)
+        _discard((root / str(step)).replace(root / f"{step}.partial"))
 
 
 def _remove_leftovers(root: pathlib.Path) -> None:
-    """What was cut short: orbax's own temporary folders, ours, and steps that have no manifest."""
+    """What was cut short: orbax's own temporary folders, and ours."""
     for path in root.iterdir():
-        if re.fullmatch(r"[0-9]+(\.json)?\.(partial|orbax-checkpoint-tmp).*", path.name):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-    for step in _steps(root):
-        if not manifest.name_of(root, step).exists():
-            _remove(root, step)
+        if re.fullmatch(r"[0-9]+\.(partial|orbax-checkpoint-tmp).*", path.name):
+            _discard(path)
+
+
+def _discard(path: pathlib.Path) -> None:
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _ask_orbax(context: ocp.Context, work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:

@@ -1,9 +1,9 @@
 """The manifest of a checkpoint: what there is in it, and the checksums of its files.
 
-orbax does not notice flipped bits, and what it says of other damage does not tell what happened. <step>.json holds
+orbax does not notice flipped bits, and what it says of other damage does not tell what happened. manifest.json holds
 
     format    1
-    step      the number that the folder and this file are named by
+    step      the number that the folder is named by
     entries   the array's name in the tree: type and shape, "float32[50,7]"
     files     the file's name below <step>/: its size in bytes and its SHA-256
     sha256    of all that stands above it
@@ -20,9 +20,9 @@ import numpy as np
 
 from jaxzero.train import folder
 
-__all__ = ["CheckpointError", "Damaged", "described", "name_of", "verified", "write"]
+__all__ = ["CheckpointError", "Damaged", "described", "verified", "write"]
 
-FORMAT = 1
+FORMAT, NAME = 1, "manifest.json"
 
 
 class CheckpointError(ValueError):
@@ -56,20 +56,20 @@ def described(tree: Any) -> dict[str, str]:
 
 
 def write(root: pathlib.Path, step: int, entries: dict[str, str], source: pathlib.Path) -> None:
-    """Make a checkpoint of the files below `source`: they become <root>/<step>/, and the manifest is written last.
+    """Make a checkpoint of the files below `source`: with the manifest among them they become <root>/<step>/.
 
-    All of it is on the disk afterwards. Stopped at any time, it leaves <step> without a manifest, which is no
-    checkpoint, or all of it.
+    All of it is on the disk before it gets that name: stopped at any time, it leaves a whole checkpoint or none.
     """
     files = {
         path.relative_to(source).as_posix(): _checked(path) for path in sorted(source.rglob("*")) if path.is_file()
     }
-    for path in [source, *(path for path in source.rglob("*") if path.is_dir())]:
-        folder.flush(path)
+    for path in source.rglob("*"):
+        if path.is_dir():
+            folder.flush(path)
     content = {"format": FORMAT, "step": step, "entries": entries, "files": files}
+    folder.write_whole(source / NAME, _rendered(content))
     source.replace(root / str(step))
     folder.flush(root)
-    folder.write_whole(name_of(root, step), _rendered(content))
 
 
 def verified(root: pathlib.Path, step: int) -> dict[str, str]:
@@ -79,9 +79,9 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
         Damaged: one is not.
         CheckpointError: it was written by a later version, which may have checked other things.
     """
-    content = _read(name_of(root, step))
+    content = _read(root / str(step) / NAME)
     if content["step"] != step:
-        raise Damaged(f"{step}.json is the manifest of checkpoint {content['step']}")
+        raise Damaged(f"{step}/{NAME} is the manifest of checkpoint {content['step']}")
     for name, expected in content["files"].items():
         path = root / str(step) / name
         try:
@@ -90,33 +90,29 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
                 raise Damaged(f"{step}/{name} has {size:,} bytes instead of {expected['bytes']:,}")
             if _checked(path, flush=False) != expected:
                 raise Damaged(f"{step}/{name} is damaged (its checksum differs)")
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise Damaged(f"{step}/{name} is missing") from error
         except OSError as error:
             raise Damaged(f"{step}/{name} cannot be read ({error.strerror})") from error
     return content["entries"]
 
 
-def name_of(root: pathlib.Path, step: int) -> pathlib.Path:
-    """The manifest's file."""
-    return root / f"{step}.json"
-
-
 def _read(file: pathlib.Path) -> dict[str, Any]:
     """A manifest that is to the last byte as it was written."""
+    name = f"{file.parent.name}/{NAME}"
     try:
         text = file.read_bytes()
         content = json.loads(text)
         whole = text == _rendered({name: content[name] for name in content if name != "sha256"}).encode()
-    except FileNotFoundError as error:
-        raise Damaged(f"{file.name}, the manifest, is missing (as when writing it was cut short)") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Damaged(f"{name} is missing") from error
     except OSError as error:
-        raise Damaged(f"{file.name}, the manifest, cannot be read ({error.strerror})") from error
+        raise Damaged(f"{name} cannot be read ({error.strerror})") from error
     except (ValueError, TypeError, RecursionError):
         whole = False
     known = whole and content.get("format") == FORMAT
     if not whole or (known and list(content) != ["format", "step", "entries", "files", "sha256"]):
-        raise Damaged(f"{file.name}, the manifest, is damaged itself")
+        raise Damaged(f"{name} is damaged")
     if not known:
         raise CheckpointError(
             f"{file} has format {content.get('format')}, and this version of jaxzero reads format {FORMAT}: use the "

@@ -1,5 +1,6 @@
 """Checkpoints come back bit for bit or not at all, whatever happened to the disk in between."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -65,7 +66,7 @@ def test_the_newest_comes_back_and_the_older_ones_go(tmp_path):
     assert step == 20
     same(back, tree(20))
     assert jax.dtypes.issubdtype(back["keys"].dtype, jax.dtypes.prng_key)
-    assert names(tmp_path) == ["20", "20.json", "5", "5.json"]
+    assert names(tmp_path) == ["20", "5"]
 
 
 def test_shapes_and_types_are_enough_to_restore(run):
@@ -100,7 +101,7 @@ def test_all_damage_to_any_file_is_found_and_named(run, monkeypatch):
     """The newest sound step is used, and nothing on the disk changes; what orbax makes of it is the next test's."""
     asked = []
     monkeypatch.setattr(checkpoint.ocp, "load", lambda path, like: asked.append(path.name))
-    files = [p for p in (run / "checkpoints").rglob("*") if p.is_file() and p.relative_to(run).parts[1].startswith("2")]
+    files = [p for p in (run / "checkpoints").rglob("*") if p.is_file() and p.relative_to(run).parts[1] == "2"]
     tried = 0
     for file in files:
         data = file.read_bytes()
@@ -123,19 +124,23 @@ def test_all_damage_to_any_file_is_found_and_named(run, monkeypatch):
         ("2/state/_METADATA", "one bit", "2/state/_METADATA is damaged (its checksum differs)"),
         ("2/state/_METADATA", "truncate", r" bytes instead of "),
         ("2/state/_METADATA", "delete", "2/state/_METADATA is missing"),
-        ("2.json", "one bit", "2.json, the manifest, is damaged itself"),
-        ("2.json", "truncate", "2.json, the manifest, is damaged itself"),
-        ("2.json", "delete", "2.json, the manifest, is missing (as when writing it was cut short)"),
-        ("2.json", "rename", "2.json is the manifest of checkpoint 1"),
-        ("2", "delete", "is missing"),
+        ("2/manifest.json", "one bit", "2/manifest.json is damaged"),
+        ("2/manifest.json", "truncate", "2/manifest.json is damaged"),
+        ("2/manifest.json", "delete", "2/manifest.json is missing"),
+        ("2/manifest.json", "copy", "2/manifest.json is the manifest of checkpoint 1"),
+        ("2/state", "delete", "is missing"),
+        ("2", "a file", "2/manifest.json is missing"),
     ],
 )
 def test_a_damaged_checkpoint_is_passed_over_and_later_replaced(run, file, damage, reason):
     path = run / "checkpoints" / file
     if damage == "delete":
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    elif damage == "rename":
-        shutil.copy(path.with_name("1.json"), path)
+    elif damage == "copy":
+        shutil.copy(run / "checkpoints" / "1" / path.name, path)
+    elif damage == "a file":
+        shutil.rmtree(path)
+        path.write_text("a file")
     else:
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
@@ -148,47 +153,44 @@ def test_a_damaged_checkpoint_is_passed_over_and_later_replaced(run, file, damag
     step, back = checkpoint.restore(run, tree(0), pytest.fail)
     assert step == 2
     same(back, tree(2))
-    assert names(run) == ["1", "1.json", "2", "2.json"]
+    assert names(run) == ["1", "2"]
 
 
 def test_what_a_cut_short_save_left_is_ignored_and_then_removed(run):
     """Kill -9 at any moment of a save leaves some of these."""
     root = run / "checkpoints"
-    for folder in ("3.partial.orbax-checkpoint-tmp", "3.partial", "4.orbax-checkpoint-tmp-17", "5"):
+    for folder in ("3.partial.orbax-checkpoint-tmp", "3.partial", "4.orbax-checkpoint-tmp-17"):
         shutil.copytree(root / "2", root / folder)
-    (root / "6.json.partial").write_text("{")
+    (root / "6.partial").write_text("a file")
     mine = root / "notes.txt"
     mine.write_text("mine")
     before = names(run)
-    said = []
-    assert checkpoint.restore(run, tree(0), said.append)[0] == 2
-    assert ["5.json" in line for line in said] == [True, False], "of the others nothing is said"
+    assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 2, "nothing is said of it"
     assert names(run) == before, "restoring changes nothing"
     checkpoint.save(run, 3, tree(3))
-    assert names(run) == ["2", "2.json", "3", "3.json", "notes.txt"]
+    assert names(run) == ["2", "3", "notes.txt"]
 
 
 def test_damaged_ones_do_not_count_as_kept(run):
     root = run / "checkpoints"
-    (root / "2.json").write_text("{}")
+    (root / "2" / "manifest.json").write_text("{}")
     shutil.copytree(root / "2", root / "9")
-    (root / "9.json").write_text("{}")
     checkpoint.save(run, 3, tree(3))
-    assert names(run) == ["1", "1.json", "3", "3.json", "9", "9.json"], "9 stays until its step is reached again"
+    assert names(run) == ["1", "3", "9"], "9 stays until its step is reached again"
     checkpoint.save(run, 9, tree(9))
     assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 9
-    assert names(run) == ["3", "3.json", "9", "9.json"]
+    assert names(run) == ["3", "9"]
 
 
 def test_when_none_is_sound_nothing_begins_anew(run):
     for step in (1, 2):
-        (run / "checkpoints" / f"{step}.json").write_text("{}")
-    with pytest.raises(checkpoint.CheckpointError, match=r"No sound checkpoint in .*: 2\.json.*; 1\.json.*remove"):
+        (run / "checkpoints" / f"{step}" / "manifest.json").write_text("{}")
+    with pytest.raises(checkpoint.CheckpointError, match=r"No sound checkpoint in .*: 2/manif.*; 1/manif.*remove"):
         checkpoint.restore(run, tree(0), lambda text: None)
 
 
 def test_a_later_format_is_neither_read_nor_removed(run):
-    file = run / "checkpoints" / "2.json"
+    file = run / "checkpoints" / "2" / "manifest.json"
     content = json.loads(file.read_text()) | {"format": 2}
     del content["sha256"]
     file.write_text(manifest._rendered(content))
@@ -196,7 +198,7 @@ def test_a_later_format_is_neither_read_nor_removed(run):
         checkpoint.restore(run, tree(0), pytest.fail)
     for step in (3, 4):
         checkpoint.save(run, step, tree(step), keep=3)
-    assert file.exists() and (run / "checkpoints" / "2").is_dir()
+    assert file.exists()
 
 
 @pytest.mark.parametrize(
@@ -288,10 +290,45 @@ def test_a_first_checkpoint_that_cannot_be_written(tmp_path):
 def test_the_disk_is_asked_every_time(run):
     assert checkpoint.restore(run, tree(0))[0] == checkpoint.newest(run) == 2
     shutil.rmtree(run / "checkpoints" / "2")
-    (run / "checkpoints" / "2.json").unlink()
     assert checkpoint.restore(run, tree(0), pytest.fail)[0] == checkpoint.newest(run) == 1
-    (run / "checkpoints" / "1.json").write_text("{}")
+    (run / "checkpoints" / "1" / "manifest.json").unlink()
     assert checkpoint.newest(run) is None
+
+
+class Killed(BaseException):
+    """As if the process were gone: nothing catches it."""
+
+
+def test_killed_anywhere_in_the_first_save(sound, tmp_path, monkeypatch):
+    """Before each call that decides what a disk holds, after orbax has done its part; the same command goes on."""
+    what_orbax_writes = shutil.ignore_patterns("manifest.json")
+    copy = lambda path, tree: shutil.copytree(sound / "checkpoints" / "1", path, ignore=what_orbax_writes)
+    monkeypatch.setattr(checkpoint.ocp, "save", copy)
+    monkeypatch.setattr(checkpoint.ocp, "load", lambda path, like: path.name)
+    real, left, found = os.replace, [0], []
+
+    def dying(work):
+        def call(*args):
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            return work(*args)
+
+        return call
+
+    monkeypatch.setattr(os, "replace", dying(real))
+    monkeypatch.setattr(os, "fsync", dying(lambda descriptor: None))
+    for calls in range(100):
+        run, left[0] = tmp_path / str(calls), calls
+        with contextlib.suppress(Killed):
+            checkpoint.save(run, 1, tree(1))
+        found.append(checkpoint.restore(run, tree(0), pytest.fail))
+        ended, left[0] = left[0] > 0, 1000
+        checkpoint.save(run, 1, tree(1))
+        assert checkpoint.restore(run, tree(0), pytest.fail) == (1, "1")
+        if ended:
+            break
+    assert set(found) == {None, (1, "1")} and len(found) > 10
 
 
 SHARDED = """
@@ -414,13 +451,13 @@ with checkpoint.writing(folder):
     assert time.monotonic() - began < 30
     checkpoint.ocp.load = load
     if process == 0:
-        (folder / "checkpoints" / "3.json").unlink()
+        (folder / "checkpoints" / "3" / "manifest.json").unlink()
     said = []
     step, back = checkpoint.restore(folder, tree(0), said.append)
     assert step == 2 and len(said) == (2 if process == 0 else 0), (step, said)
     for shard in back["x"].addressable_shards:
         np.testing.assert_array_equal(shard.data, value(2)[shard.index])
-    assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["2", "2.json", "3"]
+    assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["2", "3"]
 """
 
 
