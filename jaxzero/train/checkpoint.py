@@ -39,7 +39,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
     """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
 
     A sound checkpoint of this step is left as it is, a damaged one is replaced. Damaged ones of later steps stay until
-    their step is reached again.
+    their step is reached again. What cannot be read is left alone while it might be needed.
 
     Args:
         folder: the run's folder.
@@ -48,7 +48,8 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
         keep: 1 or more.
 
     Raises:
-        CheckpointError: it cannot be written, the disk is full for instance. What was there before still is.
+        CheckpointError: it cannot be written, the disk is full for instance, or there is one of this step that cannot
+            be read. What was there before still is.
     """
     root, step, entries = _root(folder), int(step), manifest.described(tree)
     if step < 0 or keep < 1:
@@ -107,7 +108,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
 
 
 def newest(folder: Path) -> int | None:
-    """The step that `restore` would take; None if no checkpoint is sound."""
+    """The newest step that this version of jaxzero can read and that is sound; None if there is none."""
     root = _root(folder)
     return processes.on_first(lambda: _newest_sound(root))
 
@@ -153,8 +154,8 @@ def _chosen(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], An
     if damaged:
         raise CheckpointError(
             f"No sound checkpoint in {root}: {'; '.join(map(str, [*damaged.values()][:3]))}"
-            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Name another --folder, or remove the "
-            "damaged ones to begin anew."
+            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Make readable what "
+            "is not, name another --folder, or remove the damaged ones to begin anew."
         )
     return None
 
@@ -173,13 +174,12 @@ def _check_entries(root: pathlib.Path, step: int, there: dict[str, str], expecte
         )
 
 
-def _sound(root: pathlib.Path, step: int) -> bool:
+def _sound(root: pathlib.Path, step: int) -> bool | None:
+    """None: who knows? It cannot be read, or a later version wrote it: nothing to use, and nothing to remove."""
     try:
         manifest.verified(root, step)
-    except manifest.Damaged:
-        return False
-    except CheckpointError:
-        pass  # a later version's: nothing for us to remove
+    except CheckpointError as error:
+        return False if type(error) is manifest.Damaged else None
     return True
 
 
@@ -188,23 +188,30 @@ def _newest_sound(root: pathlib.Path) -> int | None:
 
 
 def _make_way(root: pathlib.Path, step: int) -> bool:
-    """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way."""
+    """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way, or it is an error."""
     root.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(root)
-    if _sound(root, step):
-        return True
-    _remove(root, step)
-    return False
+    try:
+        manifest.verified(root, step)
+    except manifest.Unreadable as problem:
+        raise CheckpointError(
+            f"Checkpoint {step} is in {root}, but {problem}: make it readable and run the same command again."
+        ) from problem
+    except manifest.Damaged:
+        _remove(root, step)
+        return False
+    return True
 
 
 def _thin(root: pathlib.Path, step: int, keep: int) -> None:
     """Of the checkpoints before `step`, which is sound, those go that are damaged or more than `keep` need."""
     kept = 1
     for old in _steps(root):
-        if old < step and (kept >= keep or not _sound(root, old)):
-            _remove(root, old)
-        elif old < step:
-            kept += 1
+        if old < step:
+            sound = kept < keep and _sound(root, old)
+            if sound is False:
+                _remove(root, old)
+            kept += sound is True
 
 
 def _remove(root: pathlib.Path, step: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxzero.train import folder
 
-__all__ = ["CheckpointError", "Damaged", "described", "verified", "write"]
+__all__ = ["CheckpointError", "Damaged", "Unreadable", "described", "verified", "write"]
 
 FORMAT, NAME = 1, "manifest.json"
 
@@ -31,6 +31,10 @@ class CheckpointError(ValueError):
 
 class Damaged(CheckpointError):
     """What is wrong with a checkpoint: names a file."""
+
+
+class Unreadable(Damaged):
+    """The system does not let us read a file now; it may be sound."""
 
 
 def described(tree: Any) -> dict[str, str]:
@@ -76,7 +80,7 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
     """The entries of a checkpoint every file of which is as it was written.
 
     Raises:
-        Damaged: one is not.
+        Damaged: one is not, or cannot be read.
         CheckpointError: it was written by a later version, which may have checked other things.
     """
     content = _read(root / str(step) / NAME)
@@ -93,7 +97,7 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise Damaged(f"{step}/{name} is missing") from error
         except OSError as error:
-            raise Damaged(f"{step}/{name} cannot be read ({error.strerror})") from error
+            raise Unreadable(f"{step}/{name} cannot be read ({error.strerror})") from error
     return content["entries"]
 
 
@@ -107,7 +111,7 @@ def _read(file: pathlib.Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Damaged(f"{name} is missing") from error
     except OSError as error:
-        raise Damaged(f"{name} cannot be read ({error.strerror})") from error
+        raise Unreadable(f"{name} cannot be read ({error.strerror})") from error
     except (ValueError, TypeError, RecursionError):
         whole = False
     known = whole and content.get("format") == FORMAT

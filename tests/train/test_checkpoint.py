@@ -1,6 +1,7 @@
 """Checkpoints come back bit for bit or not at all, whatever happened to the disk in between."""
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -182,6 +183,32 @@ def test_damaged_ones_do_not_count_as_kept(run):
     assert names(run) == ["3", "9"]
 
 
+@pytest.mark.parametrize("file", ["_CHECKPOINT_METADATA", "manifest.json"])
+def test_what_cannot_be_read_is_neither_used_nor_removed(run, monkeypatch, file):
+    real = pathlib.Path.open
+
+    def opened(path, *args, **options):
+        if path.parts[-2:] == ("2", file):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(path, *args, **options)
+
+    said = []
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "open", opened)
+        with pytest.raises(checkpoint.CheckpointError, match=f"Checkpoint 2 is in .*, but 2/{file} cannot be read"):
+            checkpoint.save(run, 2, tree(2))
+        checkpoint.save(run, 3, tree(3))
+        assert names(run) == ["1", "2", "3"], "2 does not count as kept"
+        assert checkpoint.restore(run, tree(0), said.append)[0] == checkpoint.newest(run) == 3
+        shutil.rmtree(run / "checkpoints" / "3")
+        assert checkpoint.restore(run, tree(0), said.append)[0] == checkpoint.newest(run) == 1
+        shutil.rmtree(run / "checkpoints" / "1")
+        with pytest.raises(checkpoint.CheckpointError, match="No sound checkpoint in .*Make readable what is not"):
+            checkpoint.restore(run, tree(0), said.append)
+    assert f"2/{file} cannot be read (Stale file handle)" in said[0]
+    assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 2
+
+
 def test_when_none_is_sound_nothing_begins_anew(run):
     for step in (1, 2):
         (run / "checkpoints" / f"{step}" / "manifest.json").write_text("{}")
@@ -196,9 +223,12 @@ def test_a_later_format_is_neither_read_nor_removed(run):
     file.write_text(manifest._rendered(content))
     with pytest.raises(checkpoint.CheckpointError, match="format 2.*reads format 1"):
         checkpoint.restore(run, tree(0), pytest.fail)
+    with pytest.raises(checkpoint.CheckpointError, match="format 2.*reads format 1"):
+        checkpoint.save(run, 2, tree(2))
+    assert checkpoint.newest(run) == 1
     for step in (3, 4):
         checkpoint.save(run, step, tree(step), keep=3)
-    assert file.exists()
+    assert names(run) == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize(
