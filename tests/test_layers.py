@@ -12,6 +12,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "jaxzero"
 # Read a line as: this room may import those rooms, wherever in the file the import stands.
 ROOMS = {
     "types": set(),
+    "files": set(),
     "mcts": {"types", "mcts"},
     "policies": {"types", "mcts"},
     "targets": {"types", "mcts"},
@@ -23,8 +24,8 @@ ROOMS = {
     "symmetry": {"types", "games", "models"},
     "teams": {"types", "games"},
     "sharding": {"types"},
-    "nets": {"types", "games", "nets"},
-    "train": {"types", "mcts", "games", "models", "targets", "policies", "train"},
+    "nets": {"types", "files", "games", "nets"},
+    "train": {"types", "files", "mcts", "games", "models", "targets", "policies", "train"},
     "play": {"types", "mcts", "games", "models", "targets", "policies", "play"},
     # Leaves: nothing in jaxzero imports them, the package's __init__ included.
     "play.gtp": {"types", "mcts", "games", "models", "policies", "play"},

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxzero.files import write_whole
 from jaxzero.games import Game
 from jaxzero.games.record import check_game
 from jaxzero.nets.mlp import mlp
@@ -126,7 +127,7 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
             if _is(file, pieces):
                 return
             raise WeightsError("there is a file of this name with other content: use another name, or overwrite=True.")
-        _write_whole(file, pieces)
+        write_whole(file, pieces)
 
 
 def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
@@ -288,16 +289,3 @@ def _opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
 def _is(file: pathlib.Path, pieces: list[bytes | memoryview]) -> bool:
     with open(file, "rb") as stream:
         return all(stream.read(len(piece)) == piece for piece in pieces) and not stream.read(1)
-
-
-def _write_whole(file: pathlib.Path, pieces: list[bytes | memoryview]) -> None:
-    partial = file.with_name(file.name + ".partial")
-    try:
-        with open(partial, "wb") as out:
-            out.writelines(pieces)
-            out.flush()
-            os.fsync(out.fileno())
-        partial.replace(file)
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()

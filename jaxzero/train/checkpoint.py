@@ -23,6 +23,7 @@ from typing import Any
 import jax
 from orbax.checkpoint import v1 as ocp
 
+from jaxzero.files import make_folder
 from jaxzero.train import manifest, processes
 from jaxzero.train.folder import differences, open_run, writing
 from jaxzero.train.manifest import CheckpointError
@@ -189,7 +190,7 @@ def _newest_sound(root: pathlib.Path) -> int | None:
 
 def _make_way(root: pathlib.Path, step: int) -> bool:
     """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way, or it is an error."""
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     _remove_leftovers(root)
     try:
         manifest.verified(root, step)

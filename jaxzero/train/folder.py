@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from jaxzero import files
 from jaxzero.train import processes
 
 try:
@@ -21,7 +22,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["differences", "flush", "open_run", "write_whole", "writing"]
+__all__ = ["differences", "open_run", "write_whole", "writing"]
 
 Path = str | os.PathLike
 
@@ -63,7 +64,7 @@ def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -
                 )
             return True
         _check_room(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         write_whole(file, json.dumps(config, indent=2) + "\n")
     except OSError as error:
         raise ValueError(f"{folder} cannot be used as a run's folder: {error.strerror}. {other}") from error
@@ -141,7 +142,7 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
         return
     try:
         _check_room(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         file = held.enter_context((folder / "lock").open("a+"))
     except OSError as error:
         raise ValueError(
@@ -173,22 +174,5 @@ def _holder(file: TextIO) -> str:
 
 
 def write_whole(file: pathlib.Path, text: str) -> None:
-    """Write a file that is there as a whole or not at all, whenever the machine stops; it is on the disk then."""
-    partial = file.with_name(file.name + ".partial")
-    with partial.open("w") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    partial.replace(file)
-    flush(file.parent)
-
-
-def flush(folder: pathlib.Path) -> None:
-    """Have the system write to the disk which files there are in a folder."""
-    if os.name != "posix":
-        return  # elsewhere folders cannot be opened
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Write a text that is there as a whole or not at all, whenever the machine stops; it is on the disk then."""
+    files.write_whole(file, [text.encode()])

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxzero.train import folder
+from jaxzero.files import flush, write_whole
 
 __all__ = ["CheckpointError", "Damaged", "Unreadable", "described", "verified", "write"]
 
@@ -64,16 +64,15 @@ def write(root: pathlib.Path, step: int, entries: dict[str, str], source: pathli
 
     All of it is on the disk before it gets that name: stopped at any time, it leaves a whole checkpoint or none.
     """
-    files = {
-        path.relative_to(source).as_posix(): _checked(path) for path in sorted(source.rglob("*")) if path.is_file()
-    }
-    for path in source.rglob("*"):
+    paths = sorted(source.rglob("*"))
+    files = {path.relative_to(source).as_posix(): _checked(path) for path in paths if path.is_file()}
+    for path in paths:
         if path.is_dir():
-            folder.flush(path)
+            flush(path)
     content = {"format": FORMAT, "step": step, "entries": entries, "files": files}
-    folder.write_whole(source / NAME, _rendered(content))
+    write_whole(source / NAME, [_rendered(content)])
     source.replace(root / str(step))
-    folder.flush(root)
+    flush(root)
 
 
 def verified(root: pathlib.Path, step: int) -> dict[str, str]:
@@ -92,7 +91,7 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
             size = path.stat().st_size
             if size != expected["bytes"]:
                 raise Damaged(f"{step}/{name} has {size:,} bytes instead of {expected['bytes']:,}")
-            if _checked(path, flush=False) != expected:
+            if _checked(path, to_disk=False) != expected:
                 raise Damaged(f"{step}/{name} is damaged (its checksum differs)")
         except (FileNotFoundError, NotADirectoryError) as error:
             raise Damaged(f"{step}/{name} is missing") from error
@@ -107,7 +106,7 @@ def _read(file: pathlib.Path) -> dict[str, Any]:
     try:
         text = file.read_bytes()
         content = json.loads(text)
-        whole = text == _rendered({name: content[name] for name in content if name != "sha256"}).encode()
+        whole = text == _rendered({name: content[name] for name in content if name != "sha256"})
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Damaged(f"{name} is missing") from error
     except OSError as error:
@@ -125,15 +124,15 @@ def _read(file: pathlib.Path) -> dict[str, Any]:
     return content
 
 
-def _rendered(content: dict[str, Any]) -> str:
+def _rendered(content: dict[str, Any]) -> bytes:
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    return json.dumps(content | {"sha256": digest}, indent=1) + "\n"
+    return (json.dumps(content | {"sha256": digest}, indent=1) + "\n").encode()
 
 
-def _checked(path: pathlib.Path, flush: bool = True) -> dict[str, Any]:
-    """Size and checksum of a file; `flush` has the system write it to the disk."""
+def _checked(path: pathlib.Path, to_disk: bool = True) -> dict[str, Any]:
+    """Size and checksum of a file; `to_disk` has the system write it to the disk."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if flush and os.name == "posix":  # elsewhere only files that are open for writing can be
+        if to_disk and os.name == "posix":  # elsewhere only files that are open for writing can be
             os.fsync(file.fileno())
         return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}

@@ -220,7 +220,7 @@ def test_a_later_format_is_neither_read_nor_removed(run):
     file = run / "checkpoints" / "2" / "manifest.json"
     content = json.loads(file.read_text()) | {"format": 2}
     del content["sha256"]
-    file.write_text(manifest._rendered(content))
+    file.write_bytes(manifest._rendered(content))
     with pytest.raises(checkpoint.CheckpointError, match="format 2.*reads format 1"):
         checkpoint.restore(run, tree(0), pytest.fail)
     with pytest.raises(checkpoint.CheckpointError, match="format 2.*reads format 1"):
@@ -305,7 +305,7 @@ def test_a_disk_that_fills_up_with_the_manifest(run, monkeypatch, fails):
 
     before = names(run)
     with monkeypatch.context() as patch:
-        patch.setattr(manifest.folder, fails, full)
+        patch.setattr(manifest, fails, full)
         with pytest.raises(checkpoint.CheckpointError, match=FULL.format("No space left on device", "checkpoint 2 .*")):
             checkpoint.save(run, 3, tree(3))
     assert names(run) == before
@@ -462,9 +462,9 @@ with checkpoint.writing(folder):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    whole, manifest.folder.write_whole = manifest.folder.write_whole, full  # process 1 never calls it
+    whole, manifest.write_whole = manifest.write_whole, full  # process 1 never calls it
     refused("checkpoint 3 is still there, whole", checkpoint.save, folder, 4, tree(4))
-    manifest.folder.write_whole = whole
+    manifest.write_whole = whole
     refused("x is float32[8], and float32[4] is expected", checkpoint.restore, folder, {"x": jnp.zeros(4)})
     checkpoint.PATIENCE = 8
     for failing in (0, 1):  # inside orbax, where the other waits

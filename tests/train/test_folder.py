@@ -121,16 +121,3 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     with pytest.raises(ValueError, match="cannot be written to: Not a directory.*--folder"):
         with folder.writing(tmp_path / "file" / "run"):
             pytest.fail("there is no such folder")
-
-
-def test_a_file_is_written_as_a_whole(tmp_path, monkeypatch):
-    file = tmp_path / "a.json"
-    folder.write_whole(file, "old")
-
-    def fails(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(folder.os, "fsync", fails)
-    with pytest.raises(OSError):
-        folder.write_whole(file, "new")
-    assert file.read_text() == "old"
