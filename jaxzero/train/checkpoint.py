@@ -275,6 +275,11 @@ def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointEr
     with contextlib.suppress(OSError):
         _remove_leftovers(root)
     good = _newest_sound(root)
+    if good == step:
+        return CheckpointError(
+            f"Checkpoint {step} in {root} is whole, but may not outlast a power failure: {said}. Mend that, and run "
+            "the same command again."
+        )
     there = next(path for path in [root, *root.parents] if path.exists())
     return CheckpointError(
         f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {_bytes(tree) / 1e6:,.1f} MB, and "

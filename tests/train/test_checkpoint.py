@@ -311,6 +311,20 @@ def test_a_disk_that_fills_up_with_the_manifest(run, monkeypatch, fails):
     assert names(run) == before
 
 
+def test_a_checkpoint_of_which_the_last_flush_fails_is_said_to_be_there(run, monkeypatch):
+    flush = manifest.flush
+
+    def fails(folder):
+        if folder.name == "checkpoints":
+            raise OSError(5, os.strerror(5))
+        flush(folder)
+
+    monkeypatch.setattr(manifest, "flush", fails)
+    with pytest.raises(checkpoint.CheckpointError, match="^Checkpoint 3 in .* is whole, but .*: Input/output error"):
+        checkpoint.save(run, 3, tree(3))
+    assert checkpoint.newest(run) == 3
+
+
 def test_a_first_checkpoint_that_cannot_be_written(tmp_path):
     (tmp_path / "checkpoints").write_text("a file")
     with pytest.raises(checkpoint.CheckpointError, match=FULL.format("File exists", "no other is there")):
