@@ -10,22 +10,22 @@ from jax.experimental import multihost_utils
 
 __all__ = ["gathered", "on_first"]
 
-ROW = 16_384  # bytes that one process can tell the others at once
+ROW = 16_384  # bytes that one process can tell the others at once: a character takes 12 at most
 
 
-def gathered(text: str) -> list[str]:
-    """The texts of all processes, in their order; every process has to call it. One process: its own text.
+def gathered(value: Any) -> list:
+    """What all processes give, in their order; every process has to call it. One process: its own.
 
     Args:
-        text: at most 1,000 characters count.
+        value: of JSON, at most 16 KB of ASCII.
 
     Example:
         >>> gathered("done")
         ['done']
     """
     if jax.process_count() == 1:
-        return [text]
-    row = json.dumps(text[:1000]).encode().ljust(ROW)  # ASCII, at most 12 bytes per character
+        return [value]
+    row = json.dumps(value).encode().ljust(ROW)
     rows = multihost_utils.process_allgather(np.frombuffer(row, np.uint8))
     return [json.loads(bytes(row)) for row in np.asarray(rows)]
 
@@ -35,7 +35,8 @@ def on_first(work: Callable[[], Any], error: type[Exception] = ValueError) -> An
 
     Args:
         work: called on process 0 alone. Returns None, a bool or an int.
-        error: raised on the other processes, with the same text, when `work` raises anything on process 0.
+        error: raised on the other processes, with the first 1,000 characters of the text, when `work` raises anything
+            on process 0.
 
     Example:
         >>> on_first(lambda: 3)
@@ -47,9 +48,9 @@ def on_first(work: Callable[[], Any], error: type[Exception] = ValueError) -> An
     if jax.process_index() == 0:
         try:
             result = work()
-        except Exception as problem:  # whatever it is, the others wait for an answer
-            said, raised = str(problem) or type(problem).__name__, problem
-    said, answer = gathered(said)[0], gathered(json.dumps(result))[0]
+        except BaseException as problem:  # whatever it is, the others wait for an answer
+            said, raised = str(problem)[:1000] or type(problem).__name__, problem
+    said, answer = gathered([said, result])[0]
     if said:
         raise raised or error(said)
-    return json.loads(answer)
+    return answer
