@@ -11,8 +11,9 @@ import os
 import pathlib
 import socket
 import time
+import warnings
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from jaxzero import files
 from jaxzero.train import processes
@@ -52,33 +53,30 @@ def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -
 
 
 def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -> bool:
-    file, other = folder / "config.json", f"Nothing was changed. Name another folder: --folder {folder}-2"
+    file = folder / "config.json"
     try:
         if file.exists():
             differing = differences(_settings(file), config, free)
             if differing:
                 lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
-                raise ValueError(
-                    f"{folder} holds a run with other settings:{lines}\nNothing was changed. Go on with the "
-                    f"settings that are there, or name another folder: --folder {folder}-2"
-                )
+                said = f"{folder} holds a run with other settings:{lines}\n"
+                raise _refused(folder, said, "Go on with the settings that are there")
             return True
         _check_room(folder)
         files.make_folder(folder)
         write_whole(file, json.dumps(config, indent=2) + "\n")
     except OSError as error:
-        raise ValueError(f"{folder} cannot be used as a run's folder: {error.strerror}. {other}") from error
+        raise _refused(folder, f"{folder} cannot be used as a run's folder: {error.strerror}. ") from error
     return False
 
 
 def _check_room(folder: pathlib.Path) -> None:
     """Raises a ValueError if the folder holds something, and that is no run."""
-    other = f"Nothing was changed. Name another folder: --folder {folder}-2"
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is no folder. {other}")
+        raise _refused(folder, f"{folder} is no folder. ")
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if "config.json" not in names and names - BEFORE_A_RUN:
-        raise ValueError(f"{folder} is not empty and holds no run (no config.json). {other}")
+        raise _refused(folder, f"{folder} is not empty and holds no run (no config.json). ")
 
 
 def _settings(file: pathlib.Path) -> dict[str, Any]:
@@ -87,11 +85,14 @@ def _settings(file: pathlib.Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
-        raise ValueError(
-            f"{file} is damaged: it should hold the settings of the run, a JSON object. Nothing was changed. Put a "
-            f"copy of it there, or name another folder: --folder {file.parent}-2"
-        )
+        said = f"{file} is damaged: it should hold the settings of the run, a JSON object. "
+        raise _refused(file.parent, said, "Put a copy of it there")
     return settings
+
+
+def _refused(folder: pathlib.Path, said: str, instead: str = "") -> ValueError:
+    name = f"{instead}, or name" if instead else "Name"
+    return ValueError(f"{said}Nothing was changed. {name} another folder: --folder {folder}-2")
 
 
 def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[str, Any, Any]]:
@@ -119,8 +120,8 @@ def writing(folder: Path) -> Iterator[None]:
     """Keep other programs from writing to this folder, which is made if need be, until the `with` block ends.
 
     The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Where the
-    system or the file system has no such locks, nothing is locked. In a distributed run every process calls it, one of
-    them holds the lock, and all are refused together.
+    system or the file system has no such locks, nothing is locked; for a file system there is a warning. In a
+    distributed run every process calls it, one of them holds the lock, and all are refused together.
 
     Raises:
         ValueError: another process writes to this folder; says which one. Or the folder holds something that is no run:
@@ -143,33 +144,36 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
     try:
         _check_room(folder)
         files.make_folder(folder)
-        file = held.enter_context((folder / "lock").open("a+"))
+        file = held.enter_context((folder / "lock").open("a+b", buffering=0))
     except OSError as error:
-        raise ValueError(
-            f"{folder} cannot be written to: {error.strerror}. Name another folder: --folder {folder}-2"
-        ) from error
+        raise _refused(folder, f"{folder} cannot be written to: {error.strerror}. ") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            return  # a file system without locks
-        raise ValueError(
-            f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. Wait for "
-            f"it or stop it, or name another folder: --folder {folder}-2"
-        ) from error
-    file.truncate(0)  # of what a killed process left
-    held.callback(file.truncate, 0)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):  # a file system without locks
+            said = f"{folder} cannot be locked ({error.strerror}): see that one program at a time writes to it."
+            warnings.warn(said, stacklevel=1)
+            return
+        said = f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. "
+        raise _refused(folder, said, "Wait for it or stop it") from error
     who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-    file.write(json.dumps(who) + "\n")
-    file.flush()
+    held.callback(_note, file, b"")
+    _note(file, json.dumps(who).encode() + b"\n")
 
 
-def _holder(file: TextIO) -> str:
+def _note(file: BinaryIO, content: bytes) -> None:
+    """In place of what is there, of a killed process perhaps. It only informs: a full disk is no reason to stop."""
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+        file.write(content)
+
+
+def _holder(file: BinaryIO) -> str:
     file.seek(0)
     try:
         who = json.loads(file.read(1000))
         return f"process {who['pid']} on {who['host']} (since {who['since']})"
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return "another process"
 
 

@@ -1,8 +1,10 @@
 """A run folder is never overwritten, and one program at a time writes to it."""
 
+import errno
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -114,6 +116,34 @@ def test_without_locks_nothing_is_locked(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "fcntl", None)
     with folder.writing(tmp_path), folder.writing(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch, code):
+    def refused(*args):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(folder.fcntl, "flock", refused)
+    entered = False
+    with pytest.warns(UserWarning, match=rf"cannot be locked \({os.strerror(code)}\): see that one program"):
+        with folder.writing(tmp_path):
+            entered = True
+    assert entered
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_without_room_for_its_content_the_lock_holds(tmp_path, room):
+    """No file may be longer than some bytes: to the writer that is as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with folder.writing(tmp_path):
+            with pytest.raises(ValueError, match="by another process: two"):
+                with folder.writing(tmp_path):
+                    pytest.fail("two at a time")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / "lock").read_bytes() == b""
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
