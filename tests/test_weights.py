@@ -265,8 +265,12 @@ def test_the_game_is_a_game(good, tmp_path):
         ({"kind": "mlp", "hidden": [4]}, r"'policy.kernel' is of shape \[3, 5\], and .* has \[4, 5\]"),
         ({"kind": "mlp", "hidden": [4, 3, 3]}, "'dense_2.bias' is not there"),
         ({"kind": "resnet", "channels": 4, "blocks": 1}, "is not there, and the network that it describes has"),
-        ({"kind": "mlp", "hidden": [4] * 64}, "has 8 arrays only: too few"),
-        ({"kind": "mlp", "hidden": [4] * 65}, "hidden=.*: use a list of up to 64, each 1 to 65536"),
+        ({"kind": "mlp", "hidden": [4] * 5}, "has 8 arrays only: too few"),
+        ({"kind": "resnet", "channels": 4, "blocks": 3}, "has 8 arrays only: too few"),
+        ({"kind": "windows", "window": 2, "channels": 4, "hidden": [4] * 5}, "has 8 arrays only: too few"),
+        ({"kind": "mlp", "hidden": [4] * 33}, "hidden=.*: use a list of up to 32, each 1 to 65536"),
+        ({"kind": "windows", "window": 2, "channels": 4, "hidden": [4] * 33}, "use a list of up to 32"),
+        ({"kind": "resnet", "channels": 4, "blocks": 41}, "blocks=41: use 1 to 40"),
         ({"kind": "mlp", "hidden": [10**9]}, "use a list of"),
         ({"kind": "mlp", "hidden": [0]}, "use a list of"),
         ({"kind": "mlp", "hidden": [True]}, "use a list of"),
@@ -275,8 +279,8 @@ def test_the_game_is_a_game(good, tmp_path):
         ({"kind": "mlp", "hidden": [4, 3], "key": 1}, "besides kind, give hidden"),
         ({"kind": "mlp", "hidden": [4, 3], "game": 1}, "besides kind, give hidden"),
         ({"kind": "resnet", "channels": 10**9, "blocks": 1}, "channels=1000000000: use 1 to 4096"),
-        ({"kind": "resnet", "channels": 4, "blocks": 10**9}, "blocks=1000000000: use 1 to 64"),
-        ({"kind": "resnet", "channels": 4, "blocks": -1}, "blocks=-1: use 1 to 64"),
+        ({"kind": "resnet", "channels": 4, "blocks": 10**9}, "blocks=1000000000: use 1 to 40"),
+        ({"kind": "resnet", "channels": 4, "blocks": -1}, "blocks=-1: use 1 to 40"),
         ({"kind": "resnet", "channels": 4, "blocks": 1, "dtype": "int8"}, "dtype='int8': use float32 or bfloat16"),
         ({"kind": "resnet", "channels": 4, "blocks": 1, "dtype": None}, "use float32 or bfloat16"),
         ({"kind": ["mlp"], "hidden": [4, 3]}, "use one of mlp, resnet"),
@@ -459,24 +463,40 @@ def test_every_cut_is_found(good, tmp_path):
             weights.read_about(tmp_path / "file")
 
 
+def claims(good, network):
+    """A file with many empty arrays, which says that it is of this network."""
+    metadata, _, _ = split(good[0])
+    empty = {f"a{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(400)}
+    return signed(metadata | {"about": json.dumps(ABOUT | {"network": network})}, empty, b"")
+
+
 def test_claims_allocate_nothing(good, tmp_path):
     """A few hundred bytes that speak of petabytes."""
-    metadata, entries, data = split(good[0])
-    names = [f"dense_{i}.{part}" for i in range(16) for part in ("kernel", "bias")] + ["policy.bias", "value.bias"]
-    wide = {name: {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for name in names}
-    about = json.dumps(ABOUT | {"network": {"kind": "mlp", "hidden": [65_536] * 16}})
-    (tmp_path / "wide").write_bytes(signed(metadata | {"about": about}, wide, b""))
+    (tmp_path / "wide").write_bytes(claims(good, {"kind": "mlp", "hidden": [65_536] * 16}))
+    (tmp_path / "deep").write_bytes(claims(good, {"kind": "resnet", "channels": 4096, "blocks": 4}))
     (tmp_path / "long").write_bytes(changed(good, entry(shape=[10**9] * 8)))
     (tmp_path / "header").write_bytes(struct.pack("<Q", 2**40) + good[0][8:])
-    for name in ("wide", "long", "header"):
+    for name in ("wide", "deep", "long", "header"):
         began = time.process_time()
-        refused(tmp_path / name, "no such|for the shape|cut short|too few|has no|has .65536")
+        refused(tmp_path / name, "not there|for the shape|cut short")
         assert time.process_time() - began < 1
         tracemalloc.start()
         refused(tmp_path / name, "")
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 30e6, f"{name}: {peak:,} bytes"
+
+
+@pytest.mark.parametrize("network", [
+    {"kind": "mlp", "hidden": [65_536 - i for i in range(32)]},
+    {"kind": "resnet", "channels": 4096, "blocks": 40},
+    {"kind": "resnet", "channels": 4096, "blocks": 40, "dtype": "bfloat16"},
+])  # fmt: skip
+def test_the_largest_networks_are_built_soon(good, tmp_path, network):
+    (tmp_path / "file").write_bytes(claims(good, network))
+    began = time.process_time()
+    refused(tmp_path / "file", "not there")
+    assert time.process_time() - began < 2
 
 
 # Values that were ever a surprise to a parser of JSON or of safetensors.

@@ -44,7 +44,7 @@ class Argument(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How a network of one kind is built again. The bounds keep building quick: nothing is allocated.
+    """How a network of one kind is built again. The bounds keep building to about a second: nothing is allocated.
 
     Attributes:
         build: `build(game, **arguments, key=key) -> (net, params)`.
@@ -76,16 +76,16 @@ def _one_of(**choices: Any) -> Argument:
 
 
 KINDS = {
-    "mlp": Kind(mlp, {"hidden": _counts(65_536, 64)}, {}, lambda given: 2 * len(given["hidden"])),
+    "mlp": Kind(mlp, {"hidden": _counts(65_536, 32)}, {}, lambda given: 2 * len(given["hidden"])),
     "resnet": Kind(
         resnet,
-        {"channels": _count(4096), "blocks": _count(64)},
+        {"channels": _count(4096), "blocks": _count(40)},
         {"dtype": _one_of(float32=jnp.float32, bfloat16=jnp.bfloat16)},
         lambda given: 4 * given["blocks"],
     ),
     "windows": Kind(
         windows,
-        {"window": _count(64), "channels": _count(4096), "hidden": _counts(65_536, 64)},
+        {"window": _count(64), "channels": _count(4096), "hidden": _counts(65_536, 32)},
         {},
         lambda given: 2 * len(given["hidden"]),
     ),
