@@ -252,6 +252,12 @@ def test_another_game(good, tmp_path, game, message):
     refused(tmp_path / "file", message, game)
 
 
+def test_weights_that_do_not_fit_are_not_read(good, tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(good[0])
+    monkeypatch.setattr(weights, "read_arrays", None)
+    refused(tmp_path / "file", r"'policy.bias' is of shape \[5\]", board_game(num_actions=6))
+
+
 def test_the_game_is_a_game(good, tmp_path):
     (tmp_path / "file").write_bytes(good[0])
     with pytest.raises(ValueError, match=r"weights\.load: the game is a str"):

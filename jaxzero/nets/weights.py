@@ -20,7 +20,7 @@ from jaxzero.games import Game
 from jaxzero.games.record import check_game
 from jaxzero.nets.mlp import mlp
 from jaxzero.nets.resnet import resnet
-from jaxzero.nets.tensorfile import DTYPES, Header, WeightsError, as_json, encoded, read_arrays, read_header, short
+from jaxzero.nets.tensorfile import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
 from jaxzero.nets.windows import windows
 from jaxzero.types import Params
 
@@ -149,14 +149,9 @@ def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
     check_game("weights.load", game)
     with _saying(file, "read"), _opened(file) as (stream, size):
         header = read_header(stream, size)
-        kind, given = _network_of(header.about, len(header.arrays))
-        if header.about["game"] != game.id:
-            raise WeightsError(f"it is for the game {short(header.about['game'])}: give that, and not {game.id}.")
+        net, expected = _fitting(header.about, {name: shape for name, (_, shape, *_) in header.arrays.items()}, game)
         arrays = {name: _on_host(name, array) for name, array in read_arrays(stream, header).items()}
-        net, expected = _built(kind, given, game)
-        names = _named(expected)
-        _check_shapes({name: struct.shape for name, struct in names.items()}, header)
-        leaves = [jax.device_put(arrays[name], may_alias=False) for name in names]
+        leaves = [jax.device_put(arrays[name], may_alias=False) for name in _named(expected)]
         return net, jax.tree.unflatten(jax.tree.structure(expected), leaves), header.about
 
 
@@ -213,16 +208,22 @@ def _on_host(name: str, array: Any) -> np.ndarray:
     return array
 
 
-def _check_shapes(expected: dict[str, tuple[int, ...]], header: Header) -> None:
-    there = {name: shape for name, (_, shape, *_) in header.arrays.items()}
+def _fitting(about: dict[str, Any], there: dict[str, tuple[int, ...]], game: Game) -> tuple[Callable, Params]:
+    """The network that is described, and the shapes of its parameters, if those that are there are the same."""
+    kind, given = _network_of(about, len(there))
+    if about["game"] != game.id:
+        raise WeightsError(f"it is for the game {short(about['game'])}: give that, and not {game.id}.")
+    net, params = _built(kind, given, game)
+    expected = {name: struct.shape for name, struct in _named(params).items()}
     for name in [*expected, *there]:
         if expected.get(name) != there.get(name):
             here = f"of shape {short(list(there[name]))}" if name in there else "not there"
             needed = f"has {short(list(expected[name]))}" if name in expected else "has no such array"
             raise WeightsError(
-                f"{short(name)} is {here}, and the network that it describes {needed}: it was saved with another "
-                "description, save it with the right one."
+                f"{short(name)} is {here}, and the network that it describes {needed}: save it with the description of "
+                "its own network."
             )
+    return net, params
 
 
 def _network_of(about: dict[str, Any], arrays: int) -> tuple[Kind, dict[str, Any]]:
