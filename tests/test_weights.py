@@ -219,6 +219,23 @@ def test_what_cannot_be_loaded_is_not_saved(tmp_path, params, about, message):
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("about", "game", "message"),
+    [
+        (ABOUT | {"network": {"kind": "mlp", "hidden": [4, 5]}}, GAME, r"written: 'dense_1.bias' is of shape \[3\]"),
+        (ABOUT, board_game(num_actions=6), r"written: 'policy.bias' is of shape \[5\], and .* has \[6\]"),
+        (ABOUT, board_game("chess"), "written: it is for the game 'board': give that, and not chess"),
+        (ABOUT, "board", r"weights\.save: the game is a str"),
+    ],
+)
+def test_what_the_game_cannot_load_is_not_saved(tmp_path, about, game, message):
+    with pytest.raises(ValueError, match=message):
+        weights.save(tmp_path / "weights", mlp(), about, game=game)
+    assert not os.listdir(tmp_path)
+    weights.save(tmp_path / "weights", mlp(), ABOUT, game=GAME)
+    assert weights.load(tmp_path / "weights", GAME)[2] == ABOUT
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(WeightsError, match="cannot be written: No such file or directory"):
         weights.save(tmp_path / "no" / "weights", mlp(), ABOUT)

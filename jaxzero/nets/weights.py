@@ -92,7 +92,9 @@ KINDS = {
 }
 
 
-def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = False) -> None:
+def save(
+    file: Path, params: Params, about: dict[str, Any], overwrite: bool = False, game: Game | None = None
+) -> None:
     """Write the weights of a network that `jaxzero.nets` built: as a whole, or no file at all.
 
     Args:
@@ -102,9 +104,12 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
             with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`.
             Whatever else is worth knowing may stand beside them. It comes back as JSON has it, a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.
+        game: if given, it is checked that `load` will take the file for this game: that the parameters are those of the
+            network that `about` describes.
 
     Raises:
         WeightsError: no such file can be written, or there is one.
+        ValueError: something else in place of the game.
 
     Example:
         >>> import tempfile
@@ -119,9 +124,13 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         (0, (18, 16))
     """
     file = pathlib.Path(file)
+    if game is not None:
+        check_game("weights.save", game)
     with _saying(file, "written"):
         about, arrays = as_json(about), {name: _on_host(name, array) for name, array in _named(params).items()}
         _network_of(about, len(arrays))
+        if game is not None:
+            _fitting(about, {name: array.shape for name, array in arrays.items()}, game)
         pieces = encoded(arrays, about)
         if file.exists() and not overwrite:
             if _is(file, pieces):
