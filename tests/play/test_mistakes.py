@@ -45,7 +45,8 @@ def test_at_least_half_of_the_positions_are_held_out(positions):
     assert 0.35 < positions.tuning.mean() < 0.5
     for phase in ("opening", "middle", "end"):
         assert positions.tuning[positions.phase == phase].mean() < 0.5
-    assert mistakes.is_tuning("42442436115") == mistakes.is_tuning("42442436115")
+    assert positions.tuning.sum() == 464  # never to change: what was held out stays held out
+    assert [mistakes.is_tuning(moves) for moves in ("42442436115", "1", "123")] == [False, False, True]
 
 
 def test_perfect_play_makes_none_and_the_worst_play_makes_all_that_can_be_made(positions):
