@@ -9,6 +9,7 @@ to value). Positions are split by a hash of `moves`: see `is_tuning`.
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -53,10 +54,12 @@ def load(game: Any, path: str | os.PathLike) -> Positions:
     """Read positions and play their moves in `game`.
 
     Raises:
-        ValueError: a line is no such record, or its moves are not legal (the line is named).
+        ValueError: a line is no such record, or its moves are not legal (the line is named); or there is none.
     """
     with open(path) as file:
         records = [_read(line, number, path, game.num_actions) for number, line in enumerate(file, 1)]
+    if not records:
+        raise ValueError(f"{path} is empty: give a file with a position in each line.")
     longest = max(len(r["moves"]) for r in records)
     actions = np.full((len(records), longest), -1, np.int32)
     scores = np.full((len(records), game.num_actions), np.nan, np.float32)
@@ -80,12 +83,14 @@ def _read(line: str, number: int, path: Any, num_actions: int) -> dict:
     try:
         record = json.loads(line)
         good = {"phase", "kind"} <= set(record) and set(record["moves"]) <= set(allowed) >= set(record["scores"])
-    except (ValueError, KeyError, TypeError):
+        good &= isinstance(record["moves"], str)
+        good &= all(type(score) in (int, float) and math.isfinite(score) for score in record["scores"].values())
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         good = False
     if not good:
         raise ValueError(
             f"{path}, line {number}: expected a JSON object with phase, kind, moves (digits "
-            f"1-{num_actions}) and scores (column to value), got {line.strip()[:80]!r}."
+            f"1-{num_actions}) and scores (column to a finite number), got {line.strip()[:80]!r}."
         )
     return record
 
@@ -110,9 +115,12 @@ def outcome_mistakes(policy: Callable, params: Params, positions: Positions, key
 
 
 def rates(mistakes: Bool[Array, "n"], positions: Positions) -> dict[str, float]:
-    """Shares of mistakes: `all`, by phase in the order of the file, and apart for `tuning` and `held_out`."""
+    """Shares of mistakes: `all`, by phase in the order of the file, and apart for `tuning` and `held_out`.
+
+    A group without positions is left out.
+    """
     mistakes = np.asarray(mistakes)
     groups = {"all": np.ones_like(mistakes)}
     groups |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
     groups |= {"tuning": positions.tuning, "held_out": ~positions.tuning}
-    return {name: float(mistakes[rows].mean()) for name, rows in groups.items()}
+    return {name: float(mistakes[rows].mean()) for name, rows in groups.items() if rows.any()}

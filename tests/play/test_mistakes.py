@@ -85,6 +85,11 @@ def test_random_play_errs_as_often_as_the_scores_say(game, positions):
         '{"moves": "44"}',
         '{"phase": "end", "kind": "x", "moves": "48", "scores": {}}',
         '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": 0}}',
+        '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": "x"}}',
+        '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": NaN}}',
+        '{"phase": "end", "kind": "x", "moves": "4", "scores": {"1": 1%s}}' % ("0" * 400),
+        '{"phase": "end", "kind": "x", "moves": "4", "scores": ["1"]}',
+        '{"phase": "end", "kind": "x", "moves": ["4"], "scores": {"1": 0}}',
     ],
 )
 def test_a_broken_line_is_named(game, tmp_path, line):
@@ -92,3 +97,16 @@ def test_a_broken_line_is_named(game, tmp_path, line):
     path.write_text(FILE.read_text().splitlines()[0] + "\n" + line + "\n")
     with pytest.raises(ValueError, match="line 2"):
         mistakes.load(game, path)
+
+
+def test_an_empty_file_is_named(game, tmp_path):
+    (tmp_path / "positions.jsonl").touch()
+    with pytest.raises(ValueError, match=r"positions\.jsonl is empty: give a file with a position in each line"):
+        mistakes.load(game, tmp_path / "positions.jsonl")
+
+
+def test_groups_without_positions_have_no_rate(positions):
+    positions = positions._replace(phase=positions.phase[:4], tuning=np.zeros(4, bool))
+    assert mistakes.rates(np.array([True, False, False, False]), positions) == {
+        "all": 0.25, positions.phase[0]: 0.25, "held_out": 0.25
+    }  # fmt: skip
