@@ -107,7 +107,8 @@ def solve(game: Game, limit: int = 100_000) -> Solution:
     Args:
         game: of two players, without chance, what one is paid the other pays, no position comes twice, and what a
             player sees (`observe`) tells all that matters for the rest of the game. All this is checked; for chance
-            each move is made twice.
+            each move is made twice. It may begin in a few ways, which `init` is asked for with `STARTS` keys; with as
+            many others no position may come that is unknown then.
         limit: of the number of positions; those that differ only in the players' numbers count apart.
 
     Raises:
@@ -150,9 +151,10 @@ def _look(game: Game, state: State) -> tuple[State, _Seen]:
 def _explore(game: Game, limit: int) -> _Positions:
     """Layer by layer from the starts, on the host; two positions are one if their packed states have the same bytes."""
     step = jax.jit(jax.vmap(lambda state, action, key: _look(game, game.step(state, action, key))))
-    starts = jax.jit(jax.vmap(lambda key: _look(game, game.init(key))))(jax.random.split(jax.random.key(0), STARTS))
+    first = jax.jit(jax.vmap(lambda key: _look(game, game.init(key))))
+    starts = lambda seed: jax.tree.map(np.asarray, first(jax.random.split(jax.random.key(seed), STARTS)))
     book: dict[bytes, int] = {}
-    _, (states, seen) = _enter(book, jax.tree.map(np.asarray, starts))
+    _, (states, seen) = _enter(book, starts(0))
     layers, after, paid = [], [], []
     while len(seen.to_play):
         rows, actions = np.nonzero(seen.legal)
@@ -172,6 +174,11 @@ def _explore(game: Game, limit: int) -> _Positions:
                     "start alone. Choose a smaller game, such as tic_tac_toe, or give a larger limit."
                 )
         states, seen = jax.tree.map(lambda *x: np.concatenate(x), *found)
+    if len(_enter(book, starts(1))[1][1].to_play):
+        raise ValueError(
+            f"solve: {game.id} begins in more ways than {STARTS} keys tell. Give a game that begins in a few, or set "
+            "jaxzero.play.perfect.STARTS to many times as many."
+        )
     joined = jax.tree.map(lambda *x: np.concatenate(x), *layers)
     return _Positions(joined, np.concatenate(after), np.concatenate(paid))
 

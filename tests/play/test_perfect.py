@@ -152,6 +152,14 @@ def test_nim_is_lost_at_multiples_of_four():
         assert take.tolist() == ([n % 4] if n % 4 else [1, 2, 3])
 
 
+def test_all_starts_are_known_or_it_says_so(monkeypatch):
+    game = heap(21, init=lambda key: Heap(21, jax.random.bernoulli(key, 0.8).astype(jnp.int32), jnp.zeros(2)))
+    assert len(perfect.solve(game).value) == 22
+    monkeypatch.setattr(perfect, "STARTS", 1)  # the one key draws another player than the next one
+    with pytest.raises(ValueError, match="heap of 21 begins in more ways than 1 keys tell.*perfect.STARTS"):
+        perfect.solve(game)
+
+
 # ----------------------------------------------------------------------------------------------------- random graphs
 class Place(NamedTuple):
     node: jax.Array
