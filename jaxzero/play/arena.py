@@ -81,7 +81,8 @@ def play(
         params: what each is given.
         keys: one PRNG key per *pair* of games.
         opening_plies: random moves at the start.
-        max_plies: where games are stopped.
+        max_plies: where games are stopped. After the opening turns count, not moves: where a player moves twice in a
+            row, the other one's turn between the two, which is waited for, counts, too.
 
     Raises:
         ValueError: not a two-player game.

@@ -58,6 +58,13 @@ def test_random_players_are_even_whoever_is_named_first():
     assert sum(score) == 800
 
 
+def test_the_two_games_of_a_pair_are_drawn_apart():
+    game = games.from_pgx("tic_tac_toe")
+    players, keys = (arena.random_player(game),) * 2, jax.random.split(jax.random.key(0), 32)
+    play = functools.partial(arena.play_pairs, game, players, (None, None), opening_plies=0)
+    assert (arena.half_points(jax.jit(play)(keys)) != 2).any()  # one game seen from both sides shares the points
+
+
 def test_games_stop_at_max_plies():
     game = games.from_pgx("connect_four")
     player = arena.random_player(game)
