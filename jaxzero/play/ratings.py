@@ -80,7 +80,8 @@ def ratings(
             there; games of the two may stand in `results[j, i]`, too, seen from player j.
         anchor: whose rating is given; None: the first player's.
         rating: the anchor's rating.
-        prior: drawn games added to each pairing that was played. 0: the plain maximum of the likelihood.
+        prior: drawn games added to each pairing that was played, at least 0.001 for the intervals to mean something;
+            or 0: the plain maximum of the likelihood.
         z: half the interval's width in standard errors; 1.96 for 95 %.
 
     Raises:
@@ -130,8 +131,8 @@ def _checked(names: tuple[str, ...], results: np.ndarray) -> np.ndarray:
 
 def _check_finite(names: tuple[str, ...], games: np.ndarray, points: np.ndarray, prior: float) -> None:
     """Raises a ValueError if some rating would be anything, or infinite (Ford 1957)."""
-    if not (prior >= 0 and math.isfinite(prior)):
-        raise ValueError(f"ratings(prior={prior}): a number of games, 0 or more.")
+    if not (prior == 0 or 1e-3 <= prior < math.inf):
+        raise ValueError(f"ratings(prior={prior:g}): a number of games, 0 or from 0.001 on; 1 for instance.")
     joined = _reached(games > 0)[0]
     if not joined.all():
         one, other = ([name for name, its in zip(names, joined) if its == side] for side in (True, False))

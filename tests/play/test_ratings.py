@@ -149,7 +149,10 @@ def test_one_player_has_the_anchors_rating():
     ("ab", table(2, {(0, 1): (1, 0, math.nan)}), {}, "nothing below"),
     ("ab", table(2, {(0, 1): (1, 0, 1), (0, 0): (0, 1, 0)}), {}, "met itself"),
     ("ab", table(2, {(0, 1): (1, 0, 1)}), {"anchor": "c"}, "no such player. Choose one of a, b"),
-    ("ab", table(2, {(0, 1): (1, 0, 1)}), {"prior": -1}, "0 or more"),
+    ("ab", table(2, {(0, 1): (1, 0, 1)}), {"prior": -1}, r"prior=-1\): a number of games, 0 or from 0.001"),
+    ("ab", table(2, {(0, 1): (1, 0, 0)}), {"prior": 1e-300}, r"prior=1e-300\): a number of games"),
+    ("ab", table(2, {(0, 1): (1, 0, 0)}), {"prior": math.nan}, r"prior=nan\): a number of games"),
+    ("ab", table(2, {(0, 1): (1, 0, 0)}), {"prior": math.inf}, r"prior=inf\): a number of games"),
 ])  # fmt: skip
 def test_what_are_no_results_is_refused(names, results, options, message):
     with pytest.raises(ValueError, match=message):
