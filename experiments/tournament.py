@@ -11,21 +11,23 @@
     FILE:64         Gumbel search with the network in a file, and so many simulations per move (default: --simulations)
     raw:FILE        that network's most probable move, without search
 
-FILE is what `jaxzero.nets.weights` wrote, or the folder of a run of train.py, with its weights.safetensors.
+FILE is what `jaxzero.nets.weights` wrote, or the folder of a run of train.py, for the weights.safetensors in it: of
+which step these are is said at the start. The run's checkpoints, which may be newer, are not read.
 
 All games of a pairing are played at once, in pairs: one opening of random moves, both colours. The ratings are those
 that make the results most likely; the intervals (95 %) are of the difference to the anchor. `--sprt A B` plays until it
-is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only (H0).
+is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only (H0). `--mistakes` looks at one player, too;
+with `--games 0` it is all that is done.
 
 To expect of `--players random uct:100 uct:1000 --games 200`, after two minutes on two cores: uct:100 is 661 Elo above
 random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets more than half of the points from perfect.
 """
 
 import dataclasses
+import errno
 import functools
 import itertools
 import json
-import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -46,6 +48,7 @@ from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
 from jaxzero.play import arena, mistakes, perfect, ratings  # noqa: E402
 from jaxzero.train import progress  # noqa: E402
+from jaxzero.train.folder import write_whole  # noqa: E402
 
 
 # ------------------------------------------------------------------------------------------------------------- players
@@ -71,15 +74,10 @@ def player(entrant: Entrant, game: Any) -> Player:
     if kind == "perfect":
         with progress.announced(f"Looking at the positions of {game.id}"):
             return Player(word, perfect.perfect_player(game, perfect.solve(game)))
-    net, params, about = (from_run if file.is_dir() else weights.load)(file, game)
+    net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
     model = models.perfect(game, net)
     policy = arena.raw_network(model) if kind == "raw" else to_win(model, number)
     return Player(word, policy, params, True, about)
-
-
-def from_run(folder: pathlib.Path, game: Any) -> tuple[Callable, Any, Any]:
-    """Network, parameters, and what is said about them, from the folder of a run of train.py."""
-    return weights.load(folder / WEIGHTS, game)
 
 
 # --------------------------------------------------------------------------------------------------------------- games
@@ -181,9 +179,12 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
             f"{share:.1%}, Elo {ratings.elo(share):+.0f}, LLR {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
         )
         if test.verdict != "continue":
-            likely, other = (config.elo1, config.elo0)[:: 1 if test.verdict == "accept H1" else -1]
-            words = f"{escape(b)} is stronger than {escape(a)} by {likely:g} Elo is much likelier than by {other:g}"
-            return progress.console.print(f"{test.verdict[-2:]} is accepted after {played:,} games: that {words}.")
+            h1, elos = test.verdict == "accept H1", (config.elo0, config.elo1)
+            return progress.console.print(
+                f"{test.verdict[-2:]} is accepted after {played:,} games: {escape(b)} is {'' if h1 else 'not '}stronger "
+                f"than {escape(a)} by {config.elo1:g} Elo: a difference of {elos[h1]:g} is much likelier than one of "
+                f"{elos[not h1]:g}."
+            )
     progress.console.print(f"Undecided after {played:,} games. For more: --max-games {2 * config.max_games}")
 
 
@@ -230,9 +231,13 @@ def main(config: Config) -> None:
     progress.console.print(f"[bold]{escape(config.game)}[/] on {progress.device()}, jax {jax.__version__}")
     game, players = prepare(config)
     about = {word: one.about for word, one in players.items() if one.about is not None}
+    for word, said in about.items():
+        step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere
+        progress.console.print(f"{escape(word)}: weights of step {step}")
     results, stopped = circumstances() | {"settings": settings, "about": about}, False
     try:
-        for part, wanted in ((tournament, config.players), (sequential, config.sprt), (erring, config.mistakes)):
+        meet = config.players and config.games
+        for part, wanted in ((tournament, meet), (sequential, config.sprt), (erring, config.mistakes)):
             if wanted:
                 part(config, game, players, results)
     except KeyboardInterrupt:
@@ -245,9 +250,10 @@ def main(config: Config) -> None:
         results["pairings"] = [p._asdict() for p in results["pairings"]]
     if config.json is not None:
         try:
-            with config.json.open("x") as file:
-                json.dump(results, file, indent=1, default=str)
-        except OSError as error:  # it was not there at the start
+            if config.json.exists():  # it was not there at the start
+                raise FileExistsError(errno.EEXIST, "File exists")
+            write_whole(config.json, json.dumps(results, indent=1, default=str) + "\n")
+        except OSError as error:
             sys.exit(f"tournament.py: --json {config.json}: {error.strerror}. The results are those above.")
         progress.console.print(f"Written to {escape(str(config.json))}")
     sys.exit(130 if stopped else 0)

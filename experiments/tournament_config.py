@@ -19,7 +19,7 @@ class Config:
     game: str = "connect_four"
     """A two-player game that pgx knows."""
     games: int = 100
-    """Games of each pairing; with --sprt, of each batch. An even number."""
+    """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100
     """Simulations per move for networks that are given without a number."""
     opening_plies: int = 4
@@ -65,16 +65,25 @@ def parse(description: str | None, arguments: list[str] | None = None) -> Config
 def _check(config: Config) -> None:
     """Raises a ValueError that says what is wrong with the settings."""
     players, file = config.players, config.json
-    if len(players) == 1 or not (players or config.sprt):
-        raise ValueError(f"{len(players)} player(s): give two or more, like --players random uct:1000, or --sprt A B.")
+    if len(players) < (1 if config.mistakes else 2) and (players or not config.sprt):
+        raise ValueError(
+            f"{len(players)} player(s): give two or more, like --players random uct:1000, or --sprt A B, or one with "
+            "--mistakes."
+        )
     for words in (players, config.sprt or ()):
         if len(set(words)) < len(words):
             raise ValueError(f"{' '.join(words)}: a player is named twice. Name each once.")
     if config.anchor and config.anchor not in players:
         raise ValueError(f"--anchor {config.anchor}: choose one of the players, {', '.join(players) or 'none here'}.")
-    for name, least in (("games", 2), ("simulations", 1), ("opening_plies", 0), ("max_plies", 1)):
+    games = 0 if config.mistakes and not config.sprt else 2
+    for name, least in (("games", games), ("simulations", 1), ("opening_plies", 0), ("max_plies", 1)):
         if getattr(config, name) < least:
             raise ValueError(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")
+    if config.max_plies <= config.opening_plies:
+        raise ValueError(
+            f"--max-plies {config.max_plies} --opening-plies {config.opening_plies}: no player would make a move. Give "
+            f"--max-plies {config.opening_plies + 1} or more."
+        )
     if config.games % 2:
         raise ValueError(f"--games {config.games}: an even number, for games are played in pairs.")
     if config.sprt and config.max_games < config.games:

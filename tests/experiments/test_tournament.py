@@ -70,6 +70,9 @@ PLAYERS = ["--players", "random", "uct:10"]
     ([*PLAYERS, "--anchor", "uct:20"], "--anchor uct:20: choose one of the players, random, uct:10"),
     ([*PLAYERS, "--games", "7"], "even number"), ([*PLAYERS, "--games", "0"], "--games 0: at least 2"),
     ([*PLAYERS, "--opening-plies", "-1"], "--opening-plies -1: at least 0"),
+    ([*PLAYERS, "--opening-plies", "6", "--max-plies", "6"], "no player would make a move. Give --max-plies 7 or more"),
+    (["--mistakes"], "0 player(s): give two or more"),
+    (["--sprt", "random", "uct:10", "--mistakes", "--games", "0"], "--games 0: at least 2"),
     ([*PLAYERS, "--simulations", "0"], "at least 1"), ([*PLAYERS, "--max-plies", "0"], "at least 1"),
     (["--sprt", "random", "uct:10", "--max-games", "50"], "at least 100, the --games of one batch"),
     (["--sprt", "random", "uct:10", "--elo0", "20"], "elo1 has to be above elo0"),
@@ -89,6 +92,9 @@ def test_settings_that_hold_together_are_taken():
     config = parse(None, [*PLAYERS, "--anchor", "uct:10", "--sprt", "random", "uct:20"])
     assert config.players == ("random", "uct:10") and config.sprt == ("random", "uct:20")
     assert parse(None, ["--sprt", "random", "uct:20"]).players == ()
+    assert parse(None, ["--players", "uct:10", "--mistakes"]).players == ("uct:10",)
+    assert parse(None, [*PLAYERS, "--mistakes", "--games", "0"]).games == 0
+    assert parse(None, [*PLAYERS, "--opening-plies", "6", "--max-plies", "7"]).max_plies == 7
 
 
 @pytest.mark.parametrize("settings, expected", [
@@ -144,6 +150,22 @@ def test_mistakes_of_a_network_are_those_of_all_positions_at_once(trained):
     made = tournament.mistakes.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
     assert results["mistakes"] == {raw.name: tournament.mistakes.rates(made, positions)}
     assert 0.1 < results["mistakes"][raw.name]["all"] < 0.9
+
+
+@pytest.mark.parametrize("settings", [{"games": 0}, {"players": 1}])
+def test_mistakes_alone_play_no_game(trained, monkeypatch, tmp_path, capsys, settings):
+    def erring(config, game, players, results):
+        results["mistakes"] = list(players)
+
+    monkeypatch.setattr(tournament, "erring", erring)
+    monkeypatch.setattr(tournament, "match", None)
+    words, file = (f"{trained.folder}:8", f"raw:{trained.folder}")[: settings.get("players", 2)], tmp_path / "x.json"
+    config = Config(players=words, games=settings.get("games", 100), mistakes=True, json=file)
+    with pytest.raises(SystemExit) as caught:
+        tournament.main(config)
+    assert caught.value.code == 0 and json.loads(file.read_text())["mistakes"] == list(words)
+    shown = capsys.readouterr().out.replace("\n", "")
+    assert all(f"{word}: weights of step 7" in shown for word in words)  # a run's weights may be old: it says so
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -213,10 +235,24 @@ def test_a_file_that_came_to_be_meanwhile_is_not_overwritten(monkeypatch, tmp_pa
     assert file.read_text() == "another's"
 
 
+def test_a_full_disk_leaves_no_half_results(monkeypatch, tmp_path):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jaxzero.train.folder.os.fsync", full)
+    monkeypatch.setattr(tournament, "tournament", lambda *args: None)
+    file = tmp_path / "results.json"
+    with pytest.raises(SystemExit, match="results.json: No space left on device. The results are those above"):
+        tournament.main(Config(game="tic_tac_toe", players=("uct:1", "random"), json=file))
+    assert not file.exists()  # a second try may write it
+
+
 # ----------------------------------------------------------------------------------------------------------------- sprt
 @pytest.mark.parametrize("pairs, verdict, words", [
-    ([2, 8, 20, 15, 5], "accept H1", "H1 is accepted after {} games: that new is stronger than old by 50 Elo is"),
-    ([5, 15, 20, 8, 2], "accept H0", "H0 is accepted after {} games: that new is stronger than old by 0 Elo is"),
+    ([2, 8, 20, 15, 5], "accept H1", "H1 is accepted after {} games: new is stronger than old by 50 Elo: "
+     "a difference of 50 is much likelier than one of 0."),
+    ([5, 15, 20, 8, 2], "accept H0", "H0 is accepted after {} games: new is not stronger than old by 50 Elo: "
+     "a difference of 0 is much likelier than one of 50."),
     ([5, 8, 20, 9, 8], "continue", "Undecided after 1,000 games"),
 ])  # fmt: skip
 def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verdict, words):
