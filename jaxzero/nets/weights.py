@@ -92,9 +92,7 @@ KINDS = {
 }
 
 
-def save(
-    file: Path, params: Params, about: dict[str, Any], overwrite: bool = False, game: Game | None = None
-) -> None:
+def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = False, game: Game | None = None) -> None:
     """Write the weights of a network that `jaxzero.nets` built: as a whole, or no file at all.
 
     Args:
