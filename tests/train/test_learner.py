@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxzero import games, nets
@@ -66,6 +67,15 @@ def test_augmentation_mirrors_board_and_policy_together(game):
     np.testing.assert_array_equal(shown.value, rows.value)
 
 
+def test_augmentation_turns_board_and_policy_the_same_way():
+    game, cells = games.from_pgx("tic_tac_toe"), np.float32([5, 1, 0, 2, 0, 0, 0, 0, 3])  # no symmetry maps it to itself
+    rows = Row(jnp.tile(cells.reshape(1, 3, 3, 1), (100, 1, 1, 2)), jnp.tile(cells, (100, 1)), jnp.zeros(100))
+    shown = jax.jit(functools.partial(learner.augment, game))(jax.random.key(0), rows)
+    for plane in (0, 1):
+        np.testing.assert_array_equal(shown.observation[..., plane].reshape(100, 9), shown.policy)
+    assert len({tuple(policy) for policy in shown.policy.tolist()}) == len(game.symmetries) == 8  # rotations among them
+
+
 def test_it_learns_a_fixed_set_by_heart(game):
     rows = random_rows(game, 64)
     rows = rows._replace(observation=rows.observation.at[..., 0].set(rows.observation[:, :, ::-1, 0]))
@@ -100,14 +110,25 @@ def test_one_step_of_adamw_by_hand(game):
     begin, update = learner.learner(
         game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9
     )
-    state, _ = update(begin(params), full_buffer(rows), one_key(0), 0.01, 1)
+    update = jax.jit(functools.partial(update, minibatches=1))
+    state, _ = update(begin(params), full_buffer(rows), one_key(0), 0.01)
     clear = jnp.abs(gradient["w"]) > 0.02  # the minibatch is a resample: look at clear signs only
     want = params["w"] - 0.01 * (jnp.sign(gradient["w"]) + 0.5 * params["w"])
     assert int(clear.sum()) > 50
     np.testing.assert_allclose(state.params["w"][clear], want[clear], atol=1e-4)
     np.testing.assert_allclose(jnp.abs(state.params["b"] - 0.2), 0.01, atol=1e-4)  # biases are not decayed
-    decay = 1 / 10
-    np.testing.assert_allclose(state.average["w"], decay * params["w"] + (1 - decay) * state.params["w"], rtol=1e-5)
+    later, _ = update(begin(params)._replace(steps=jnp.int32(2000)), full_buffer(rows), one_key(0), 0.01)
+    for after, decay in ((state, 1 / 10), (later, 0.99)):  # warming up; and when it is warm
+        mixed = decay * params["w"] + (1 - decay) * after.params["w"]
+        np.testing.assert_allclose(after.average["w"], mixed, rtol=1e-6)
+
+
+def test_gradients_are_shortened_to_the_clip_norm(game):
+    net, params = nets.mlp(game, (8,), key=jax.random.key(0))
+    begin, update = learner.learner(game, net, batch_size=16, clip_norm=0.01)
+    state, losses = update(begin(params), full_buffer(random_rows(game, 32)), one_key(0), 0.01, 1)
+    momentum = optax.tree_utils.tree_get(state.opt_state, "mu")  # after one step a tenth of the gradient
+    assert losses.gradient_norm > 0.1 and float(10 * optax.tree.norm(momentum)) == pytest.approx(0.01, rel=1e-4)
 
 
 def test_a_learning_rate_of_zero_changes_nothing(game):
