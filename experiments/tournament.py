@@ -179,10 +179,10 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
             f"{share:.1%}, Elo {ratings.elo(share):+.0f}, LLR {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
         )
         if test.verdict != "continue":
-            h1, elos = test.verdict == "accept H1", (config.elo0, config.elo1)
+            h1, names, elos = test.verdict == "accept H1", (escape(b), escape(a)), (config.elo0, config.elo1)
             return progress.console.print(
-                f"{test.verdict[-2:]} is accepted after {played:,} games: {escape(b)} is {'' if h1 else 'not '}stronger "
-                f"than {escape(a)} by {config.elo1:g} Elo: a difference of {elos[h1]:g} is much likelier than one of "
+                f"{test.verdict[-2:]} is accepted after {played:,} games: {names[0]} is {'' if h1 else 'not '}stronger "
+                f"than {names[1]} by {config.elo1:g} Elo: a difference of {elos[h1]:g} is much likelier than one of "
                 f"{elos[not h1]:g}."
             )
     progress.console.print(f"Undecided after {played:,} games. For more: --max-games {2 * config.max_games}")

@@ -68,7 +68,8 @@ def test_augmentation_mirrors_board_and_policy_together(game):
 
 
 def test_augmentation_turns_board_and_policy_the_same_way():
-    game, cells = games.from_pgx("tic_tac_toe"), np.float32([5, 1, 0, 2, 0, 0, 0, 0, 3])  # no symmetry maps it to itself
+    game = games.from_pgx("tic_tac_toe")
+    cells = np.float32([5, 1, 0, 2, 0, 0, 0, 0, 3])  # no symmetry maps it to itself
     rows = Row(jnp.tile(cells.reshape(1, 3, 3, 1), (100, 1, 1, 2)), jnp.tile(cells, (100, 1)), jnp.zeros(100))
     shown = jax.jit(functools.partial(learner.augment, game))(jax.random.key(0), rows)
     for plane in (0, 1):

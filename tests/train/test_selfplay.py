@@ -26,17 +26,17 @@ class Info(NamedTuple):
     status: jax.Array
 
 
-def toy(longest=6):
-    """Games of a random length with a random winner; the same player may move twice in a row."""
+def toy(longest=6, draws=False):
+    """Games of a random length with a random winner (2: nobody); the same player may move twice in a row."""
 
     def init(key):
-        k_id, k_length, k_winner = jax.random.split(key, 3)
+        k_id, k_length, k_winner, k_first = jax.random.split(key, 4)
         return State(
             jax.random.randint(k_id, (), 0, 1 << 20),
             jax.random.randint(k_length, (), 1, longest + 1),
-            jax.random.randint(k_winner, (), 0, 2),
+            jax.random.randint(k_winner, (), 0, 2 + draws),
             jnp.int32(0),
-            jnp.int32(1),
+            jax.random.randint(k_first, (), 0, 2),
         )
 
     def step(state, action, key):
@@ -46,7 +46,7 @@ def toy(longest=6):
         return jnp.float32([s.id, s.length, s.winner, s.ply, s.to_play])
 
     over = lambda s: s.ply >= s.length
-    rewards = lambda s: jnp.where(over(s), jnp.where(jnp.arange(2) == s.winner, 1.0, -1.0), 0.0)
+    rewards = lambda s: jnp.where(over(s) & (s.winner < 2), jnp.where(jnp.arange(2) == s.winner, 1.0, -1.0), 0.0)
     return Game(
         "toy",
         3,
@@ -76,7 +76,13 @@ def policy(params, keys, state, tree=None):
     )
 
 
-def collect(game, chunks, batch=8, **options):
+def outcomes(rows):
+    """What each row's player gets at the end of its game."""
+    winner, to_play = rows.observation[:, 2], rows.observation[:, 4]
+    return np.where(winner == 2, 0, np.where(to_play == winner, 1.0, -1.0))
+
+
+def collect(game, chunks, batch=8, policy=policy, **options):
     begin, play = selfplay.self_play(game, policy, **options)
     play, state, taken, total = jax.jit(play), begin(jax.random.key(3), batch), [], []
     for _ in range(chunks):
@@ -89,9 +95,13 @@ def collect(game, chunks, batch=8, **options):
 
 @pytest.mark.parametrize("plies", [1, 4, 9])
 def test_every_ply_leaves_once_with_the_outcome_of_its_game(plies):
-    state, rows, stats = collect(toy(), chunks=72 // plies, plies=plies, window=6)
+    def marked(params, keys, state):  # every search of a third ply has a status
+        return policy(params, keys, state).replace(info=Info(jnp.where(state.ply == 2, 4, 0)))
+
+    game = toy(draws=True)
+    state, rows, stats = collect(game, chunks=72 // plies, policy=marked, plies=plies, window=6)
     game_id, length, winner, ply, to_play = rows.observation.T
-    np.testing.assert_array_equal(rows.value, np.where(to_play == winner, 1.0, -1.0))
+    np.testing.assert_array_equal(rows.value, outcomes(rows))
     seen = list(zip(game_id, ply))
     assert len(seen) == len(set(seen))
     assert len(seen) == stats.length  # all plies of all finished games
@@ -99,6 +109,29 @@ def test_every_ply_leaves_once_with_the_outcome_of_its_game(plies):
     assert all(per_game[i] == set(range(int(n))) for i, n in zip(game_id, length))
     assert stats.plies == 72 * 8 and stats.games == len(per_game)
     assert int(state.window.waiting.sum()) == int(state.ply.sum()) == 72 * 8 - len(seen)
+    first = ply == 0
+    assert stats.first_wins == (first & (to_play == winner)).sum() and stats.draws == (first & (winner == 2)).sum()
+    assert 0 < stats.first_wins < stats.games - stats.draws < stats.games
+    assert stats.bad == (ply == 2).sum() + int((state.ply > 2).sum())
+    assert stats.entropy == pytest.approx(72 * 8 * np.log(2), rel=1e-4)  # of two moves, alike likely
+
+
+def test_games_that_are_stopped_are_paid_what_they_are_worth():
+    def knowing(params, keys, state):  # half of the outcome; every other game stops at its third move
+        out = policy(params, keys, state)
+        value = jnp.where(state.winner == 2, 0, jnp.where(state.to_play == state.winner, 0.5, -0.5))
+        return out.replace(value=value, tree=(state.ply == 2) & (state.id % 2 == 0))
+
+    game = toy(draws=True)
+    state, rows, stats = collect(game, 12, policy=knowing, plies=6, window=6, over=lambda tree: tree)
+    game_id, length, winner, ply, to_play = rows.observation.T
+    stopped = (game_id % 2 == 0) & (length > 3)
+    np.testing.assert_array_equal(rows.value, outcomes(rows) * np.where(stopped, 0.5, 1))
+    assert ply[stopped].max() == 2 and ply.max() == 5
+    first = ply == 0
+    assert stats.games == first.sum() and stats.length == len(ply) == 72 * 8 - int(state.ply.sum())
+    assert stats.first_wins == (first & (to_play == winner)).sum() and stats.draws == (first & (winner == 2)).sum()
+    assert (first & stopped & (to_play == winner)).any()
 
 
 def test_games_longer_than_the_window_leave_with_the_latest_root_value():
@@ -115,8 +148,7 @@ def test_a_random_move_cuts_and_the_rest_keeps_the_outcome():
     _, rows, _ = collect(toy(), chunks=30, plies=4, window=6, choose=choose)
     cut = np.abs(rows.value) < 1
     assert 0.2 < cut.mean() < 0.8
-    winner, to_play = rows.observation[:, 2], rows.observation[:, 4]
-    np.testing.assert_array_equal(rows.value[~cut], np.where(to_play == winner, 1.0, -1.0)[~cut])
+    np.testing.assert_array_equal(rows.value[~cut], outcomes(rows)[~cut])
 
 
 def test_exploring_plays_legal_moves_at_the_rates_asked_for():
