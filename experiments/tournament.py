@@ -12,7 +12,7 @@
     raw:FILE        that network's most probable move, without search
 
 FILE is what `jaxzero.nets.weights` wrote, or the folder of a run of train.py, for the weights.safetensors in it: of
-which step these are is said at the start. The run's checkpoints, which may be newer, are not read.
+which step these are is said at the start. The checkpoints of a run are not read.
 
 All games of a pairing are played at once, in pairs: one opening of random moves, both colours. The ratings are those
 that make the results most likely; the intervals (95 %) are of the difference to the anchor. `--sprt A B` plays until it

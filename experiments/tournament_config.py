@@ -140,5 +140,5 @@ def _checked(entrant: Entrant) -> Entrant:
             "FILE or FILE:200."
         )
     if file.is_dir() and not (file / WEIGHTS).is_file():
-        raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has ended.")
+        raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has saved once.")
     return entrant
