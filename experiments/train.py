@@ -239,7 +239,7 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
             "date": time.strftime("%Y-%m-%d"),
             "results": results,
         }
-        weights.save(folder / "weights.safetensors", params, words, overwrite=True)
+        weights.save(folder / "weights.safetensors", params, words, overwrite=True, game=game)
 
 
 def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results: dict) -> None:

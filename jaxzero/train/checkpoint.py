@@ -33,7 +33,7 @@ __all__ = ["CheckpointError", "differences", "newest", "open_run", "restore", "s
 Path = str | os.PathLike
 
 # How long who has written its part of a checkpoint waits for the others: seconds, and bytes per second beside that.
-PATIENCE, SLOWEST = 60, 20e6
+PATIENCE, SLOWEST = 300, 20e6
 
 
 def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
