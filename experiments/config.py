@@ -184,6 +184,8 @@ def parse(description: str | None, preset: str | None = None, arguments: list[st
             if not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train.py: --{name} {value:g} is out of range: {allowed}.")
+    if config.network.blocks > 40 or len(config.network.hidden) > 32:
+        raise SystemExit("train.py: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     if config.evaluate.games % 2:
         raise SystemExit(
             f"train.py: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
