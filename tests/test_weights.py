@@ -519,7 +519,7 @@ def test_the_largest_networks_are_built_soon(good, tmp_path, network):
     (tmp_path / "file").write_bytes(claims(good, network))
     began = time.process_time()
     refused(tmp_path / "file", "not there")
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 5
 
 
 # Values that were ever a surprise to a parser of JSON or of safetensors.
