@@ -94,11 +94,16 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
-    capacity = max(learn.capacity, own.games * (own.window + own.plies))
-    if learn.start > capacity:
+    least = own.games * (own.window + own.plies)  # what may come in at once
+    if learn.capacity < least:
+        raise ValueError(
+            f"--learn.capacity {learn.capacity} is too little for {own.games} games with {own.window} plies waiting "
+            f"and {own.plies} new ones: use {least} or more."
+        )
+    if learn.start > learn.capacity:
         raise ValueError(
             f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
-            f"Use --learn.start {capacity} or less, or a larger capacity."
+            f"Use --learn.start {learn.capacity} or less, or a larger capacity."
         )
     net, params = network(config.network, game, jax.random.fold_in(jax.random.key(config.seed), 1))
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
@@ -128,7 +133,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
         return {
             "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
-            "buffer": replay.new_buffer(row, capacity, learn.parts),
+            "buffer": replay.new_buffer(row, learn.capacity, learn.parts),
             "learner": begin_learning(params),
             "rating": Rating(jnp.float32(0), params),
         }
@@ -172,7 +177,7 @@ def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
     """Raises a ValueError if the run would not fit the memory of a device."""
     state, own = jax.eval_shape(run.begin, run.params), config.selfplay
     tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
-    fewer, least = memory.Lower("--selfplay.games", own.games), own.games * (own.window + own.plies)
+    fewer = memory.Lower("--selfplay.games", own.games)
     parts = {
         "search trees": tree,
         "replay": state["buffer"],
@@ -182,7 +187,7 @@ def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
     }
     hints = {
         "search trees": fewer,
-        "replay": memory.Lower("--learn.capacity", config.learn.capacity) if config.learn.capacity > least else fewer,
+        "replay": memory.Lower("--learn.capacity", config.learn.capacity),
         "games": fewer,
         "measuring": memory.Lower("--evaluate.position-simulations, --evaluate.rollouts or --evaluate.games"),
     }

@@ -21,6 +21,7 @@ Prints a table, minutes beside mistakes; --json writes it, never over a file tha
 """
 
 import dataclasses
+import importlib.util
 import pathlib
 
 import tyro
@@ -75,6 +76,8 @@ def parse(arguments: list[str] | None = None) -> Config:
         raise SystemExit(f"--batch-size {config.batch_size}: an iteration learns from {rows} rows; at most that.")
     if not config.positions.is_file():
         raise SystemExit(f"--positions {config.positions}: there is no such file.")
+    if importlib.util.find_spec("mctx") is None:
+        raise SystemExit("plain_loop.py needs mctx, which is not there: .venv/bin/python -m pip install mctx")
     if config.json is not None and config.json.exists():
         raise SystemExit(f"--json {config.json}: that file is there already, and stays. Name another.")
     return config

@@ -11,7 +11,7 @@ from config import Config
 
 from jaxzero.train import progress
 
-__all__ = ["again", "announced", "arguments", "describe", "first_host", "line", "say", "speeds"]
+__all__ = ["again", "announced", "arguments", "describe", "first_host", "line", "python", "say", "speeds"]
 
 
 def first_host() -> bool:
@@ -72,11 +72,15 @@ def line(v: dict[str, float], done: float) -> str:
     )
 
 
+def python() -> str:
+    """What to call this interpreter in a command."""
+    return os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
+
+
 def again(*flags) -> str:
     """This command, with other values for some flags."""
-    python = os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
     others = (f"{x:g}" if isinstance(x, float) else str(x) for x in flags)
-    return shlex.join([python, sys.argv[0], *arguments(*flags[::2]), *others])
+    return shlex.join([python(), sys.argv[0], *arguments(*flags[::2]), *others])
 
 
 def arguments(*without: str) -> list[str]:

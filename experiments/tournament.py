@@ -32,7 +32,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tournament_config import WEIGHTS, Config, Entrant, parse, read
+from tournament_config import WEIGHTS, Config, Entrant, openings, parse, read
 
 CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is imported: --help answers at once
 
@@ -72,8 +72,11 @@ def player(entrant: Entrant, game: Any) -> Player:
     if kind == "uct":
         return Player(word, jz.uct(models.rollout(game), number), rates=True)
     if kind == "perfect":
-        with progress.announced(f"Looking at the positions of {game.id}"):
-            return Player(word, perfect.perfect_player(game, perfect.solve(game)))
+        try:
+            with progress.announced(f"Looking at the positions of {game.id}"):
+                return Player(word, perfect.perfect_player(game, perfect.solve(game)))
+        except ValueError as error:
+            raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
     model = models.perfect(game, net)
     policy = arena.raw_network(model) if kind == "raw" else to_win(model, number)
@@ -104,7 +107,7 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
     def play(params, batch):
         key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
         keys, policies = jax.random.split(key, config.games // 2), (one.policy, other.policy)
-        return arena.play_pairs(game, policies, params, keys, config.opening_plies, config.max_plies)
+        return arena.play_pairs(game, policies, params, keys, openings(config), config.max_plies)
 
     params = one.params, other.params
     with progress.announced(f"Compiling {escape(one.name)} against {escape(other.name)}, {config.games} games at once"):
@@ -165,7 +168,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
 # ---------------------------------------------------------------------------------------------------- test, mistakes
 def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
-    a, b = config.sprt or ("", "")
+    a, b = config.sprt
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
     run, counts, pairs = match(config, game, players[b], players[a], 1), np.zeros(4, int), np.zeros(5, int)
     for batch in range(config.max_games // config.games):
@@ -219,7 +222,7 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
             raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script needs two.")
         if config.mistakes and not POSITIONS.exists():
             raise ValueError(f"--mistakes: there is no {POSITIONS}. Leave it out, or run in a copy of the repository.")
-        words = dict.fromkeys((*config.players, *(config.sprt or ())))
+        words = dict.fromkeys((*config.players, *config.sprt))
         return game, {word: player(read(word, config.simulations), game) for word in words}
     except (ValueError, OSError) as error:
         sys.exit(f"tournament.py: {error}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tyro
 
-__all__ = ["WEIGHTS", "Config", "Entrant", "parse", "read"]
+__all__ = ["WEIGHTS", "Config", "Entrant", "openings", "parse", "read"]
 
 WEIGHTS = "weights.safetensors"  # in the folder of a run
 
@@ -22,15 +22,16 @@ class Config:
     """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100
     """Simulations per move for networks that are given without a number."""
-    opening_plies: int = 4
-    """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow."""
+    opening_plies: int | None = None
+    """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
+    many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
     max_plies: int = 1000
     """Where games are stopped; they count as drawn."""
     anchor: str = ""
     """Whose rating is given. Default: the first player's."""
     anchor_rating: float = 0.0
     """The anchor's rating."""
-    sprt: tuple[str, str] | None = None
+    sprt: tuple[str, ...] = ()
     """A and B: is B stronger than A? Besides --players, or in their place."""
     elo0: float = 0.0
     """sprt: how much stronger B is under H0."""
@@ -50,12 +51,19 @@ class Config:
     """A new file for the results."""
 
 
+def openings(config: Config) -> int:
+    """How many random moves a game begins with."""
+    if config.opening_plies is not None:
+        return config.opening_plies
+    return 1 if config.game == "tic_tac_toe" else 4
+
+
 def parse(description: str | None, arguments: list[str] | None = None) -> Config:
     """The settings. What cannot be is answered here, before jax is imported."""
     config = tyro.cli(Config, args=arguments, description=description)
     try:
         _check(config)
-        for word in (*config.players, *(config.sprt or ())):
+        for word in (*config.players, *config.sprt):
             read(word, config.simulations)
     except ValueError as error:
         raise SystemExit(f"tournament.py: {error}") from None
@@ -70,19 +78,25 @@ def _check(config: Config) -> None:
             f"{len(players)} player(s): give two or more, like --players random uct:1000, or --sprt A B, or one with "
             "--mistakes."
         )
-    for words in (players, config.sprt or ()):
+    for words in (players, config.sprt):
         if len(set(words)) < len(words):
             raise ValueError(f"{' '.join(words)}: a player is named twice. Name each once.")
     if config.anchor and config.anchor not in players:
         raise ValueError(f"--anchor {config.anchor}: choose one of the players, {', '.join(players) or 'none here'}.")
     games = 0 if config.mistakes and not config.sprt else 2
-    for name, least in (("games", games), ("simulations", 1), ("opening_plies", 0), ("max_plies", 1)):
-        if getattr(config, name) < least:
-            raise ValueError(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")
-    if config.max_plies <= config.opening_plies:
+    if len(config.sprt) not in (0, 2):
+        raise ValueError(f"--sprt {' '.join(config.sprt)}: give two players, A and B.")
+    opening = openings(config)
+    for name, given, least in (
+        ("games", config.games, games), ("simulations", config.simulations, 1), ("opening-plies", opening, 0),
+        ("max-plies", config.max_plies, 1),
+    ):  # fmt: skip
+        if given < least:
+            raise ValueError(f"--{name} {given}: at least {least}.")
+    if config.max_plies <= opening:
         raise ValueError(
-            f"--max-plies {config.max_plies} --opening-plies {config.opening_plies}: no player would make a move. Give "
-            f"--max-plies {config.opening_plies + 1} or more."
+            f"--max-plies {config.max_plies} --opening-plies {opening}: no player would make a move. Give "
+            f"--max-plies {opening + 1} or more."
         )
     if config.games % 2:
         raise ValueError(f"--games {config.games}: an even number, for games are played in pairs.")

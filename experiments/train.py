@@ -29,7 +29,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from building import Run, about, build, expected, fits, newest  # noqa: E402
 from evaluation import Evaluation, evaluation, report, store, stored  # noqa: E402
-from showing import again, announced, arguments, describe, first_host, line, say, speeds  # noqa: E402
+from showing import again, announced, arguments, describe, first_host, line, python, say, speeds  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero import games  # noqa: E402
@@ -86,7 +86,9 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
         write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
-        run, measure = compiled(config, run, measure, state)
+        run, measure = compiled(config, run, measure, state, interrupted)
+        if step:  # going on costs the budget nothing: the compiling before it was counted once
+            began = time.monotonic() - 60 * minutes
         show = stack.enter_context(progress.live()) if first_host() else lambda *_: None
         while True:
             spent, stop, due = devices.agreed(
@@ -120,15 +122,17 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
         return state, step, interrupted() or ("another host" if stop else None)
 
 
-def compiled(config: Config, run: Run, measure: Evaluation, state: dict) -> tuple[Run, Evaluation]:
-    """What takes long to compile, compiled."""
+def compiled(config: Config, run: Run, measure: Evaluation, state: dict, interrupted) -> tuple[Run, Evaluation]:
+    """What takes long to compile, compiled; the rest is not, when somebody interrupts."""
     with announced("Compiling self-play"):
-        play = run.play.lower(state["learner"].average, state["games"]).compile()
+        run = run._replace(play=run.play.lower(state["learner"].average, state["games"]).compile())
+    if interrupted():
+        return run, measure
     with announced("Compiling the learner"):
         numbers = jnp.float32(0), jnp.int32(1)
         update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
-    run = run._replace(play=play, update=update)
-    if not config.evaluate.every:
+        run = run._replace(update=update)
+    if interrupted() or not config.evaluate.every:
         return run, measure
     with announced("Compiling the match that rates"):
         rate = measure.rate.lower(state["rating"], state["learner"].average, jax.random.key(0)).compile()
@@ -216,11 +220,15 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         export(config, folder, game, learned, step)
         say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
         return
+    if not step:
+        more = f"--budget.minutes {2 * max(1, round(config.budget.minutes)):g}"
+        say(f"[bold red]Nothing was played: compiling took all of the budget. Give more, like {more}.")
+        return
     if results.get("step") != step:
         say("Measuring what was learned")
         results = store(folder, after=measure.whole(learned, announced), step=step)
     export(config, folder, game, learned, step, results["after"])
-    finish(config, folder, state, step, results)
+    finish(config, folder, game, state, step, results)
 
 
 def export(config: Config, folder: pathlib.Path, game: games.Game, params, step: int, results=None) -> None:
@@ -242,13 +250,13 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
         weights.save(folder / "weights.safetensors", params, words, overwrite=True, game=game)
 
 
-def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results: dict) -> None:
+def finish(config: Config, folder: pathlib.Path, game: games.Game, state: dict, step: int, results: dict) -> None:
     """The tables, and what to do next."""
     if not first_host():
         return
     report(results["before"], results["after"], config.evaluate)
     if not int(state["learner"].steps):
-        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before the buffer was full enough.")
+        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough positions.")
     budget = config.budget
     by_steps = 0 < budget.steps <= step  # double what ran out
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
@@ -257,7 +265,9 @@ def finish(config: Config, folder: pathlib.Path, state: dict, step: int, results
         "checkpoints/). Next:\n"
         f"    {again(*longer)}    # train on, to twice the budget\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
-        f"    tensorboard --logdir {folder.parent}    # the curves (pip install tensorboard)"
+        f"    {python()} experiments/tournament.py --game {game.id} --players random uct:1000 {folder}    # rating\n"
+        f"    {python()} -m pip install tensorboard\n"
+        f"    {python()} -m tensorboard.main --logdir {folder.parent}    # the curves"
     )
 
 

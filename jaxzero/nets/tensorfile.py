@@ -63,7 +63,8 @@ def as_json(about: Any) -> dict[str, Any]:
         return _strict(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise WeightsError(
-            f"what is said about it is not JSON ({short(str(error))}): use text, numbers, lists."
+            f"what is said about it is not JSON ({short(str(error))}): use text, numbers, lists. The "
+            "arguments are (file, params, about)."
         ) from error
 
 

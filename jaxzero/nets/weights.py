@@ -289,7 +289,9 @@ def _saying(file: Path, what: str) -> Iterator[None]:
 def _opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
     """The file and its length; only what has one: a pipe might keep us waiting."""
     if not stat.S_ISREG(os.stat(file).st_mode):
-        raise WeightsError("it is no file, but a folder or a device: give a file that jaxzero.nets.weights.save wrote.")
+        raise WeightsError(
+            "it is no file, but a folder or a device: give a file, that of a run is weights.safetensors."
+        )
     with open(file, "rb") as stream:
         yield stream, os.fstat(stream.fileno()).st_size
 

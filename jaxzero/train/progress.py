@@ -23,7 +23,11 @@ console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty(
 def device() -> str:
     """The device in words, e.g. "cpu, 2 cores" or "gpu, 1 x NVIDIA H200"."""
     kind, found = jax.default_backend(), jax.devices()
-    return f"cpu, {cores()} cores" if kind == "cpu" else f"{kind}, {len(found)} x {found[0].device_kind}"
+    return (
+        f"cpu, {cores()} core{'s' * (cores() > 1)}"
+        if kind == "cpu"
+        else f"{kind}, {len(found)} x {found[0].device_kind}"
+    )
 
 
 @contextlib.contextmanager
@@ -43,6 +47,7 @@ def interruptible() -> Iterator[Callable[[], str | None]]:
         received.append("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
         if number == signal.SIGINT:
             signal.signal(number, before[number])
+            console.print("Stopping as soon as this is done; Ctrl-C once more stops at once.")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.signal(number, note)

@@ -67,6 +67,7 @@ PLAYERS = ["--players", "random", "uct:10"]
     (["--players", "random", str(ROOT / "tests")], "no weights.safetensors in"),
     (["--players", "random", "random"], "named twice"), (["--sprt", "random", "random"], "named twice"),
     (["--sprt", "random", "nobody"], "nobody: no such player"),
+    (["--sprt", "random"], "--sprt random: give two players"),
     ([*PLAYERS, "--anchor", "uct:20"], "--anchor uct:20: choose one of the players, random, uct:10"),
     ([*PLAYERS, "--games", "7"], "even number"), ([*PLAYERS, "--games", "0"], "--games 0: at least 2"),
     ([*PLAYERS, "--opening-plies", "-1"], "--opening-plies -1: at least 0"),

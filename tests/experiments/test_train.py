@@ -356,6 +356,7 @@ def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
         (("--budget.minutes", "nan"), "a run needs some time"),
         (("--evaluate.games", "7"), "--evaluate.games 7 is odd"),
         (("--network.kind", "resnet", "--network.blocks", "41"), "at most 40 blocks"),
+        (("--learn.capacity", "100"), "is too little for 256 games .* use 18432 or more"),
         (("--learn.capacity", "30000", "--learn.start", "40000"), "would never begin. Use --learn.start 30000 or less"),
         (("--learn.capacity", "100000000000"), r"The run needs .*\(replay .* Lower --learn.capacity from"),
         (("--hosts.processes", "2"), "without a coordinator"),
