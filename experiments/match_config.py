@@ -1,0 +1,45 @@
+"""The settings of `match.py`: no jax here, so mistakes are answered at once."""
+
+import dataclasses
+import pathlib
+import shlex
+import shutil
+
+import tyro
+from play_config import Player, check
+
+__all__ = ["Config", "parse"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    opponent: str
+    """The other program, as a command: "gnugo --mode gtp --level 10"."""
+    player: tyro.conf.OmitArgPrefixes[Player] = Player()
+    games: int = 20
+    """An even number: half of them with each colour."""
+    opening: int = 2
+    """Random moves at the start, the same for a game and the one with colours swapped."""
+    max_moves: int = 500
+    """Where a game is stopped; it counts as unfinished."""
+    patience: float = 300.0
+    """Seconds that the other program has for an answer."""
+    folder: pathlib.Path = pathlib.Path("runs/match")
+    """A new folder for the records of the games, and the result."""
+
+
+def parse(description: str | None, arguments: list[str] | None = None) -> Config:
+    """The settings. What cannot be is answered here, before jax is imported."""
+    config = tyro.cli(Config, args=arguments, description=description)
+    check("match.py", config.player)
+    if config.games < 2 or config.games % 2:
+        raise SystemExit(f"match.py: --games {config.games}: give an even number, so that colours are swapped.")
+    if config.opening < 0 or config.max_moves <= config.opening or not config.patience > 0:
+        raise SystemExit("match.py: give --opening of 0 or more, --max-moves above it, and --patience above 0.")
+    words = shlex.split(config.opponent)
+    if not words or shutil.which(words[0]) is None:
+        name = words[0] if words else ""
+        raise SystemExit(f"match.py: --opponent {config.opponent!r}: there is no program {name!r}.")
+    if config.folder.exists() and any(config.folder.iterdir()):
+        raise SystemExit(f"match.py: --folder {config.folder} is not empty, and nothing is overwritten: name another.")
+    return config

@@ -1,0 +1,333 @@
+"""The protocol: a transcript for every command, nonsense of every kind, clocks, pondering."""
+
+import functools
+import io
+import random
+import re
+import time
+
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.play import clock, gtp, sgf
+from jaxzero.play.engine import Engine
+
+ANSWER = re.compile(r"[=?]\d* ?[^\n]*(\n[^\n]+)*\n\n", re.ASCII)
+
+
+@functools.cache
+def built(game):
+    """One engine per game for all tests: its programs are compiled once."""
+    model = models.rollout(game)
+    return Engine(game, lambda n, stop: jz.uct(model, n, rule=jz.avoid_proven(jz.ucb1(0.5)), stop=stop, capacity=400))
+
+
+def made(size, komi):
+    assert (size, komi) == (5, 2.5)
+    return built(games.go(5, 2.5))
+
+
+def session(make=made, **options):
+    return gtp.Session(make, **(dict(size=5, komi=2.5, simulations=20, version="1") | options))
+
+
+def other(name, **options):
+    return gtp.Session(lambda size, komi: built(games.from_pgx(name)), **(dict(size=0, simulations=20) | options))
+
+
+def said(talk, *lines):
+    """The answers to lines, without the empty lines at their ends."""
+    talk.answer("clear_board")
+    answers = [talk.answer(line) for line in lines]
+    assert all(answer == "" or ANSWER.fullmatch(answer) for answer in answers), answers
+    return [answer[:-2] for answer in answers]
+
+
+# --- transcripts -----------------------------------------------------------------------------------------------------
+
+
+def test_what_it_is():
+    talk = session()
+    assert said(talk, "protocol_version", "name", "version") == ["= 2", "= jaxzero", "= 1"]
+    (commands,) = said(talk, "list_commands")
+    assert len(commands.split("\n")) == 20 and commands.startswith("= analyze\nboardsize\n")
+    for name in commands.removeprefix("= ").split("\n"):
+        assert said(talk, f"known_command {name}") == ["= true"]
+    assert said(talk, "known_command undoo", "known_command") == ["= false", "= false"]
+
+
+def test_ids_comments_and_control_characters():
+    talk = session()
+    assert said(talk, "7 name", "  12\tname # what?", "na\x01me", "003 nothing", "5", "# x", "   ", "\r") == [
+        "=7 jaxzero", "=12 jaxzero", "= jaxzero", "?003 unknown command", "?5 an id without a command", "", "", "",
+    ]  # fmt: skip
+
+
+def test_moves_are_made_shown_and_taken_back():
+    talk = session()
+    answers = said(talk, "play b C3", "play WHITE a5", "play black pass", "showboard", "undo", "undo", "undo", "undo")
+    assert answers[:3] == ["=", "=", "="] and answers[4:] == ["=", "=", "=", "? cannot undo"]
+    board = answers[3].split("\n")
+    assert board[2:4] == [" 5 O . . . .", " 4 . . . . ."] and board[-1] == "white (O) to move" and len(board) == 8
+
+
+def test_moves_that_cannot_be():
+    talk = session()
+    assert said(talk, "play b C3", "play w C3") == ["=", "? illegal move: action 12 is not legal here"]
+    wrong = said(talk, "play", "play red A1", "play b", "play b I5", "play b Z9", "play b A0", "play b resign")
+    assert wrong[:2] == ["? syntax error: give a colour, black or white"] * 2
+    assert wrong[2:] == ["? invalid vertex: give a move like A5"] * 5
+    assert said(talk, "play b pass", "play w pass", "play b A1")[2] == "? illegal move: the game is over"
+    assert said(talk, "play b pass", "play b A1")[1].startswith("? illegal move: it is the other's turn, and a pass")
+
+
+def test_undo_takes_back_what_a_command_did():
+    talk = session()
+    said(talk, "play b A1", "play b B1")
+    assert len(talk.engine.moves) == 3  # white passed in between
+    talk.answer("undo")
+    assert len(talk.engine.moves) == 1
+
+
+def test_it_moves_for_both_and_reg_genmove_makes_no_move():
+    talk = session()
+    first, second = said(talk, "reg_genmove b", "genmove b")
+    assert len(talk.engine.moves) == 1
+    assert re.fullmatch(r"= ([A-E][1-5]|pass)", first) and re.fullmatch(r"= ([A-E][1-5]|pass)", second)
+    (third,) = [talk.answer("genmove b")]  # white has to pass first
+    assert ANSWER.fullmatch(third) and len(talk.engine.moves) == 3
+
+
+def test_a_game_to_its_end():
+    talk = session(simulations=60)
+    talk.answer("clear_board")
+    for ply in range(60):
+        answer = talk.answer(f"genmove {'bw'[ply % 2]}")
+        assert answer.startswith("= "), answer
+        if talk.engine.over():
+            break
+    assert talk.engine.over() and talk.answer("genmove b") == "? the game is over\n\n"
+    score = talk.answer("final_score")
+    assert re.fullmatch(r"= [BW]\+[0-9]+\.5\n\n", score)
+    assert (score[2] == "B") == (talk.engine.result() > 0), "the rules and the scorer agree"
+
+
+def test_size_and_komi():
+    talk = session()
+    lines = "boardsize 5", "boardsize 19", "boardsize x", "boardsize", "komi 2.5", "komi nan", "komi 0.3"
+    assert said(talk, *lines) == [
+        "=", "? unacceptable size", "? syntax error: give a size, a whole number",
+        "? syntax error: give a size, a whole number", "=", "? syntax error: give a number of points",
+        "? komi 0.3: give a whole or half number of points",
+    ]  # fmt: skip
+    asked = []
+    talk = gtp.Session(lambda *at: asked.append(at) or built(games.go(5, 2.5)), size=5, komi=2.5, sizes=(5, 9))
+    for line in ("boardsize 5", "play b A1", "komi 0.5", "boardsize 9"):
+        talk.answer(line)
+    assert asked == [(5, 2.5), (5, 0.5), (9, 0.5)]
+
+
+def test_the_score_as_the_board_stands():
+    talk = session()
+    assert said(talk, "final_score", "play b C3", "final_score", "play w A1", "final_score") == [
+        "= W+2.5", "=", "= B+22.5", "=", "= W+2.5",
+    ]  # fmt: skip
+    assert said(other("connect_four"), "final_score") == ["? cannot score: the game is not over"]
+    columns = said(other("connect_four"), *(f"play {'bw'[i % 2]} {'12'[i % 2]}" for i in range(7)), "final_score")
+    assert columns == ["="] * 7 + ["= B+"]
+
+
+@pytest.mark.slow
+def test_other_games_and_their_moves():
+    assert said(other("hex"), "play b f6", "play w swap-pieces", "genmove b")[:2] == ["=", "="]
+    talk = other("othello")
+    assert said(talk, "play b a1", "play b d3", "play b c5", "genmove w")[:3] == [
+        "? illegal move: action 0 is not legal here", "=", "? illegal move: it is the other's turn",
+    ]  # fmt: skip
+    assert said(talk, "loadsgf x.sgf") == ["? cannot load file: records are read of Go only"]
+
+
+def test_records_are_loaded(tmp_path):
+    file = tmp_path / "game.sgf"
+    file.write_text("(;GM[1]FF[4]SZ[5]KM[2.5]C[a \\] b];B[cc];W[aa](;B[tt];W[bb])(;B[dd]))")
+    talk = session()
+    talk.answer(f"loadsgf {file}")
+    assert talk.engine.moves == [12, 0, 25, 6]
+    assert said(talk, f"loadsgf {file} 3") == ["="] and talk.engine.moves == [12, 0]
+    file.write_text("(;SZ[5]KM[2.5]AB[aa][bb];W[cc])")
+    assert said(talk, f"loadsgf {file}") == ["="] and talk.engine.moves == [0, 25, 6, 12]
+    for text, words in (
+        ("", "no game"), ("(;GM[2])", "another game"), ("(;SZ[9])", "unacceptable"), ("(;SZ[5]KM[x])", "no number"),
+        ("(;SZ[5]KM[2.5];B[zz])", "no point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
+        ("(;SZ[5]AW[aa])", "AW"), ("(;SZ[5]!", "no part of SGF"), ("(;SZ[-5])", "no size"),
+    ):  # fmt: skip
+        file.write_text(text)
+        (answer,) = said(talk, f"loadsgf {file}")
+        assert answer.startswith("? cannot load file") and words in answer, answer
+    assert "No such file" in said(talk, f"loadsgf {tmp_path}/none.sgf")[0] and said(talk, "loadsgf")[0][0] == "?"
+
+
+def test_what_is_written_is_read():
+    game = games.go(5)
+    record = sgf.read(sgf.written(game, [12, 25, 0], "B+R", ("a]b", "c\\"), 2.5))
+    assert record == sgf.Record(5, 2.5, (), (("b", (2, 2)), ("w", None), ("b", (0, 0))))
+    assert "B[d3]" in sgf.written(games.from_pgx("othello"), [19])
+
+
+def test_it_gives_up_where_there_is_little_hope():
+    talk = session(simulations=300, resign=0.9)
+    assert said(talk, "genmove b") == ["= resign"] and talk.engine.moves == []
+    assert said(session(simulations=300, resign=0.0), "genmove b") != ["= resign"]
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+def test_time_settings_and_what_is_left():
+    talk = session(simulations=None)
+    assert said(talk, "time_settings 10 5 1", "time_left b 4 0", "time_left w 3 1") == ["=", "=", "="]
+    assert talk._clocks == [clock.Clock(10, 5, 1, 0, 4), clock.Clock(10, 5, 1, 1, 3)]
+    assert [
+        x[0] for x in said(talk, "time_settings", "time_settings 1 2", "time_settings -1 0 0", "time_left b")
+    ] == list("????")
+    assert [x[0] for x in said(talk, "time_settings inf 0 0", "time_left b 1 -1", "time_settings 1 1 0.5")] == list(
+        "???"
+    )
+
+
+def test_a_whole_game_within_its_time():
+    talk = session(simulations=None)
+    talk.answer("clear_board")
+    talk.engine.warm_up()
+    talk.answer("time_settings 3 0 0")
+    used = [0.0, 0.0]
+    for ply in range(50):
+        began = time.monotonic()
+        assert talk.answer(f"genmove {'bw'[ply % 2]}").startswith("= ")
+        used[ply % 2] += time.monotonic() - began
+        talk.answer(f"time_left {'bw'[ply % 2]} {3 - used[ply % 2]:.2f} 0")
+        if talk.engine.over():
+            break
+    assert max(used) < 3, used
+
+
+@pytest.mark.parametrize("settings, most", [((60, 0, 0), 3.0), ((0, 5, 1), 5), ((0, 50, 10), 5), ((1, 1, 1), 1.1)])
+def test_the_share_of_a_move(settings, most):
+    given = clock.share(clock.started(*settings))
+    assert 0 < given <= most - clock.MARGIN
+
+
+def test_nothing_left_is_answered_at_once():
+    talk = session(simulations=None)
+    talk.answer("clear_board")
+    talk.engine.warm_up()
+    talk.answer("time_settings 0 0 0")
+    began = time.monotonic()
+    assert talk.answer("genmove b").startswith("= ") and time.monotonic() - began < 1
+
+
+# --- in the background -----------------------------------------------------------------------------------------------
+
+
+def test_pondering_goes_on_until_somebody_speaks():
+    talk = session(ponder=True, simulations=10)
+    talk.answer("clear_board")
+    talk.answer("genmove b")
+    before = talk.engine.report().visits
+    talk.idle()
+    time.sleep(0.5)
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        assert talk.answer("name") == "= jaxzero\n\n"
+        took.append(time.monotonic() - began)
+        talk._pondering = True
+        talk.idle()
+        time.sleep(0.1)
+    talk.answer("name")
+    assert talk.engine.report().visits > before + 50
+    assert sorted(took)[2] < 0.05, took
+    grown = talk.engine.report().visits
+    time.sleep(0.2)
+    assert talk.engine.report().visits == grown, "it rests"
+
+
+def test_an_analysis_comes_line_by_line_until_the_next_command():
+    lines = []
+    talk = session(write=lines.append)
+    talk.answer("clear_board")
+    assert talk.answer("3 lz-analyze b 5") == "=3\n"
+    until = time.monotonic() + 20
+    while len(lines) < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert talk.answer("name") == "\n= jaxzero\n\n"
+    assert len(lines) >= 3
+    for line in lines:
+        moves = line.rstrip("\n").split("info move ")[1:]
+        assert moves and all(
+            re.fullmatch(
+                r"([A-E][1-5]|pass) visits \d+ winrate \d+ prior \d+ order \d+ pv( ([A-E][1-5]|pass))+ ?", move
+            )
+            for move in moves
+        ), line
+    assert [x[0] for x in said(talk, "lz-analyze w", "name")] == ["?", "="]
+
+
+# --- nonsense --------------------------------------------------------------------------------------------------------
+
+
+def nonsense(draw):
+    """Lines that a careless or a wicked program might send."""
+    words = ["play", "genmove", "undo", "boardsize", "komi", "clear_board", "showboard", "final_score", "time_left",
+             "time_settings", "known_command", "loadsgf", "b", "w", "black", "A1", "E5", "pass", "c3", "5", "19", "-1",
+             "2.5", "nan", "1e400", "9" * 30, "²", "\0", "#", "=", "?", "é", "\u2028", "/etc/passwd", ""]  # fmt: skip
+    kind = draw.randrange(5)
+    if kind == 0:
+        return bytes(draw.randrange(256) for _ in range(draw.randrange(40)))
+    if kind == 1:
+        return "".join(
+            chr(draw.choice([draw.randrange(32, 127), draw.randrange(0x80, 0xD000)])) for _ in range(20)
+        ).encode()
+    line = " ".join(draw.choice(words) for _ in range(draw.randrange(6)))
+    return f"{draw.choice(['', '', '1 ', '99999999999 '])}{line}{draw.choice(['', chr(13)])}".encode()
+
+
+def talked(lines, talk):
+    out = io.BytesIO()
+    gtp.serve(talk, io.BytesIO(b"\n".join(lines) + b"\n"), out)
+    text = out.getvalue().decode("ascii")
+    answers = [x + "\n\n" for x in text.split("\n\n")[:-1]]
+    assert text.endswith("\n\n") and all(ANSWER.fullmatch(answer) for answer in answers)
+    return answers
+
+
+def check_nonsense(seed, count):
+    draw, talk = random.Random(seed), session(make=lambda size, komi: built(games.go(5, 2.5)), simulations=1)
+    talk.answer("clear_board")
+    lines = [line.replace(b"\n", b" ") for line in (nonsense(draw) for _ in range(count))]
+    lines = [line for line in lines if b"quit" not in line and b"analyze" not in line]
+    answers = talked([*lines, b"42 name"], talk)
+    assert answers[-1] == "=42 jaxzero\n\n"
+    assert 0.2 * count < len(answers) <= count + 1
+    assert not any("Traceback" in answer or "internal" in answer for answer in answers)
+
+
+def test_whatever_is_said_gets_an_answer():
+    check_nonsense(0, 1_500)
+
+
+@pytest.mark.slow
+def test_100_000_lines_of_nonsense():
+    for seed in range(1, 11):
+        check_nonsense(seed, 10_000)
+
+
+def test_long_lines_ends_and_quit():
+    talk = session()
+    answers = talked([b"play b " + b"A" * 1_000_000, b"name\r", b"quit", b"name"], talk)
+    assert answers[0].startswith("? invalid vertex") and answers[1:] == ["= jaxzero\n\n", "=\n\n"]
+    assert talked([b"name"], session()) == ["= jaxzero\n\n"]  # the input ends
+    out = io.BytesIO()
+    gtp.serve(session(), io.BytesIO(b"name"), out)  # without an end of line
+    assert out.getvalue() == b"= jaxzero\n\n"
