@@ -265,6 +265,7 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, state: dict, 
         "checkpoints/). Next:\n"
         f"    {again(*longer)}    # train on, to twice the budget\n"
         f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
+        f"    {python()} experiments/play.py --game {game.id} --weights {folder}    # play against it\n"
         f"    {python()} experiments/tournament.py --game {game.id} --players random uct:1000 {folder}    # rating\n"
         f"    {python()} -m pip install tensorboard\n"
         f"    {python()} -m tensorboard.main --logdir {folder.parent}    # the curves"
