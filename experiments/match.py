@@ -28,6 +28,7 @@ from jaxzero.play import scoring, sgf  # noqa: E402
 from jaxzero.play.arena import Score, interval, share  # noqa: E402
 from jaxzero.play.boards import names  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
+from jaxzero.play.gtp import hopeless  # noqa: E402
 from jaxzero.train import progress  # noqa: E402
 
 COLOURS = "black", "white"
@@ -111,7 +112,7 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
         turn = thinker.to_move()
         if turn == ours:
             action = thinker.think(**limits(config.player))
-            if given_up(thinker, config):
+            if hopeless(thinker.report(1), config.player.resign):
                 return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+R", "we resigned")
             other.ask(f"play {COLOURS[turn]} {called[action]}")
         else:
@@ -140,12 +141,6 @@ def ended(thinker: Engine, other: Program, config: Config, ours: int) -> Game:
         return Game(ours, moves, own, "scored by us")
     same = theirs[:1] == own[:1]
     return Game(ours, moves, theirs, "both agree" if same else f"as the board stands it is {own}")
-
-
-def given_up(thinker: Engine, config: Config) -> bool:
-    """Whether the search sees no hope."""
-    report = thinker.report(1)
-    return bool(report.candidates) and (report.candidates[0].value + 1) / 2 < config.player.resign
 
 
 def start(other: Program, config: Config) -> None:

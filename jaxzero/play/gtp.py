@@ -16,7 +16,7 @@ from jaxzero.play import clock, scoring, sgf
 from jaxzero.play.boards import drawn, names
 from jaxzero.play.engine import Engine, Report
 
-__all__ = ["Session", "serve"]
+__all__ = ["Session", "hopeless", "serve"]
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 ENOUGH = 100  # visits before a position is given up
@@ -259,9 +259,7 @@ class Session:
         seconds = [x for x in (self._seconds, clock.share(self._clocks[colour])) if x is not None]
         simulations = self._simulations if self._simulations or seconds else 1000
         action = self.engine.think(simulations, min(seconds, default=None))
-        report = self.engine.report(1)
-        hopeless = report.candidates and report.visits >= ENOUGH and (report.candidates[0].value + 1) / 2 < self._resign
-        return None if hopeless else action
+        return None if hopeless(self.engine.report(1), self._resign) else action
 
     def _analyze(self, words: list[str]) -> str:
         colour = self._colour(words) if words and words[0].lower() in COLOURS else self.engine.to_move()
@@ -309,6 +307,12 @@ class Session:
         if word not in called:
             raise ValueError(f"invalid vertex: give a move like {names(self.engine.game)[0]}")
         return called[word]
+
+
+def hopeless(report: Report, resign: float) -> bool:
+    """Whether enough is known, and the best move's win rate is below `resign`."""
+    best = report.candidates[:1]
+    return bool(best) and report.visits >= ENOUGH and (best[0].value + 1) / 2 < resign
 
 
 def told(report: Report, called: tuple[str, ...]) -> str:
