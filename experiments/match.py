@@ -1,9 +1,10 @@
 """A match against any program that speaks the Go Text Protocol.
 
-    .venv/bin/python experiments/match.py --opponent "gnugo --mode gtp --level 10" --simulations 1000
+    .venv/bin/python experiments/match.py --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
     .venv/bin/python experiments/match.py --opponent "gtp-rhino" --game othello --seconds 1
 
-Colours alternate, openings vary, the records of the games are saved. The result is the other program's where it scores
+Colours alternate, openings vary, the records of the games are saved, and the result after each of them: Ctrl-C loses
+only the game that is being played. The result is the other program's where it scores
 (GNU Go takes dead stones off), and says where ours differs.
 """
 
@@ -15,23 +16,31 @@ import dataclasses  # noqa: E402
 import json  # noqa: E402
 import queue  # noqa: E402
 import random  # noqa: E402
+import re  # noqa: E402
 import shlex  # noqa: E402
+import signal  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 import threading  # noqa: E402
 import time  # noqa: E402
 from typing import NamedTuple  # noqa: E402
 
+import jax  # noqa: E402
+from caching import keep_programs  # noqa: E402
 from play import engine, limits  # noqa: E402
+from play_config import komi  # noqa: E402
 
+import jaxzero as jz  # noqa: E402
+from jaxzero.files import write_whole  # noqa: E402
 from jaxzero.play import scoring, sgf  # noqa: E402
 from jaxzero.play.arena import Score, interval, share  # noqa: E402
 from jaxzero.play.boards import names  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
-from jaxzero.play.gtp import hopeless  # noqa: E402
+from jaxzero.play.reports import hopeless  # noqa: E402
 from jaxzero.train import progress  # noqa: E402
 
 COLOURS = "black", "white"
+SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
 
 
 class Refused(RuntimeError):
@@ -43,9 +52,10 @@ class Program:
 
     def __init__(self, command: str, patience: float):
         self._patience, self._lines = patience, queue.Queue()
-        self._process = subprocess.Popen(
-            shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, who then close it
+            shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+            start_new_session=True,
+        )  # fmt: skip
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -82,7 +92,8 @@ class Program:
         return line
 
     def close(self) -> None:
-        """Say good-bye, and see that it goes."""
+        """Say good-bye, and see that it goes: within seconds, whatever it was asked last."""
+        self._patience = min(self._patience, 5)
         try:
             self.ask("quit")
             self._process.wait(5)
@@ -104,9 +115,9 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
     called = names(thinker.game)
     told = {name.lower(): action for action, name in enumerate(called)}
     thinker.clear()
-    start(other, config)
+    start(thinker, other, config)
     for action in opening:
-        other.ask(f"play {COLOURS[thinker.to_move()]} {called[action]}")
+        tell(thinker, other, called[action])
         thinker.play(action)
     while not thinker.over() and len(thinker.moves) < config.max_moves:
         turn = thinker.to_move()
@@ -114,7 +125,7 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
             action = thinker.think(**limits(config.player))
             if hopeless(thinker.report(1), config.player.resign):
                 return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+R", "we resigned")
-            other.ask(f"play {COLOURS[turn]} {called[action]}")
+            tell(thinker, other, called[action])
         else:
             if config.player.ponder:
                 thinker.ponder()
@@ -129,28 +140,40 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
     return ended(thinker, other, config, ours)
 
 
+def tell(thinker: Engine, other: Program, move: str) -> None:
+    """Our move. Some programs of Othello (GRhino) know no word for a pass: they see that there is no other move."""
+    try:
+        other.ask(f"play {COLOURS[thinker.to_move()]} {move}")
+    except Refused:
+        if move != "pass" or thinker.game.id.startswith("go_"):
+            raise
+
+
 def ended(thinker: Engine, other: Program, config: Config, ours: int) -> Game:
     """The result of a game that came to its end, as the other program has it."""
     moves = thinker.moves.copy()
     if not thinker.over():
         return Game(ours, moves, "Void", f"stopped after {len(moves)} moves")
-    own = scoring.final_score(thinker.game, thinker.position(), thinker.first, config.player.komi)
+    own = scoring.final_score(thinker.game, thinker.position(), thinker.first, komi(config.player) or 0.0)
     try:
-        theirs = other.ask("final_score")
+        theirs = other.ask("final_score").upper()
     except Refused:
+        theirs = ""
+    if not SCORE.match(theirs):
         return Game(ours, moves, own, "scored by us")
     same = theirs[:1] == own[:1]
     return Game(ours, moves, theirs, "both agree" if same else f"as the board stands it is {own}")
 
 
-def start(other: Program, config: Config) -> None:
+def start(thinker: Engine, other: Program, config: Config) -> None:
     """A new game on the other side. What a program need not know (Othello's have no komi) it may refuse."""
-    if config.player.game == "go":
-        other.ask(f"boardsize {config.player.size}")
+    points = komi(config.player)
+    if points is None:
         other.ask("clear_board")
-        other.ask(f"komi {config.player.komi:g}")
     else:
+        other.ask(f"boardsize {thinker.game.observation_shape[0]}")
         other.ask("clear_board")
+        other.ask(f"komi {points:g}")
 
 
 def openings(thinker: Engine, config: Config, number: int) -> list[int]:
@@ -175,6 +198,7 @@ def points(game: Game) -> float | None:
 
 
 def main(config: Config) -> None:
+    keep_programs()
     try:
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
@@ -191,6 +215,7 @@ def main(config: Config) -> None:
             game = play(thinker, other, config, number % 2, openings(thinker, config, number // 2))
             played.append(game)
             save(config, thinker, game, number, opponent)
+            result(config, played, words, opponent)
             left = (time.monotonic() - began) / len(played) * (config.games - len(played))
             print(
                 f"{number + 1:3}/{config.games}  we are {COLOURS[game.ours]}  {game.result:8} {game.how}; "
@@ -199,10 +224,15 @@ def main(config: Config) -> None:
             )
     except Refused as error:
         problem = str(error)
+    except KeyboardInterrupt:
+        problem = "it was stopped"
+        print()
     finally:
+        thinker.rest()  # it ponders yet where the other resigned or failed, and a thread must not outlive the rest
         other.close()
     if played:
-        summary(config, played, words, opponent)
+        result(config, played, words, opponent)
+        print(summary(config, played, words, opponent))
     if problem:
         sys.exit(f"match.py: the match ended after {len(played)} of {config.games} games: {problem}.")
 
@@ -210,32 +240,45 @@ def main(config: Config) -> None:
 def save(config: Config, thinker: Engine, game: Game, number: int, opponent: str) -> None:
     """The record of a game."""
     players = ("jaxzero", opponent) if game.ours == 0 else (opponent, "jaxzero")
-    komi = config.player.komi if config.player.game == "go" else None
-    text = sgf.written(thinker.game, game.moves, game.result, players, komi)
+    text = sgf.written(thinker.game, game.moves, game.result, players, komi(config.player))
     (config.folder / f"{number + 1:03}.sgf").write_text(text)
 
 
-def summary(config: Config, played: list[Game], words: str, opponent: str) -> None:
-    """Who won how often, with an interval, and all of it as JSON."""
+def counted(played: list[Game]) -> Score:
+    """How often we won, drew and lost."""
     got = [points(game) for game in played]
-    score = Score(*(got.count(x) for x in (1.0, 0.5, 0.0, None)))
+    return Score(*(got.count(x) for x in (1.0, 0.5, 0.0, None)))
+
+
+def summary(config: Config, played: list[Game], words: str, opponent: str) -> str:
+    """Who won how often, with an interval."""
+    score = counted(played)
     low, high = interval(score)
-    print(
+    return (
         f"{share(score):.1%} ({low:.0%}-{high:.0%}) for {words} against {opponent}: +{score.wins} ={score.draws} "
         f"-{score.losses}, {score.unfinished} unfinished. Records: {config.folder}"
     )
+
+
+def result(config: Config, played: list[Game], words: str, opponent: str) -> None:
+    """All that is known of the games so far, as JSON, in place of what was known before."""
     results = {
         "settings": json.loads(json.dumps(dataclasses.asdict(config), default=str)),
         "we": words,
         "opponent": opponent,
-        "score": score._asdict(),
+        "score": counted(played)._asdict(),
+        "device": progress.device(),
+        "jax": jax.__version__,
+        "jaxzero": jz.__version__,
+        "date": time.strftime("%Y-%m-%d"),
         "games": [game._asdict() for game in played],
     }
-    (config.folder / "result.json").write_text(json.dumps(results, indent=1) + "\n")
+    write_whole(config.folder / "result.json", [json.dumps(results, indent=1).encode(), b"\n"])
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
     try:
         main(CONFIG)
     except KeyboardInterrupt:
-        sys.exit("Stopped; the records of the games that ended are kept.")
+        sys.exit("match.py: stopped before the first game.")

@@ -40,6 +40,8 @@ def parse(description: str | None, arguments: list[str] | None = None) -> Config
     if not words or shutil.which(words[0]) is None:
         name = words[0] if words else ""
         raise SystemExit(f"match.py: --opponent {config.opponent!r}: there is no program {name!r}.")
+    if config.folder.exists() and not config.folder.is_dir():
+        raise SystemExit(f"match.py: --folder {config.folder} is a file: name a new folder.")
     if config.folder.exists() and any(config.folder.iterdir()):
         raise SystemExit(f"match.py: --folder {config.folder} is not empty, and nothing is overwritten: name another.")
     return config

@@ -1,28 +1,37 @@
-"""Play against jaxzero, in the terminal or through a front end.
+"""Play against jaxzero, in the terminal, in the browser or through a front end.
 
     .venv/bin/python experiments/play.py --game connect_four          # against the network that comes along
     .venv/bin/python experiments/play.py --game connect_four --weights runs/connect_four --seconds 3
+    .venv/bin/python experiments/play.py --game connect_four --browser
     .venv/bin/python experiments/play.py --gtp                        # 9x9 Go by random playouts, for GoGui, Sabaki ...
 
-In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`.
+In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
+what the search thinks is drawn on the board, with its tree beside it.
 """
 
 import sys
 
-from play_config import Play, Player, parse
+from play_config import Play, Player, komi, parse
 
 CONFIG = parse(__doc__) if __name__ == "__main__" else Play()  # before jax is imported: --help answers at once
 
 import functools  # noqa: E402
+import os  # noqa: E402
 import pathlib  # noqa: E402
+import signal  # noqa: E402
+import threading  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+
+import terminal  # noqa: E402
+from caching import keep_programs  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.play import gtp  # noqa: E402
-from jaxzero.play.boards import drawn, names  # noqa: E402
-from jaxzero.play.engine import Engine, Report  # noqa: E402
+from jaxzero.play import gtp, server, shown  # noqa: E402
+from jaxzero.play.boards import names  # noqa: E402
+from jaxzero.play.engine import Engine  # noqa: E402
+from jaxzero.play.sessions import Sessions  # noqa: E402
 from jaxzero.train import progress  # noqa: E402
 
 DEFAULT = 400  # simulations per move
@@ -37,10 +46,11 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     """An engine for these settings, and what it plays with, in words.
 
     Raises:
-        ValueError: no such game, or weights that are not for it.
+        ValueError: weights that are not for this game.
     """
     game, file = rules(player, size, komi), player.weights
-    if not file and game.id in {path.stem for path in weights.TRAINED.glob("*.safetensors")}:
+    comes_along = not file and game.id in {path.stem for path in weights.TRAINED.glob("*.safetensors")}
+    if comes_along:
         file = str(weights.trained(game.id))
     if not file:
         model, rule = models.rollout(game, player.rollouts), jz.avoid_proven(jz.ucb1(player.exploration))
@@ -49,13 +59,17 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
             f"random playouts, {player.rollouts} per simulation"
         )
     path = pathlib.Path(file)
-    net, params, about = weights.load(path / "weights.safetensors" if path.is_dir() else path, game)
+    inside = path / "weights.safetensors"
+    if path.is_dir() and not inside.exists():
+        raise ValueError(f"--weights {path}: no {inside.name} in this folder. Give a run's folder, or a file.")
+    net, params, about = weights.load(inside if path.is_dir() else path, game)
     rule = jz.avoid_proven(jz.puct())
     build = functools.partial(
         jz.alphazero, models.perfect(game, net), rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
     )
     build = functools.partial(build, capacity=player.capacity)
-    words = f"the network of {path} (step {about.get('step', 'unknown')})"
+    whose = "that comes with jaxzero" if comes_along else f"of {path}"
+    words = f"the network {whose} (step {about.get('step', 'unknown')})"
     return Engine(game, lambda n, stop: build(n, stop=stop), params, seed=player.seed), words
 
 
@@ -65,75 +79,59 @@ def limits(player: Player) -> dict:
     return {"simulations": simulations, "seconds": player.seconds}
 
 
-def in_words(report: Report, called: tuple[str, ...]) -> str:
-    """What the engine thinks, in a line."""
-    if not report.candidates:
-        return "nothing yet"
-    best = report.candidates[0]
-    line = " ".join(called[a] for a in best.line)
-    return f"{(best.value + 1) / 2:.0%} to win with {called[best.action]}, {report.visits:,} simulations; line: {line}"
+# --------------------------------------------------------------------------------------------------------- the browser
+def browser(config: Play, thinker: Engine, words: str) -> None:
+    """Serves the page until Ctrl-C or SIGTERM."""
+    player, stop = config.player, threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    say_now = functools.partial(print, flush=True)
+    # Compiling cannot be interrupted, and who opens the page meanwhile sees the board.
+    settings = dict(second=config.second, seed=player.seed, komi=komi(player), **limits(player))
+    tell = lambda text: None if stop.is_set() else say_now(text)  # the end is the last word
+    play = Sessions(thinker, **settings, tell=tell)
+    about = f"Against {words}, on {progress.device()}."
+    page = tree_page(thinker)
+    try:
+        listener = server.listening(config.port, lambda request: server.answer(play, request, about, page))
+    except OSError as error:
+        play.close(0)
+        print(f"play.py: --port {config.port}: {error.strerror}. Leave --port out to have a free one.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)  # what compiles does not end before it is done
+    say_now(f"{play.layout['title']}: {about[0].lower()}{about[1:]}")
+    say_now(f"Open http://127.0.0.1:{listener.server_port}/ in a browser on this machine. Ctrl-C ends it.")
+    server.serve(listener, stop)
+    say_now("\nEnded.")
+    if not play.close(patience=2):
+        os._exit(0)
 
 
-def terminal(thinker: Engine, player: Player, second: bool, ask: Callable[[str], str] = input) -> None:
-    """A game against whoever types."""
-    called, limit, mine = names(thinker.game), limits(player), 0 if second else 1
-    told = {name.lower(): action for action, name in enumerate(called)}
-    while True:
-        print("\n" + "\n".join(drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))))
-        if thinker.over():
-            won = thinker.result()
-            print("The game is a draw." if not won else f"{'X' if won > 0 else 'O'} has won.")
-            word = ask("Another one? [y/N] or undo: ").strip().lower()
-            if word == "undo":
-                _back(thinker, mine)
-                continue
-            if word not in ("y", "yes"):
-                return
-            thinker.clear()
-            continue
-        if thinker.to_move() == mine:
-            action = thinker.think(**limit)
-            print(f"I play {called[action]}: {in_words(thinker.report(), called)}")
-            thinker.play(action)
-            if player.ponder:
-                thinker.ponder()
-            continue
-        word = ask(f"Your move ({'XO'[1 - mine]}), hint, undo, swap or quit: ").strip().lower()
-        if word in ("quit", "q"):
-            return
-        if word in ("swap", "s"):
-            mine = 1 - mine
-        elif word in ("undo", "u"):
-            _back(thinker, mine)
-        elif word in ("hint", "h"):
-            thinker.think(**limit)
-            print(in_words(thinker.report(), called))
-        elif word in told and thinker.legal()[told[word]]:
-            thinker.play(told[word])
-        else:
-            allowed = " ".join(name for name, ok in zip(called, thinker.legal()) if ok)
-            print(f"{word!r} is no legal move. There are: {allowed}")
+def tree_page(thinker: Engine) -> Callable:
+    """Draws search trees of this game as pages."""
+    draw = []
+
+    def page(tree: jz.Tree) -> str:
+        from jaxzero import viz  # which nobody has to wait for who looks at no tree
+
+        if not draw:
+            draw.append(viz.drawer(thinker.game, thinker.first))
+        sides = shown.layout(thinker.game)["sides"]
+        called = sides if thinker.first == 0 else sides[::-1]
+        return viz.tree(tree, names=names(thinker.game), draw=draw[0], players=called).html
+
+    return page
 
 
-def _last(thinker: Engine) -> int | None:
-    return thinker.moves[-1] if thinker.moves else None
-
-
-def _back(thinker: Engine, mine: int) -> None:
-    """To before the person's last move."""
-    if not thinker.moves:
-        print("There is no move to take back.")
-    while thinker.moves:
-        thinker.undo()
-        if thinker.to_move() != mine:
-            return
-
-
+# -------------------------------------------------------------------------------------------------------- the protocol
 def protocol(player: Player) -> None:
     """Speaks GTP until the other side has had enough."""
+    is_go, known = player.game == "go", komi(player) or 0.0
 
-    def make(size: int, komi: float) -> Engine:
-        found, words = engine(player, size, komi)
+    def make(size: int, wanted: float) -> Engine:
+        if not is_go and wanted != known:
+            raise ValueError(f"komi {wanted:g}: the rules of {player.game} have {known:g}")
+        found, words = engine(player, size, wanted)
         print(f"jaxzero plays {found.game.id} with {words}; compiling ...", file=sys.stderr, flush=True)
         found.warm_up()
         print("Ready.", file=sys.stderr, flush=True)
@@ -143,11 +141,10 @@ def protocol(player: Player) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    is_go = player.game == "go"
     session = gtp.Session(
         make,
         size=player.size if is_go else rules(player, 0, 0).observation_shape[0],
-        komi=player.komi if is_go else 0.0,
+        komi=known,
         sizes=tuple(range(2, 26)) if is_go else (),
         ponder=player.ponder,
         resign=player.resign,
@@ -159,16 +156,23 @@ def protocol(player: Player) -> None:
 
 
 def main(config: Play) -> None:
+    keep_programs()
     try:
         if config.gtp:
             return protocol(config.player)
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"play.py: {error}")
-    print(f"You play {thinker.game.id} against {words}, on {progress.device()}.")
+    if config.browser:
+        return browser(config, thinker, words)
+    terminal.say(f"{shown.layout(thinker.game)['title']} against {words}, on {progress.device()}.")
     with progress.announced("Compiling the search"):
         thinker.warm_up()
-    terminal(thinker, config.player, config.second)
+    thinker.clear()  # what was searched for that is nothing to be told
+    try:
+        terminal.play(thinker, config.player, limits(config.player), config.second)
+    finally:
+        thinker.rest()  # a thread that thinks must not outlive the rest
 
 
 if __name__ == "__main__":

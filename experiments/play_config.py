@@ -1,23 +1,27 @@
 """The settings of `play.py` and of the engine in `match.py`: no jax here, so mistakes are answered at once."""
 
 import dataclasses
+import difflib
 import pathlib
 
 import tyro
 
-__all__ = ["Player", "Play", "check", "parse"]
+__all__ = ["GAMES", "Player", "Play", "check", "komi", "parse"]
+
+GAMES = "go", "connect_four", "othello", "hex", "tic_tac_toe", "go_9x9", "go_19x19"  # the last two: those of pgx
+PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
 @dataclasses.dataclass(frozen=True)
 class Player:
     game: str = "go"
-    """go (of any size, see --size), or a two-player game that pgx knows."""
+    """go (of any size, see --size), connect_four, othello, hex, tic_tac_toe, or pgx's go_9x9 and go_19x19."""
     weights: str = ""
     """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
     size: int = 9
     """go: points on a side."""
     komi: float = 7.0
-    """go: white's points for moving second."""
+    """go: white's points for moving second; those of pgx have 7.5."""
     simulations: int | None = None
     """Per move. Default: as many as --seconds allows, or 400."""
     seconds: float | None = None
@@ -31,7 +35,7 @@ class Player:
     resign: float = 0.0
     """--gtp: gives up below this win rate; 0: never."""
     ponder: bool = False
-    """Think while the opponent does."""
+    """Think while the opponent does; not in the browser."""
     seed: int = 0
     """Everything random follows from it."""
 
@@ -41,19 +45,44 @@ class Play:
     player: tyro.conf.OmitArgPrefixes[Player] = Player()
     gtp: bool = False
     """Speak the Go Text Protocol on standard input and output, for front ends and match runners."""
+    browser: bool = False
+    """Play on a page in a browser on this machine, with what the search thinks drawn on the board."""
+    port: int | None = None
+    """--browser: the port of the page. Default: 8000, or any free one if that is taken."""
     second: bool = False
-    """In the terminal: the engine moves first."""
+    """In the terminal and in the browser: the engine moves first."""
 
 
 def parse(description: str | None, arguments: list[str] | None = None) -> Play:
     """The settings from the command line."""
     config = tyro.cli(Play, args=arguments, description=description)
     check("play.py", config.player)
+    if config.browser and config.gtp:
+        raise SystemExit("play.py: --browser and --gtp: give one of them.")
+    if config.browser and config.player.ponder:
+        raise SystemExit("play.py: --browser --ponder: the games there share one device; leave --ponder out.")
+    if config.port is not None and not config.browser:
+        raise SystemExit(f"play.py: --port {config.port}: it is the port of the page, so give --browser, too.")
+    if config.port is not None and not 1 <= config.port <= 65535:
+        raise SystemExit(f"play.py: --port {config.port}: give a port from 1 to 65535.")
     return config
+
+
+def komi(player: Player) -> float | None:
+    """White's points for moving second, as the rules have it; None: the game is not Go.
+
+    >>> komi(Player("go", komi=5.5)), komi(Player("go_9x9", komi=5.5)), komi(Player("othello"))
+    (5.5, 7.5, None)
+    """
+    return player.komi if player.game == "go" else PGX_KOMI if player.game.startswith("go_") else None
 
 
 def check(script: str, player: Player) -> None:
     """Ends the script, in a sentence, where a setting has no meaning."""
+    if player.game not in GAMES:
+        near = difflib.get_close_matches(player.game, GAMES, n=1, cutoff=0.6)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        raise SystemExit(f"{script}: --game {player.game}: not played here. {meant}There are {', '.join(GAMES)}.")
     for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):
         value = getattr(player, name)
         if value is not None and value < least:

@@ -89,9 +89,7 @@ def _make(env_id: str) -> Any:
     try:
         import pgx
     except ImportError as error:
-        raise ImportError(
-            f"from_pgx({env_id!r}) needs pgx, which is not installed: pip install 'jaxzero[games]'"
-        ) from error
+        raise ImportError(f"from_pgx({env_id!r}) needs pgx, which is not installed: pip install -U pgx") from error
     known = pgx.available_envs()
     if env_id not in known:
         nearest = difflib.get_close_matches(str(env_id), known, n=1, cutoff=0.4)

@@ -176,7 +176,10 @@ def interval(score: Score, z: float = 1.96) -> tuple[float, float]:
     Example:
         >>> [round(x, 3) for x in interval(Score(8, 0, 2, 0))]
         [0.49, 0.943]
+        >>> interval(Score(0, 0, 5, 0))[0], interval(Score(7, 0, 0, 0))[1]
+        (0.0, 1.0)
     """
     n, p = max(sum(int(x) for x in score), 1), share(score)
     centre, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
+    return max(low, 0.0), min(high, 1.0)  # rounding

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxzero.games.record import Game
 from jaxzero.play.boards import names
 
-__all__ = ["Record", "read", "written"]
+__all__ = ["Record", "moves_of", "read", "written"]
 
 KINDS = {"go": 1, "othello": 2, "hex": 11}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -66,6 +66,19 @@ def read(text: str) -> Record:
     if None in setup:
         raise ValueError("a handicap stone is nowhere on the board")
     return Record(int(size), komi, tuple(setup), tuple(moves))
+
+
+def moves_of(record: Record, game: Game, most: int) -> list[tuple[str, str]]:
+    """Colours and names of a record's moves: black's handicap, and at most so many moves after it.
+
+    >>> from jaxzero import games
+    >>> moves_of(read("(;SZ[5]AB[aa];W[bb];B[])"), games.go(5), 1)
+    [('b', 'A5'), ('w', 'B4')]
+    """
+    called = names(game)
+    place = lambda point: "pass" if point is None else called[point[1] * record.size + point[0]]
+    handicap = [("b", place(point)) for point in record.setup]
+    return handicap + [(colour, place(point)) for colour, point in record.moves[: max(most, 0)]]
 
 
 def written(game: Game, moves: list[int], result: str = "", players: tuple[str, str] = ("", ""), komi=None) -> str:

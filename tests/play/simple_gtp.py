@@ -1,6 +1,6 @@
 """A program that speaks the protocol and knows tic-tac-toe: it takes the first square that is free.
 
-python simple_gtp.py [dies|sleeps|cheats|resigns]     # what it does at its second move
+python simple_gtp.py [dies|sleeps|cheats|resigns|mumbles|disagrees]     # what it does at its second move, or at the end
 """
 
 import sys
@@ -35,6 +35,7 @@ def main(manner: str = "") -> None:
         elif command == "final_score":
             won = [c for c in ("black", "white") if any(all(board.get(NAMES[i]) == c for i in x) for x in LINES)]
             said = f"{won[0][0].upper()}+1" if won else "0"
+            said = {"mumbles": "unknown", "disagrees": "W+99"}.get(manner, said)
         elif command != "quit":
             print("? unknown command\n", flush=True)
             continue

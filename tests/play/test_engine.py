@@ -1,28 +1,21 @@
 """The engine: what it keeps from move to move, what it answers, and that it compiles nothing twice."""
 
-import functools
+import time
 
 import jax
 import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero import games, models
-from jaxzero.play.engine import Engine
-
-GAME = games.from_pgx("tic_tac_toe")
-
-
-@functools.cache
-def made():
-    model = models.rollout(GAME, 4)
-    return Engine(GAME, lambda n, stop: jz.uct(model, n, rule=jz.avoid_proven(jz.ucb1()), stop=stop, capacity=500))
+from jaxzero import games, models, viz
+from jaxzero.play.engine import CHUNK, Engine
+from tests.engines import GAME, three_in_a_row
 
 
 @pytest.fixture
 def engine():
-    made().clear()
-    return made()
+    three_in_a_row().clear()
+    return three_in_a_row()
 
 
 def test_it_finds_the_move_that_wins_and_the_one_that_does_not_lose(engine):
@@ -60,6 +53,63 @@ def test_thinking_is_deterministic_and_a_search_in_parts_is_the_same_search(engi
     assert engine.report() == parts
 
 
+def test_it_searches_as_its_policy_does(engine):
+    engine.play(4)
+    engine.think(70)
+    model, key = models.rollout(GAME, 4), engine._keys(1)
+    out = jax.jit(jz.uct(model, 70, rule=jz.avoid_proven(jz.ucb1()), capacity=500))((), key, engine.state)
+    found = engine.report()
+    assert {c.action: c.visits for c in found.candidates} == {
+        a: n for a, n in enumerate(out.info.summary.visits[0].tolist()) if n
+    }
+    assert found.value == out.value[0]
+    np.testing.assert_array_equal(jz.bounds(engine.tree()), jz.bounds(out.tree))
+
+
+def test_engines_share_what_is_compiled_and_nothing_else(engine):
+    engine.play(4)
+    engine.think(30)
+    known, programs = engine.report(), engine.programs
+    count = programs.more._cache_size()
+    other = engine.another(seed=1)
+    assert other.programs is programs and other.moves == [] and other.tree() is None and other.report().visits == 0
+    other.play(0)
+    other.think(30)
+    assert engine.moves == [4] and engine.report() == known and other.report() != known
+    assert programs.more._cache_size() == count
+
+
+def test_whoever_looks_on_can_end_the_thinking(engine):
+    seen = []
+    engine.think(10_000, look=lambda thinker: seen.append(thinker.report().visits) or len(seen) == 3)
+    assert len(seen) == 3 and seen == sorted(seen) and engine.report().visits == seen[-1] < 10_000
+
+
+def test_no_chunk_is_begun_that_would_not_be_over_in_time():
+    engine, calls = three_in_a_row().another(), []
+    engine.warm_up()
+    more = engine.programs.more
+
+    def slow(*given):
+        calls.append(time.monotonic())
+        time.sleep(0.3)
+        return more(*given)
+
+    engine.programs = engine.programs._replace(more=slow)
+    engine.think(seconds=0.8)
+    assert len(calls) <= 2, "the third would end after 0.9 s"
+
+
+def test_the_best_move_is_the_first_though_another_has_more_visits(engine):
+    for action in (0, 2, 1, 4):
+        engine.play(action)
+    answer, report = engine.think(12), engine.report()
+    best = report.candidates[0]
+    assert best.action == answer and best.visits < max(c.visits for c in report.candidates), "which is proven to lose"
+    other = viz.report_of(engine.tree())
+    assert [c[:3] for c in other.candidates] == [c[:3] for c in report.candidates]
+
+
 def test_a_game_to_its_end(engine):
     while not engine.over():
         assert engine.legal().any() and engine.to_move() == len(engine.moves) % 2
@@ -90,7 +140,8 @@ def test_nothing_is_compiled_twice(engine):
     engine.think(5)
     engine.play(4)
     engine.think(5)
-    programs = engine._empty, engine._more, engine._advance, engine._forgotten, engine._lines
+    made = engine.programs
+    programs = made.more, made.init, made.step, made.one, made.advance, made.forgotten, made.known, made.game.legal
     counts = [program._cache_size() for program in programs]
     for action in (0, 1, 7):
         engine.play(action)
@@ -99,7 +150,7 @@ def test_nothing_is_compiled_twice(engine):
     engine.undo()
     engine.think(3)
     assert counts == [program._cache_size() for program in programs]
-    assert counts[:2] == [1, 1]  # the others are shared with engines of other games
+    assert counts[0] == 1  # some of the others are shared with engines of other games
 
 
 def test_what_cannot_be_is_refused(engine):
@@ -119,3 +170,20 @@ def test_positions_are_those_of_the_game(engine):
         state = GAME.step(state, action, jax.random.key(0))
     np.testing.assert_array_equal(engine.legal(), GAME.legal(state))
     assert engine.moves == [4, 0, 8]
+
+
+def test_a_speed_that_was_believed_too_high_is_corrected_at_once(engine):
+    """As after a full tree, where simulations cost next to nothing: else each thought would begin with a long chunk."""
+    engine = engine.another()
+    engine.think(20)
+    asked, more = [], engine.programs.more
+
+    def slowly(params, key, state, tree, total):
+        asked.append(int(total))
+        time.sleep(0.02)
+        return more(params, key, state, tree, total)
+
+    engine.programs, engine._speed = engine.programs._replace(more=slowly), 8_000.0
+    engine.think(60)
+    chunks = np.diff([20, *asked])
+    assert chunks[0] == 20 == 8_000 * CHUNK / 8 and chunks[1] <= 20 and sum(chunks) == 60

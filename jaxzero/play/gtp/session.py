@@ -1,26 +1,26 @@
-"""The Go Text Protocol, version 2 (Farnebäck 2002): how front ends and match runners speak with an engine.
+"""A conversation in the protocol: one line comes, one answer goes, so that a transcript is a test.
 
-https://www.lysator.liu.se/~gunnar/gtp/gtp2-spec-draft2/gtp2-spec.html
-
-`Session.answer` takes one line and gives what is to be written, so that a transcript is a test; `serve` is the loop
-over two streams. Whatever is said, the answer is well formed and the engine lives on. Games other than Go are played
-with the same commands, and their own names of moves; there "black" is who moves first.
+Whatever is said, and whatever fails, the answer is well formed and the engine lives on; a command that fails changes
+nothing. Games other than Go are played with the same commands, and their own names of moves; there "black" is who
+moves first.
 """
 
-import math
+import contextlib
 import time
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from jaxzero.play import clock, scoring, sgf
 from jaxzero.play.boards import drawn, names
-from jaxzero.play.engine import Engine, Report
+from jaxzero.play.engine import Engine
+from jaxzero.play.gtp.lines import COLOURS, action_of, colour_of, in_one_line, integer, number, told, words_of
+from jaxzero.play.reports import hopeless
 
-__all__ = ["Session", "hopeless", "serve"]
+__all__ = ["Session"]
 
-COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
-ENOUGH = 100  # visits before a position is given up
-LONGEST = 10_000  # characters of a line that are looked at
+PASSING = {  # commands after which the opponent is still the one to move: pondering goes on
+    "protocol_version", "name", "version", "known_command", "list_commands", "showboard", "time_left", "final_score",
+}  # fmt: skip
 
 
 class Session:
@@ -58,7 +58,7 @@ class Session:
         self.engine = make(size, komi)
         self._clocks = [clock.Clock(), clock.Clock()]
         self._plies: list[int] = []  # of each move that was made, so that undo takes back what a command did
-        self._analysing = self._pondering = False
+        self._meanwhile: Literal["", "pondering", "analysis"] = ""  # what goes on while nobody speaks
         self._every = 1.0
         self._commands: dict[str, Callable[[list[str]], str]] = {
             "protocol_version": lambda _: "2",
@@ -88,37 +88,52 @@ class Session:
     def answer(self, line: str) -> str:
         """What is to be written for a line: an answer, or nothing for a line that says nothing."""
         ended = self._rest()
-        text = "".join(" " if c == "\t" else c for c in line[:LONGEST] if c == "\t" or (c >= " " and c != "\x7f"))
-        words = text.split("#", 1)[0].split()
-        if not words:
+        mark, words = words_of(line)
+        if not mark and not words:
             return ended
-        number = ""
-        if words[0].isascii() and words[0].isdigit():
-            number, words = words[0], words[1:]
         try:
             if not words:
                 raise ValueError("an id without a command")
             if words[0] not in self._commands:
                 raise ValueError("unknown command")
-            said = self._commands[words[0]](words[1:])
-        except ValueError as error:
-            return f"{ended}?{number} {_in_one_line(str(error))}\n\n"
-        if self._analysing:
-            self._start_analysis()
-            return f"{ended}={number}\n"
-        return f"{ended}={number} {said}".rstrip(" ") + "\n\n"
+            if words[0] not in PASSING:
+                self._meanwhile = ""
+            with self._all_or_nothing():
+                said = self._commands[words[0]](words[1:])
+        except (ValueError, RuntimeError, MemoryError) as error:  # the device's errors are RuntimeErrors
+            return f"{ended}?{mark} {in_one_line(error)}\n\n"
+        if self._meanwhile == "analysis":  # its lines end the answer, until somebody speaks
+            return f"{ended}={mark}\n"
+        return f"{ended}={mark} {said}".rstrip(" ") + "\n\n"
 
     def idle(self) -> None:
-        """Nobody has anything to say: think while the opponent does."""
-        if self._pondering and not self._analysing and not self.closed:
-            self.engine.ponder()
+        """The answer is written, and nobody has anything to say: ponder or analyse, if that is what there is to do."""
+        if self._meanwhile and not self.closed:
+            self.engine.ponder(self._tell() if self._meanwhile == "analysis" else None)
+
+    def ponder(self) -> None:
+        """From now on `idle` thinks of the position, as it does after a move of the engine's with `ponder=True`."""
+        self._meanwhile = "pondering"
 
     def _rest(self) -> str:
         """Stops what goes on in the background; the end of an analysis is an empty line."""
         self.engine.rest()
-        ended = "\n" if self._analysing else ""
-        self._analysing = self._pondering = False
-        return ended
+        if self._meanwhile != "analysis":
+            return ""
+        self._meanwhile = ""
+        return "\n"
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What fails within leaves the board, the game and the komi as they were."""
+        engine, size, komi = self.engine, self.size, self.komi
+        moves, plies = list(engine.moves), list(self._plies)
+        try:
+            yield
+        except Exception:
+            self.engine, self.size, self.komi, self._plies = engine, size, komi, plies
+            engine.go_to(moves)
+            raise
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -127,20 +142,19 @@ class Session:
         return ""
 
     def _boardsize(self, words: list[str]) -> str:
-        size = _integer(words, 0, "a size")
+        size = integer(words, 0, "a size")
         if size not in self._sizes:
             raise ValueError("unacceptable size")
         self._anew(size, self.komi)
         return ""
 
     def _set_komi(self, words: list[str]) -> str:
-        komi = _number(words, 0, "a number of points")
+        komi = number(words, 0, "a number of points")
         if abs(komi) > 1000 or 2 * komi != int(2 * komi):
             raise ValueError(f"komi {komi:g}: give a whole or half number of points")
         moves, plies = list(self.engine.moves), list(self._plies)
         self._anew(self.size, komi)
-        for action in moves:  # the position stays
-            self.engine.play(action)
+        self.engine.go_to(moves)  # the position stays
         self._plies = plies
         return ""
 
@@ -157,48 +171,41 @@ class Session:
         self._clear([])
 
     def _play(self, words: list[str]) -> str:
-        colour, action = self._colour(words), self._action(words)
+        colour, action = colour_of(words), action_of(words, names(self.engine.game))
         before = len(self.engine.moves)
         try:
             self._turn(colour)
             self.engine.play(action)
         except ValueError as error:
-            while len(self.engine.moves) > before:
-                self.engine.undo()
             raise ValueError(f"illegal move: {error}") from error
         self._plies.append(len(self.engine.moves) - before)
         return ""
 
     def _genmove(self, words: list[str]) -> str:
-        colour, before = self._colour(words), len(self.engine.moves)
+        colour, before = colour_of(words), len(self.engine.moves)
         self._turn(colour)
         began = time.monotonic()
         action = self._decide(colour)
         if action is None:
-            while len(self.engine.moves) > before:
-                self.engine.undo()
+            self.engine.go_to(self.engine.moves[:before])
             return "resign"
         self.engine.play(action)
         self._plies.append(len(self.engine.moves) - before)
         self._clocks[colour] = clock.spent(self._clocks[colour], time.monotonic() - began)
-        self._pondering = self._ponders
+        self._meanwhile = "pondering" if self._ponders else ""
         return names(self.engine.game)[action]
 
     def _reg_genmove(self, words: list[str]) -> str:
-        colour, before = self._colour(words), len(self.engine.moves)
+        colour, before = colour_of(words), len(self.engine.moves)
         self._turn(colour)
-        try:
-            action = self._decide(colour)
-        finally:
-            while len(self.engine.moves) > before:
-                self.engine.undo()
+        action = self._decide(colour)
+        self.engine.go_to(self.engine.moves[:before])
         return "resign" if action is None else names(self.engine.game)[action]
 
     def _undo(self, words: list[str]) -> str:
         if not self._plies:
             raise ValueError("cannot undo")
-        for _ in range(self._plies.pop()):
-            self.engine.undo()
+        self.engine.go_to(self.engine.moves[: -self._plies.pop()])
         return ""
 
     def _showboard(self, words: list[str]) -> str:
@@ -208,15 +215,15 @@ class Session:
         return "\n".join(["", *drawn(engine.game, engine.position(), engine.first, last), turn])
 
     def _time_settings(self, words: list[str]) -> str:
-        main, byo_time, byo_stones = (_number(words, i, "a number of seconds or stones") for i in range(3))
+        main, byo_time, byo_stones = (number(words, i, "a number of seconds or stones") for i in range(3))
         if min(main, byo_time, byo_stones) < 0 or byo_stones != int(byo_stones):
             raise ValueError("give main time, overtime and stones: numbers from 0, the last one whole")
         self._clocks = [clock.started(main, byo_time, int(byo_stones))] * 2
         return ""
 
     def _time_left(self, words: list[str]) -> str:
-        colour = self._colour(words)
-        left, stones = _number(words, 1, "a number of seconds"), _integer(words, 2, "a number of stones")
+        colour = colour_of(words)
+        left, stones = number(words, 1, "a number of seconds"), integer(words, 2, "a number of stones")
         if stones < 0:
             raise ValueError("give a number of stones from 0")
         known = self._clocks[colour]
@@ -236,43 +243,39 @@ class Session:
                 record = sgf.read(file.read(1_000_000))
         except (OSError, ValueError) as error:
             raise ValueError(f"cannot load file: {error}") from error
-        until = _integer(words, 1, "the number of a move") if len(words) > 1 else len(record.moves) + 1
+        until = integer(words, 1, "the number of a move") if len(words) > 1 else len(record.moves) + 1
         if record.size not in self._sizes:
             raise ValueError(f"cannot load file: a board of {record.size} is an unacceptable size")
         self._anew(record.size, self.komi if record.komi is None else record.komi)
-        called = names(self.engine.game)
-        place = lambda point: "pass" if point is None else called[point[1] * record.size + point[0]]
-        moves = [("b", point) for point in record.setup] + list(record.moves[: max(until - 1, 0)])
-        for number, (colour, point) in enumerate(moves):
+        for ply, (colour, name) in enumerate(sgf.moves_of(record, self.engine.game, until - 1), 1):
             try:
-                self._play([colour, place(point)])
+                self._play([colour, name])
             except ValueError as error:
-                raise ValueError(f"cannot load file: move {number + 1}, {place(point)}: {error}") from error
+                raise ValueError(f"cannot load file: move {ply}, {name}: {error}") from error
         return ""
 
     # --- thinking ----------------------------------------------------------------------------------------------------
 
     def _decide(self, colour: int) -> int | None:
         """The move to make, or None to resign."""
-        if self.engine.over():
-            raise ValueError("the game is over")
         seconds = [x for x in (self._seconds, clock.share(self._clocks[colour])) if x is not None]
         simulations = self._simulations if self._simulations or seconds else 1000
         action = self.engine.think(simulations, min(seconds, default=None))
         return None if hopeless(self.engine.report(1), self._resign) else action
 
     def _analyze(self, words: list[str]) -> str:
-        colour = self._colour(words) if words and words[0].lower() in COLOURS else self.engine.to_move()
+        colour = colour_of(words) if words and words[0].lower() in COLOURS else self.engine.to_move()
         rest = [word for word in words if word.lower() not in COLOURS and word.isdigit()]
         if self.engine.over():
             raise ValueError("the game is over")
         if colour != self.engine.to_move():
             raise ValueError("it is the other's turn")
-        self._every = max(1, min(_integer(rest, 0, "centiseconds"), 100_000) if rest else 100) / 100
-        self._analysing = True
+        self._every = max(1, min(integer(rest, 0, "centiseconds"), 100_000) if rest else 100) / 100
+        self._meanwhile = "analysis"
         return ""
 
-    def _start_analysis(self) -> None:
+    def _tell(self) -> Callable[[Engine], None]:
+        """What looks at an analysis, and writes of it now and then."""
         last = [time.monotonic()]
 
         def look(engine: Engine) -> None:
@@ -280,7 +283,7 @@ class Session:
                 last[0] = time.monotonic()
                 self._write(told(engine.report(), names(engine.game)) + "\n")
 
-        self.engine.ponder(look)
+        return look
 
     def _turn(self, colour: int) -> None:
         """Makes it this colour's turn: in Go a pass of the other does. Other games have no such moves."""
@@ -293,68 +296,4 @@ class Session:
             raise ValueError("it is the other's turn")
         engine.play(engine.game.num_actions - 1)
         if engine.over():
-            engine.undo()
             raise ValueError("it is the other's turn, and a pass would end the game")
-
-    def _colour(self, words: list[str]) -> int:
-        if not words or words[0].lower() not in COLOURS:
-            raise ValueError("syntax error: give a colour, black or white")
-        return COLOURS[words[0].lower()]
-
-    def _action(self, words: list[str]) -> int:
-        called = {name.lower(): i for i, name in enumerate(names(self.engine.game))}
-        word = words[1].lower() if len(words) > 1 else ""
-        if word not in called:
-            raise ValueError(f"invalid vertex: give a move like {names(self.engine.game)[0]}")
-        return called[word]
-
-
-def hopeless(report: Report, resign: float) -> bool:
-    """Whether enough is known, and the best move's win rate is below `resign`."""
-    best = report.candidates[:1]
-    return bool(best) and report.visits >= ENOUGH and (best[0].value + 1) / 2 < resign
-
-
-def told(report: Report, called: tuple[str, ...]) -> str:
-    """An analysis as Leela Zero writes it, which front ends read: win rates and priors in parts of ten thousand."""
-    return " ".join(
-        f"info move {called[c.action]} visits {c.visits} winrate {round(5000 * (c.value + 1))} "
-        f"prior {round(10_000 * c.prior)} order {order} pv {' '.join(called[a] for a in c.line)}"
-        for order, c in enumerate(report.candidates)
-    )
-
-
-def serve(session: Session, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Answers line by line until `quit` or the end of the input."""
-    while not session.closed:
-        line = stdin.readline(LONGEST)
-        if not line:
-            break
-        while line and not line.endswith(b"\n") and (more := stdin.readline(LONGEST)):
-            line = line[:LONGEST] + b"\n" * more.endswith(b"\n")  # what is longer is read, and left
-        answer = session.answer(line.decode("utf-8", errors="replace"))
-        stdout.write(answer.encode("ascii", errors="replace"))
-        stdout.flush()
-        session.idle()
-    session.engine.rest()
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())[:500] or "failed"
-
-
-def _integer(words: list[str], index: int, what: str) -> int:
-    word = words[index] if index < len(words) else ""
-    if not word.lstrip("-").isdigit() or not word.isascii() or len(word) > 12:
-        raise ValueError(f"syntax error: give {what}, a whole number")
-    return int(word)
-
-
-def _number(words: list[str], index: int, what: str) -> float:
-    try:
-        number = float(words[index])
-    except (IndexError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"syntax error: give {what}")
-    return number

@@ -1,0 +1,94 @@
+"""Lines of the protocol: what stands in one that came, and what an answer and an analysis look like."""
+
+import math
+
+from jaxzero.play.reports import Report
+
+__all__ = ["COLOURS", "LONGEST", "action_of", "colour_of", "in_one_line", "integer", "number", "told", "words_of"]
+
+COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
+LONGEST = 10_000  # characters of a line that are looked at
+
+
+def words_of(line: str) -> tuple[str, list[str]]:
+    r"""The id of a line, "" if it has none, and its words: without comments and control characters.
+
+    >>> words_of("7 play b\tC3 # why not?"), words_of("na\x01me"), words_of("# nothing")
+    (('7', ['play', 'b', 'C3']), ('', ['name']), ('', []))
+    """
+    text = "".join(" " if c == "\t" else c for c in line[:LONGEST] if c == "\t" or (c >= " " and c != "\x7f"))
+    words = text.split("#", 1)[0].split()
+    has_id = bool(words) and words[0].isascii() and words[0].isdigit()
+    return (words[0], words[1:]) if has_id else ("", words)
+
+
+def integer(words: list[str], index: int, what: str) -> int:
+    """A whole number among the words.
+
+    Raises:
+        ValueError: there is none; `what` says in the message what it should have been.
+    """
+    word = words[index] if index < len(words) else ""
+    if not word.lstrip("-").isdigit() or not word.isascii() or len(word) > 12:
+        raise ValueError(f"syntax error: give {what}, a whole number")
+    return int(word)
+
+
+def number(words: list[str], index: int, what: str) -> float:
+    """A finite number among the words; errors are those of `integer`."""
+    try:
+        found = float(words[index])
+    except (IndexError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError(f"syntax error: give {what}")
+    return found
+
+
+def colour_of(words: list[str]) -> int:
+    """The colour that a command begins with: 0 is black.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not words or words[0].lower() not in COLOURS:
+        raise ValueError("syntax error: give a colour, black or white")
+    return COLOURS[words[0].lower()]
+
+
+def action_of(words: list[str], called: tuple[str, ...]) -> int:
+    """The action that the second word names.
+
+    Args:
+        words: of the command.
+        called: what the actions are called.
+
+    Raises:
+        ValueError: none is called so.
+    """
+    actions = {name.lower(): action for action, name in enumerate(called)}
+    word = words[1].lower() if len(words) > 1 else ""
+    if word not in actions:
+        raise ValueError(f"invalid vertex: give a move like {called[0]}")
+    return actions[word]
+
+
+def in_one_line(error: Exception) -> str:
+    r"""Why something was not done. What is no mistake of whoever asked says that it failed.
+
+    >>> in_one_line(ValueError("unacceptable size")), in_one_line(RuntimeError("Out of memory:\n 9 bytes"))
+    ('unacceptable size', 'failed: Out of memory: 9 bytes')
+    """
+    text = " ".join(str(error).split())
+    if not isinstance(error, ValueError):
+        text = f"failed: {text or type(error).__name__}"
+    return text[:500] or "failed"
+
+
+def told(report: Report, called: tuple[str, ...]) -> str:
+    """An analysis as Leela Zero writes it, which front ends read: win rates and priors in parts of ten thousand."""
+    return " ".join(
+        f"info move {called[c.action]} visits {c.visits} winrate {round(5000 * (c.value + 1))} "
+        f"prior {round(10_000 * c.prior)} order {order} pv {' '.join(called[a] for a in c.line)}"
+        for order, c in enumerate(report.candidates)
+    )
