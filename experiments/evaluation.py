@@ -15,7 +15,7 @@ from jaxzero.play import arena, mistakes
 from jaxzero.train import progress
 from jaxzero.train.folder import write_whole
 
-__all__ = ["Evaluation", "Rating", "evaluation", "report", "store", "stored", "to_win"]
+__all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
 
 POSITIONS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "connect_four_positions.jsonl"
 RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
@@ -116,21 +116,23 @@ def players_in_words(config: Any) -> dict[str, str]:
     return {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
 
 
-def report(before: dict, after: dict, config: Any) -> None:
-    """Print the tables before / after."""
+def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str], list[list[str]]]]:
+    """What was measured before and after: captions, heads and rows."""
 
     def games(result):
         low, high = result["interval"]
         wins, draws, losses, _ = result["score"]
         return f"{result['share']:.1%} ({low:.0%}-{high:.0%})  +{wins} ={draws} -{losses}"
 
-    opponents = opponents_in_words(config)
+    opponents, found = opponents_in_words(config), []
     played = [name for name in opponents if name in before and name in after]
     if played:
-        progress.table(
-            f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
-            ["against", "before", "after"],
-            [[opponents[name], games(before[name]), games(after[name])] for name in played],
+        found.append(
+            (
+                f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
+                ["against", "before", "after"],
+                [[opponents[name], games(before[name]), games(after[name])] for name in played],
+            )
         )
     rows = [
         [words, when, *(f"{x:.1%}" for x in result[name].values())]
@@ -139,11 +141,14 @@ def report(before: dict, after: dict, config: Any) -> None:
         for when, result in (("before", before), ("after", after))
     ]
     if rows:
-        progress.table(
-            "Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
-            ["", "", *(name.replace("_", " ") for name in after["raw"])],
-            rows,
+        found.append(
+            (
+                "Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
+                ["", "", *(name.replace("_", " ") for name in after["raw"])],
+                rows,
+            )
         )
+    return found
 
 
 def stored(folder: pathlib.Path) -> dict:

@@ -39,6 +39,7 @@ CONFIG = parse(__doc__) if __name__ == "__main__" else Config()  # before jax is
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
+from caching import keep_programs  # noqa: E402
 from evaluation import POSITIONS, to_win  # noqa: E402
 from measure import circumstances  # noqa: E402
 from rich.markup import escape  # noqa: E402
@@ -229,6 +230,7 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
 
 
 def main(config: Config) -> None:
+    keep_programs()
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
     progress.console.print(f"[bold]{escape(config.game)}[/] on {progress.device()}, jax {jax.__version__}")

@@ -28,11 +28,13 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from building import Run, about, build, expected, fits, newest  # noqa: E402
-from evaluation import Evaluation, evaluation, report, store, stored  # noqa: E402
+from caching import keep_programs  # noqa: E402
+from evaluation import Evaluation, evaluation, store, stored, tables, to_win  # noqa: E402
+from reporting import write as write_report  # noqa: E402
 from showing import again, announced, arguments, describe, first_host, line, python, say, speeds  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
-from jaxzero import games  # noqa: E402
+from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
 from jaxzero.train import checkpoint, devices, health, metrics, progress  # noqa: E402
 
@@ -187,6 +189,7 @@ def minutes_at(folder: pathlib.Path, step: int) -> float:
 
 def main(config: Config) -> None:
     devices.all_cores(config.learn.parts)
+    kept = keep_programs()
     try:
         devices.start(**dataclasses.asdict(config.hosts))
     except ValueError as error:
@@ -197,7 +200,9 @@ def main(config: Config) -> None:
         config = parse(__doc__, "laptop")
     folder = pathlib.Path(config.folder or f"runs/{config.game}")
     with contextlib.ExitStack() as stack:
-        go_on(config, folder, *prepare(config, folder, stack))
+        prepared = prepare(config, folder, stack)
+        say(kept[0].upper() + kept[1:])
+        go_on(config, folder, *prepared)
 
 
 def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
@@ -228,7 +233,8 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say("Measuring what was learned")
         results = store(folder, after=measure.whole(learned, announced), step=step)
     export(config, folder, game, learned, step, results["after"])
-    finish(config, folder, game, state, step, results)
+    if first_host():
+        finish(config, folder, game, run, learned, int(state["learner"].steps), step, results)
 
 
 def export(config: Config, folder: pathlib.Path, game: games.Game, params, step: int, results=None) -> None:
@@ -250,26 +256,39 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
         weights.save(folder / "weights.safetensors", params, words, overwrite=True, game=game)
 
 
-def finish(config: Config, folder: pathlib.Path, game: games.Game, state: dict, step: int, results: dict) -> None:
-    """The tables, and what to do next."""
-    if not first_host():
-        return
-    report(results["before"], results["after"], config.evaluate)
-    if not int(state["learner"].steps):
+def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, params, minibatches, step, results):
+    """The tables, the page, and what to do next."""
+    found = tables(results["before"], results["after"], config.evaluate)
+    for caption, head, rows in found:
+        progress.table(caption, head, rows)
+    if not minibatches:
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough positions.")
+    next_ones = following(config, folder, game, step)
+    search = to_win(models.perfect(game, run.net), config.evaluate.simulations)
+    settings, games_too = dataclasses.asdict(config), config.evaluate.games > 0
+    page = write_report(folder, settings, game, search, params, found, next_ones, config.seed, games_too)
+    say(
+        f"To look at: {page}\n"
+        f"The run: {folder} (report.html, weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
+        "checkpoints/). Next:"
+    )
+    for command in next_ones:
+        say(f"    {command}")
+
+
+def following(config: Config, folder: pathlib.Path, game: games.Game, step: int) -> list[str]:
+    """Commands that may be next."""
     budget = config.budget
     by_steps = 0 < budget.steps <= step  # double what ran out
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
-    say(
-        f"The run: {folder} (weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
-        "checkpoints/). Next:\n"
-        f"    {again(*longer)}    # train on, to twice the budget\n"
-        f"    {again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed\n"
-        f"    {python()} experiments/play.py --game {game.id} --weights {folder}    # play against it\n"
-        f"    {python()} experiments/tournament.py --game {game.id} --players random uct:1000 {folder}    # rating\n"
-        f"    {python()} -m pip install tensorboard\n"
-        f"    {python()} -m tensorboard.main --logdir {folder.parent}    # the curves"
-    )
+    return [
+        f"{again(*longer)}    # train on, to twice the budget",
+        f"{again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed",
+        f"{python()} experiments/play.py --game {game.id} --weights {folder}    # play against it",
+        f"{python()} experiments/tournament.py --game {game.id} --players random uct:1000 {folder}    # rating",
+        f"{python()} -m pip install tensorboard",
+        f"{python()} -m tensorboard.main --logdir {folder.parent}    # the curves, live",
+    ]
 
 
 def stop(*_) -> None:

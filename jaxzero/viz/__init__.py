@@ -1,1 +1,14 @@
-"""Pictures of trees and of learning. A leaf: nothing else in jaxzero imports it."""
+"""Pictures of search trees, positions and learning. A leaf: nothing else in jaxzero imports it.
+
+What the functions answer, a `Page` or a `Picture`, shows itself at the end of a notebook's cell, and has `save(path)`.
+"""
+
+from jaxzero.viz.boards import board, drawer
+from jaxzero.viz.crosstables import crosstable
+from jaxzero.viz.overlay import report_of
+from jaxzero.viz.page import Page, Picture
+from jaxzero.viz.plots import curves, metrics
+from jaxzero.viz.sketch import sketch
+from jaxzero.viz.trees import tree
+
+__all__ = ["Page", "Picture", "board", "crosstable", "curves", "drawer", "metrics", "report_of", "sketch", "tree"]

@@ -120,6 +120,7 @@ def trained(tmp_path_factory):
     return types.SimpleNamespace(game=game, net=net, params=params, about=about, folder=folder)
 
 
+@pytest.mark.slow
 def test_players_with_networks(trained):
     game, file = trained.game, trained.folder / "weights.safetensors"
     searching = tournament.player(read(f"{trained.folder}:8", 50), game)  # the run, and the file in it

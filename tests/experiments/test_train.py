@@ -183,6 +183,14 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert steps == list(range(1, 13))
     results = json.loads((folder / "results.json").read_text())
     assert results["step"] == 12 and sum(results["after"]["uct"]["score"]) == 4
+    report = (folder / "report.html").read_text()
+    headings = re.findall(r"<h2[^>]*>([^<]*)<", report)
+    assert headings == ["What was learned", "How it went", "Six games, with what the search thought",
+                        "The tree of the first move", "Settings", "Made with", "What next"]  # fmt: skip
+    games_shown = json.loads(re.search(r'<script type="application/json">(.*?)</script>', report, re.S).group(1))
+    assert len(games_shown) == 6 and all(5 < len(game) <= 10 for game in games_shown), "from the beginning to the end"
+    assert all("points expected" in words and " visits. " in words for game in games_shown for _, words in game[:-1])
+    assert "--seed 1" in report and jax.__version__ in report and "budget.steps" in report
 
     before = files(folder)
     again = run(
@@ -337,6 +345,7 @@ def test_two_processes_train_as_one_does(tmp_path):
     assert [row["step"] for row in rows(tmp_path / "two")] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
     folder = tmp_path / "run"
     with checkpoint.writing(folder):

@@ -1,0 +1,148 @@
+"""Positions as pictures: a board with its coordinates, the last move, and what a search thinks of it."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from jaxzero.games.record import Game, check_game
+from jaxzero.play.boards import stones
+from jaxzero.play.reports import Report
+from jaxzero.types import State
+from jaxzero.viz.grounds import Ground, ground_of, named_by, stones_drawn
+from jaxzero.viz.overlay import At, caption, overlay, place_of
+from jaxzero.viz.page import Picture
+from jaxzero.viz.svg import INK, QUIET, sheet, tag, text_width, words
+
+__all__ = ["board", "drawer"]
+
+WIDE = 448  # of a board; large ones are wider, for a square to have room for a number
+SQUARE = 28, 84
+
+
+def board(
+    game: Game, state: State, first: int | None = None, report: Report | None = None, last: int | None = None
+) -> Picture:
+    """A position as a picture, with what a search thinks of it.
+
+    Of each move that was searched: a disc, whose area is its share of the visits, and in it the points that are
+    expected of the move, in per cent, (1 + value) / 2: the chance to win where there are no draws; none where a move
+    got less than 1 % of the visits. The best move has a ring; the small numbers are the play that is expected.
+
+    Args:
+        game: its rules; a game without a board of stones gets a sentence in place of a picture.
+        state: one position, without a batch.
+        first: the player who moved first, `game.to_play` of the beginning. None: as the state's number of moves has
+            it, if the state counts them as those of pgx and `games.go` do, else player 0.
+        report: of an `Engine`, or what `viz.report_of` reads off a tree. None: the position only.
+        last: the action that led here, to be marked.
+
+    Raises:
+        ValueError: something else in place of a game, a single position, or a report; a last action that is none.
+
+    >>> import jax
+    >>> from jaxzero import games, viz
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> state = game.step(game.init(jax.random.key(0)), 4, jax.random.key(0))
+    >>> viz.board(game, state, last=4).svg.count("<path")  # the lines, and a cross
+    2
+    """
+    check_game("board", game)
+    if report is not None and not isinstance(report, Report):
+        raise ValueError(
+            f"board: report is a {type(report).__name__}: give engine.report() or viz.report_of(out.tree)."
+        )
+    if last is not None and not 0 <= last < game.num_actions:
+        raise ValueError(f"board: last={last} of {game.num_actions} actions: give the action that led here, or None.")
+    if np.ndim(game.to_play(state)):
+        raise ValueError("board: this is a batch of positions. Give one: jax.tree.map(lambda x: x[0], state).")
+    ground = ground_of(game)
+    if ground is None:
+        return Picture(_sentence(f"{game.id} has no board of stones that could be drawn."))
+    mover = int(game.to_play(state))
+    if first is None:
+        count = getattr(state, "_step_count", getattr(state, "moves", None))
+        first = 0 if count is None else (mover + int(count)) % 2
+    return Picture(_picture(game, ground, stones(game, state, first), report, int(mover != first), last))
+
+
+def drawer(game: Game, first: int) -> Callable[[State], str]:
+    """A function that draws positions small and in few bytes: for the nodes of `viz.tree`.
+
+    Args:
+        game: its rules.
+        first: the player who moved first.
+
+    Returns:
+        `state -> str`, an `<svg>` element; of a game without a board of stones a sentence.
+
+    Raises:
+        ValueError: something else in place of a game.
+
+    >>> import jax
+    >>> from jaxzero import games, viz
+    >>> game = games.go(9)
+    >>> len(viz.drawer(game, first=0)(game.init(jax.random.key(0)))) < 1_000
+    True
+    """
+    check_game("drawer", game)
+    ground = ground_of(game)
+    if ground is None:
+        return lambda state: _sentence("no board")
+    quick = game._replace(observe=jax.jit(game.observe), to_play=jax.jit(game.to_play))
+    box = "0 0 {:g} {:g}".format(*ground.size)
+
+    def draw(state: State) -> str:
+        inside = stones_drawn(ground, stones(quick, state, first), small=True)
+        return tag("svg", inside, xmlns="http://www.w3.org/2000/svg", viewBox=box)
+
+    return draw
+
+
+def _sentence(text: str) -> str:
+    return sheet(24 + text_width(text, 15), 36, words(8, 23, text, 15, "start"))
+
+
+def _picture(game: Game, ground: Ground, seen: np.ndarray, report: Report | None, mover: int, last: int | None) -> str:
+    """The board in the middle, names of columns and rows around it, what there is to say below."""
+    cell = min(SQUARE[1], max(SQUARE[0], WIDE / max(ground.size)))
+    wide, high = (x * cell for x in ground.size)
+    columns, rows = named_by(game, ground)
+    said = [] if report is None else caption(game, ground, report, mover)
+    below = ground.kind in ("connect_four", "go")
+    left, top = 30 if rows else 8, 26 if columns and not below else 8
+    width = max(left + wide + 8, *(text_width(x, 13) + 16 for x in said), 0)
+    left += (width - left - wide - 8) / 2
+    bottom = top + high + (26 if columns and below else 10)
+
+    def at(row: float, column: float) -> tuple[float, float]:
+        x, y = ground.centre(row, column)
+        return left + x * cell, top + y * cell
+
+    parts = [tag("g", stones_drawn(ground, seen), transform=f"translate({left:.1f} {top})scale({cell:.4g})")]
+    lean = 0.29 * cell if ground.kind == "hex" else 0
+    for c, name in enumerate(columns):
+        parts.append(words(at(0, c)[0] - lean, top + high + 18 if below else top - 8, name, fill=QUIET))
+    for r, name in enumerate(rows):
+        parts.append(words(at(r, 0)[0] - 0.5 * cell - 14, at(r, 0)[1] + 5, name, fill=QUIET))
+    if report is not None:
+        parts.append(overlay(ground, seen, report, mover, at, cell))
+    if last is not None:
+        parts.append(_last(ground, seen, last, at, cell))
+    for i, sentence in enumerate(said):
+        look = dict(font_weight=600) if i == 0 else dict(fill=QUIET) if i == len(said) - 1 else {}
+        parts.append(words(width / 2, bottom + 14 + 20 * i, sentence, **look))
+    return sheet(width, bottom + 20 * len(said), *parts)
+
+
+def _last(ground: Ground, seen: np.ndarray, last: int, at: At, cell: float) -> str:
+    """A mark on the stone of the last move; none on a pass."""
+    where = place_of(ground, seen, last, played=True)
+    if where is None:
+        return ""
+    x, y = at(*where)
+    if ground.kind == "tic_tac_toe":
+        size = dict(x=x - 0.45 * cell, y=y - 0.45 * cell, width=0.9 * cell, height=0.9 * cell, rx=6)
+        return tag("rect", **size, fill="none", stroke=QUIET, stroke_width=2, stroke_dasharray="5 4")
+    ink = INK if ground.colours[int(seen[where]) - 1] == "#ffffff" else "#fff"
+    return tag("circle", cx=x, cy=y, r=0.17 * cell, fill="none", stroke=ink, stroke_width=2.4)

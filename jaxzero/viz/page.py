@@ -1,0 +1,101 @@
+"""What is shown: pictures, which are SVG, and pages, which are HTML with styles and scripts of their own.
+
+Both show themselves in a notebook and save themselves as one file that needs nothing else, no network either.
+"""
+
+import pathlib
+from typing import Any, NamedTuple
+
+from jaxzero import files
+
+__all__ = ["Page", "Picture"]
+
+XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+class Picture(NamedTuple):
+    """A picture, shown as it is at the end of a notebook's cell.
+
+    Attributes:
+        svg: an `<svg>` element, with its size and its namespace.
+
+    >>> picture = Picture('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><circle r="4"/></svg>')
+    >>> picture._repr_html_() == picture.svg
+    True
+    """
+
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def save(self, path: Any, overwrite: bool = False) -> pathlib.Path:
+        """Write it to a file, .svg, or .html, and answer which.
+
+        Args:
+            path: the file.
+            overwrite: whether one that is there may be replaced.
+
+        Raises:
+            ValueError: another ending.
+            FileExistsError: there is such a file, and `overwrite` does not say that it may go.
+            OSError: it cannot be written.
+        """
+        path = _free(path, overwrite, (".svg", ".html"))
+        whole = XML + self.svg if path.suffix == ".svg" else _around(self.svg)
+        files.write_whole(path, [(whole + "\n").encode()])
+        return path
+
+
+class Page(NamedTuple):
+    """A page that works by itself; in a notebook a frame keeps its styles and scripts to itself.
+
+    Attributes:
+        html: the whole document.
+        height: of the frame in a notebook, in CSS pixels.
+
+    >>> Page("<p class='a'>3 &lt; 4</p>", 200)._repr_html_().partition("srcdoc=")[2]
+    "'<p class=&#39;a&#39;>3 &amp;lt; 4</p>'></iframe>"
+    """
+
+    html: str
+    height: int = 640
+
+    def _repr_html_(self) -> str:
+        # In single quotes, for the data are full of double ones, and an escape is six characters.
+        inside = self.html.replace("&", "&amp;").replace("'", "&#39;")
+        style = f"width:100%;height:{self.height}px;border:1px solid #d0d7de;border-radius:6px"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc=\'{inside}\'></iframe>'
+
+    def save(self, path: Any, overwrite: bool = False) -> pathlib.Path:
+        """Write it to an .html file that opens offline, and answer which.
+
+        Args:
+            path: the file.
+            overwrite: whether one that is there may be replaced.
+
+        Raises:
+            ValueError: another ending.
+            FileExistsError: there is such a file, and `overwrite` does not say that it may go.
+            OSError: it cannot be written.
+        """
+        path = _free(path, overwrite, (".html",))
+        files.write_whole(path, [self.html.encode()])
+        return path
+
+
+def _free(path: Any, overwrite: bool, endings: tuple[str, ...]) -> pathlib.Path:
+    """The path; raises an error that says what to write instead if it is no place for the file."""
+    path = pathlib.Path(path)
+    if path.suffix not in endings:
+        raise ValueError(f"save({str(path)!r}): it is written as {' or '.join(endings)}. Use a name that ends so.")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"save({str(path)!r}): there is such a file. Use overwrite=True, or another name.")
+    return path
+
+
+def _around(svg: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>jaxzero</title></head>'
+        f'<body style="margin:16px;background:#fff">{svg}</body></html>'
+    )
