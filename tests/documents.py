@@ -1,0 +1,69 @@
+"""Documents as tests read them: their code, their links, their figures."""
+
+import pathlib
+import re
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def text(document: str) -> str:
+    return (ROOT / document).read_text()
+
+
+def examples(document: str) -> list[str]:
+    """The blocks of Python code, from first to last."""
+    return re.findall(r"^```python\n(.*?)^```", text(document), flags=re.DOTALL | re.MULTILINE)
+
+
+def run(document: str) -> dict[str, Any]:
+    """Runs all blocks in order, as one program; answers its names. Tracebacks show the lines of the document."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for found in re.finditer(r"^```python\n(.*?)^```", text(document), flags=re.DOTALL | re.MULTILINE):
+        above = text(document)[: found.start(1)].count("\n")
+        exec(compile("\n" * above + found[1], str(ROOT / document), "exec"), names)
+    return names
+
+
+def links(document: str) -> list[str]:
+    """The files that a document links to."""
+    return [link for link in re.findall(r"\]\(([^)#]+)", text(document)) if "://" not in link]
+
+
+def missing_links(document: str) -> list[str]:
+    return [link for link in links(document) if not ((ROOT / document).parent / link).exists()]
+
+
+def missing_anchors(document: str) -> list[str]:
+    """Links to a heading, of the document or of another one, that is not there."""
+    missing = []
+    for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text(document)):
+        headings = re.findall(r"^#+ (.*)$", text(_beside(document, file) if file else document), flags=re.MULTILINE)
+        if anchor not in {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}:
+            missing.append(f"{file}#{anchor}")
+    return missing
+
+
+def _beside(document: str, link: str) -> str:
+    return str(pathlib.Path(document).parent / link)
+
+
+def strange_figures(document: str) -> list[str]:
+    """Figures that are said to stand in another document, and do not.
+
+    Looked at are paragraphs, items of lists and rows of tables that link to `README.md` or `experiments/README.md`;
+    what is code there is no figure.
+    """
+    plain = re.sub(r"```.*?```", "", text(document), flags=re.DOTALL)
+    strange = []
+    for part in re.split(r"\n(?=\n|- |\|)", plain):
+        links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", part)
+        sources = [link for link in links if link.endswith("README.md")]
+        if sources:
+            there = set().union(*(_figures(text(_beside(document, link))) for link in sources))
+            strange += sorted(_figures(re.sub(r"`[^`]*`|\[.*?\]\(.*?\)", "", part)) - there)
+    return strange
+
+
+def _figures(plain: str) -> set[str]:
+    return {found.rstrip(",.") for found in re.findall(r"[−+]?\d[\d,.]*", plain)}
