@@ -1,15 +1,17 @@
 # jaxzero: `make train` learns Connect Four by self-play, `make test` runs the tests. Both set themselves up.
 #
 #   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
+#   make play  ARGS="--browser"              flags for experiments/play.py
 #   make test  ARGS="-k search"              flags for pytest
 #   make train PYTHON=/opt/python3.12/bin/python3
 #   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train bench test test-slow test-all lint format clean
+.PHONY: help train play bench test test-slow test-all notebooks notebooks-colab lint format clean
 
 VENV    := .venv
+COLAB   := .cache/colab
 BIN     := $(VENV)/bin
 ARGS    ?=
 WORKERS ?= 2
@@ -33,6 +35,9 @@ help:  ## print this list
 train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
 	@$(BIN)/python experiments/train.py $(ARGS)
 
+play: $(VENV)/.train  ## play Connect Four against the network that comes along
+	@$(BIN)/python experiments/play.py --game connect_four $(ARGS)
+
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 	@$(BIN)/python experiments/benchmark.py $(ARGS)
 
@@ -44,6 +49,16 @@ test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
 
 test-all: $(VENV)/.dev  ## every test, by the code generators that users have
 	XLA_FLAGS= $(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
+
+notebooks: $(VENV)/.train  ## open the notebooks in Jupyter
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" -c constraints.txt
+	@$(BIN)/python -m jupyterlab notebooks $(ARGS)
+
+notebooks-colab:  ## the notebooks on the versions that Colab has, in an environment of its own (python3.13)
+	@test -x $(COLAB)/bin/pip || python3.13 -m venv $(COLAB)
+	@$(COLAB)/bin/python -m pip install -q --disable-pip-version-check --no-input -e ".[train,mctx]" \
+	    hypothesis ipykernel nbclient nbformat pytest -c notebooks/colab.txt
+	$(COLAB)/bin/python -m pytest tests/test_notebooks.py $(ARGS)
 
 lint: $(VENV)/.dev  ## style, formatting and types
 	$(BIN)/ruff check .

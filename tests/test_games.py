@@ -260,7 +260,7 @@ def test_an_unknown_game_is_told_the_nearest(wrong, nearest):
 
 def test_without_pgx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
-    with pytest.raises(ImportError, match=r"connect_four.*pip install 'jaxzero\[games\]'"):
+    with pytest.raises(ImportError, match="connect_four.*needs pgx.*pip install -U pgx"):
         games.from_pgx.__wrapped__("connect_four")
 
 

@@ -238,7 +238,7 @@ def test_sets_of_points_are_what_they_say(size, seed=0):
     assert not go_board.point_set(on, jnp.int32(-1)).any() and not go_board.point_set(on, jnp.int32(size**2)).any()
 
 
-@pytest.mark.parametrize("size", [5, 9, 19])
+@pytest.mark.parametrize("size", [5, 9, pytest.param(19, marks=pytest.mark.slow)])
 def test_chains_eyes_and_area_by_hand(size, batch=30):
     """Random pictures, dense and thin, against a flood fill in Python; pictures with dead chains are passed over."""
     on, rng = go_board.board(size), np.random.default_rng(size)

@@ -342,7 +342,7 @@ FAST = {
 }
 
 
-LATER = {"full_resumed", "few", "more"}
+LATER = {"full_resumed", "few", "more", "played", "lanes", "chance", "gumbel_everything"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LATER else []) for n in FAST])

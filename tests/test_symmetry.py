@@ -130,7 +130,7 @@ def outputs(which: str, evaluation: str):
 def test_an_even_handed_network_is_searched_the_same(evaluation):
     plain, out = (outputs("even_handed", e) for e in ("plain", evaluation))
     np.testing.assert_array_equal(out.tree.visits, plain.tree.visits)
-    np.testing.assert_array_equal(out.tree.value, plain.tree.value)
+    np.testing.assert_allclose(out.tree.value, plain.tree.value, rtol=3e-7)  # two programs: the last bit may differ
     np.testing.assert_array_equal(out.action, plain.action)
 
 

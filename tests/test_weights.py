@@ -129,6 +129,7 @@ def test_the_network_is_the_one_that_was_saved(tmp_path, network, build):
     chex.assert_trees_all_equal(jax.jit(again)(back, seen), jax.jit(net)(params, seen))
 
 
+@pytest.mark.slow
 def test_loading_compiles_nothing(good, tmp_path):
     data, _ = good
     (tmp_path / "file").write_bytes(data)

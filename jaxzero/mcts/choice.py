@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
 from jaxzero.mcts.rules import prior_kind, searched_by
-from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Tree, rows_of
+from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
 from jaxzero.types import EdgeView, Rule
 
@@ -74,10 +74,21 @@ def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile |
 
 def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
     """The rule's scores, or where chance moves its own; −inf where an edge is closed or a score is not a number."""
-    scores = rule.score(view)
+    scores = _scores(rule, view)
     if view.chance is not None:
         scores = jnp.where(view.chance[..., None], by_probability(view), scores)
     return jnp.where(jnp.isneginf(view.prior) | jnp.isnan(scores), -jnp.inf, scores)
+
+
+def _scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
+    """The rule's scores; a ValueError if they are something else than one for each edge."""
+    scores = rule.score(view)
+    if jnp.shape(scores) != view.visits.shape:
+        raise ValueError(
+            f"score of a Rule returned shape {list(jnp.shape(scores))}, of edges whose visits are "
+            f"{list(view.visits.shape)}: return one score for each edge, and reduce over edges with keepdims=True."
+        )
+    return scores
 
 
 def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
@@ -120,6 +131,9 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     if not fresh:
         return remember(tree, root, choose(tree, rows_of(tree, root), rule, root == 0))
     tree = _find_next(tree, root, rule) if rule.by_prior else tree
+    view = edge_view(tree, root, rule)
+    bad = jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
+    tree = tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
     return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges, None))
 
 

@@ -39,6 +39,7 @@ def test_a_mistake_is_answered_by_what_to_write(flags, expected, capsys):
     assert expected in str(caught.value) + "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_costs_go_to_a_new_file(tmp_path):
     done = run("--quick", "--parts", "costs", "--only", "decided,", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -101,6 +102,7 @@ def test_calls_are_counted():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_other_part_runs(tmp_path):
     done = run("--quick", "--parts", "solver", "graph", "reuse", "lanes", "rounds", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr

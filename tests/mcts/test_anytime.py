@@ -32,7 +32,7 @@ def test_decided_says_that_the_others_cannot_catch_up(actions, simulations):
     assert said.any()
 
 
-@pytest.mark.parametrize("build", [jz.alphazero, jz.uct])
+@pytest.mark.parametrize("build", [pytest.param(jz.alphazero, marks=pytest.mark.slow), jz.uct])
 def test_what_is_decided_is_what_the_whole_search_finds(build):
     world, keys = worlds.make(range(GAMES), kinds()), jax.random.split(jax.random.key(1), GAMES)
     whole, short = (

@@ -176,6 +176,7 @@ def test_positions_need_not_compare_equal():
     assert isinstance(jax.eval_shape(two_moves).tree.state, Position)
 
 
+@pytest.mark.slow
 def test_a_game_that_was_moved_on_to_a_chance_node_is_planted_anew():
     """Half a ply: whatever dice did after the action, the tree does not know; the state does."""
     chancy, start = worlds.with_chance(world(), 3), jnp.zeros(GAMES, jnp.int32)

@@ -1,5 +1,6 @@
 """Few rows of scores are reduced in another way than many: both ways find the same."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -54,3 +55,25 @@ def test_a_score_that_is_not_a_number_means_the_same_alone_and_in_a_batch(by_pri
     for game in (0, 5):
         alone = worlds.grow(worlds.make([game], "continuous"), rule, 12)
         np.testing.assert_array_equal(jz.summary(alone).visits[0], visits[game])
+
+
+@pytest.mark.parametrize("by_prior", [True, False])
+@pytest.mark.parametrize("score", [lambda view: 0.0, lambda view: view.value.sum(-1), lambda view: view.value[..., :1]])
+def test_scores_that_are_not_one_for_each_edge_are_refused(score, by_prior):
+    rule = jz.puct()._replace(score=score, by_prior=by_prior)
+    with pytest.raises(ValueError, match=r"score of a Rule returned shape \[.*\], of edges whose visits are "):
+        jz.alphazero(worlds.hashed(5), 3, rule=rule)((), jax.random.split(jax.random.key(0), 2), jnp.arange(2))
+
+
+@pytest.mark.parametrize("by_prior", [True, False])
+def test_a_rule_whose_scores_are_no_numbers_is_told(by_prior):
+    bound, keys, states = 0.0, jax.random.split(jax.random.key(0), 8), jnp.arange(8, dtype=jnp.uint32)
+
+    def score(view):
+        return jnp.where(view.node_value[..., None] > bound, jnp.nan, jz.puct().score(view))
+
+    policy = jax.jit(jz.alphazero(worlds.hashed(5), 3, rule=jz.puct()._replace(score=score, by_prior=by_prior)))
+    out = policy((), keys, states)
+    value = jax.vmap(lambda s: worlds.hashed(5).root((), None, s[None])[0].value[0])(states)
+    assert ((out.info.status & jz.Status.NON_FINITE > 0) == (value > bound)).all() and 0 < (value > bound).sum() < 8
+    assert (out.action >= 0).all() and np.isfinite(out.action_weights).all()

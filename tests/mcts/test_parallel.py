@@ -176,7 +176,7 @@ def test_a_model_is_asked_of_positions_that_there_are():
     assert len(asked) > 4 and all((np.asarray(marks) == 7).all() for marks in asked)
 
 
-@pytest.mark.parametrize("level", [-100.0, 0.0, 100.0])
+@pytest.mark.parametrize("level", [0.0, *(pytest.param(x, marks=pytest.mark.slow) for x in (-100.0, 100.0))])
 def test_lanes_spread_at_every_scale_of_values(level):
     def say(reward):
         zeros = jnp.zeros_like(reward)
@@ -396,6 +396,7 @@ def test_one_game_on_four_devices_is_the_game_on_one():
     assert found.stdout == "the same on four\n", found.stderr
 
 
+@pytest.mark.slow
 def test_what_lanes_refuse():
     world, keys = world_and_keys()
     start = jnp.zeros(GAMES, jnp.int32)

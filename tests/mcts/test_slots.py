@@ -267,11 +267,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=() if n == "parallel" else REST if n in ("muzero", "graph", "uct") else SLOW)
-        for n in PARTS
-    ],
+    "name", [pytest.param(n, marks=REST if n in ("muzero", "graph", "uct") else SLOW) for n in PARTS]
 )
 def test_parts_compose(name):
     with worlds.x64():

@@ -311,7 +311,8 @@ def of_games(x: Any, index: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[np.asarray(index)], x)
 
 
-@pytest.mark.parametrize("rule", ["puct", pytest.param("gumbel", marks=SLOW)])
+@SLOW
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
 def test_a_game_alone_is_the_game_in_a_batch(rule):
     keys, run = jax.random.split(jax.random.key(4), GAMES), going_on(rule)
     tree = planted(rule, jnp.arange(GAMES, dtype=jnp.uint32) * 977)
