@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxzero.machine import machine
 from jaxzero.mcts.choice import choose, remember
 from jaxzero.mcts.rows import (
     Facts,
@@ -25,24 +26,23 @@ from jaxzero.types import Path, Rule
 
 __all__ = ["backup", "group_size"]
 
-FEW_GAMES = 8  # with fewer, the number of kernels is what a simulation costs
-
 
 def group_size(batch: int) -> int:
     """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
-    return 8 if batch < FEW_GAMES else 4
+    here = machine()
+    return here.levels_of_few if batch < here.few_games else here.levels
 
 
 def tile_size(batch: int) -> int:
     """How many games go up their paths together.
 
     On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
-    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes. Which it is goes by jax's default
-    backend; on another device the results are the same, and slower.
+    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes.
     """
-    if jax.default_backend() != "cpu":
+    most = machine().tile
+    if most is None:
         return batch
-    return next((size for size in range(min(batch, 64), 15, -1) if batch % size == 0), batch)
+    return next((size for size in range(min(batch, most), 15, -1) if batch % size == 0), batch)
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
@@ -60,7 +60,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     """
     batch = path.length.shape[0]
     group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
-    if batch >= FEW_GAMES and rule.by_prior:
+    if batch >= machine().few_games and rule.by_prior:
         tree, path, value = _visit_ends(tree, path, value)
     turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
     if size == batch:

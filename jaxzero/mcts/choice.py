@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.machine import machine
 from jaxzero.mcts.chance import by_probability
 from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
 from jaxzero.mcts.rules import prior_kind, searched_by
@@ -25,7 +26,6 @@ __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
 # or W. The first makes do with the children at hand.
 WIDTHS = (AT_HAND + 1, 32, 128)
-FEW = 320  # scores for which one kernel is better than vectorised ones: those of one game's narrow groups
 
 
 class Choice(NamedTuple):
@@ -96,7 +96,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
 
     Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.
     """
-    if scores.size <= FEW:
+    if scores.size <= machine().few_scores:
         start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
 
         def better(x: tuple, y: tuple) -> tuple:
@@ -204,7 +204,7 @@ def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Flo
     XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
     reductions are taken; of few it is quicker, being fewer kernels.
     """
-    if scores.size <= FEW:
+    if scores.size <= machine().few_scores:
         first = jnp.argmax(scores, -1).astype(jnp.int32)
         best = jnp.take_along_axis(scores, first[..., None], -1)[..., 0]
     else:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero.machine import CPU
 from jaxzero.mcts import choice
 from tests import worlds
 
@@ -20,7 +21,7 @@ def rows(seed, count=4, width=6):
 
 
 def many(x):
-    return jnp.tile(x, (2 * choice.FEW, 1))
+    return jnp.tile(x, (2 * CPU.few_scores, 1))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -32,7 +33,7 @@ def test_the_child_under_the_lowest_action_of_the_highest_score(seed):
         expected.append(child if child > 0 and row[0].max() > -np.inf else -1)
     assert choice.child_of_best(scores, actions, children, 6).tolist() == expected
     found = choice.child_of_best(many(scores), many(actions), many(children), 6)
-    assert found.reshape(-1, 4).tolist() == [expected] * 2 * choice.FEW
+    assert found.reshape(-1, 4).tolist() == [expected] * 2 * CPU.few_scores
 
 
 @pytest.mark.parametrize("seed", range(20))
