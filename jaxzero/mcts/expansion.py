@@ -82,8 +82,6 @@ class Growth(NamedTuple):
         node: the new node, the same slot in every game, N if the trees are full; or each game's own, N where the tree
             does not grow.
         parent: the node above; N where the tree does not grow.
-        place: where the new node goes in its parent's list of children.
-        action: the edge that it takes from its parent's prior.
         facts: the row of the new node.
         frontiers: the row of the new node; and that of the node above, as it is from now on.
         prior: of the new node.
@@ -95,8 +93,6 @@ class Growth(NamedTuple):
     value: Float[Array, "B P"]
     node: Int[Array, ""] | Int[Array, "B"]
     parent: Int[Array, "B"]
-    place: Int[Array, "B"]
-    action: Int[Array, "B"]
     facts: Float[Array, "B 6+2P"]
     frontiers: Float[Array, "B 2 4+K"]
     prior: Float[Array, "B W"] | UInt16[Array, "B W"]
@@ -209,8 +205,6 @@ def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State
         value=facts.raw_value,
         node=node,
         parent=leaf.nodes,
-        place=children,
-        action=action,
         facts=pack(facts, dtype),
         frontiers=pack(frontiers, dtype),
         prior=fresh,
@@ -248,13 +242,17 @@ def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> In
 
 def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
+    # Where it goes and which edge it takes is read from the rows, not handed on: of what a branch returns, each array
+    # is a kernel on an accelerator.
     node, grows = growth.node, growth.parent < tree.capacity
+    place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1
+    action = unpack_facts(growth.facts).action
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)
     later, at_hand = tree.later_children, children_at_hand(tree.frontier)
     if later is not None:
-        where = jnp.where(growth.place < at_hand, tree.capacity, growth.parent)
-        later = put_entry(later, where, jnp.clip(growth.place - at_hand, 0, later.shape[-1] - 1), node)
+        where = jnp.where(place < at_hand, tree.capacity, growth.parent)
+        later = put_entry(later, where, jnp.clip(place - at_hand, 0, later.shape[-1] - 1), node)
     end = jnp.where(grows, node, tree.capacity)
     nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
     return tree.replace(
@@ -262,7 +260,7 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         facts=put_column(tree.facts, node, growth.facts),
         frontier=frontier,
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
-        prior=put_entry(prior, growth.parent, growth.action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
+        prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,
         bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),

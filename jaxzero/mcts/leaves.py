@@ -88,7 +88,7 @@ def collect(
         if lanes > 1:
             tree = _choose_busy(tree, walk, busy, busy_root)
         node = jnp.where(end.grows, end.node, tree.capacity)
-        return tree, Leaves(walk, node, end.at.nodes, growth.action)
+        return tree, Leaves(walk, node, end.at.nodes, unpack_facts(growth.facts).action)
 
     began = tree.root  # simulations that are in flight are counted while lanes walk
     if lanes > 1:

@@ -120,10 +120,10 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
         for _ in range(group):
             levels.append(follow(levels[-1]))
         here = jnp.stack(levels[:-1], 1)
-        inside = (here >= 0) & (depth + jnp.arange(group) < longest)
+        inside = [(level >= 0) & (depth + i < longest) for i, level in enumerate(levels[:-1])]
         path = path._replace(
             nodes=jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
-            length=path.length + jnp.sum(inside, 1, dtype=jnp.int32),
+            length=sum((one.astype(jnp.int32) for one in inside), path.length),  # no reduction, a kernel of its own
         )
         return depth + group, levels[-1], path
 
