@@ -6,6 +6,7 @@ every kernel and every turn of a loop costs microseconds, whatever it does (note
 
 import contextlib
 import contextvars
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,6 +26,11 @@ class Machine(NamedTuple):
         few_scores: of no more scores the best is found by one reduction over pairs; of more by several plain ones,
             which XLA's CPU backend vectorises.
         go_steps: points that Go's spreading goes on by in one turn of its loop.
+        waits: whether the host waits for the device before it knows if a loop goes on or which branch is taken. Then
+            the first turn of a loop that has one in any case stands before it, and cheap branches are always taken.
+        sure_games: of so many games one has something to ask in nearly every simulation, so the model is asked without
+            looking whether any has.
+        sure_edges: so many edges are looked at all, without asking how many of them are in use.
     """
 
     levels: int
@@ -33,10 +39,19 @@ class Machine(NamedTuple):
     tile: int | None
     few_scores: float
     go_steps: int
+    waits: bool
+    sure_games: float
+    sure_edges: int
 
 
-CPU = Machine(levels=4, few_games=8, levels_of_few=8, tile=64, few_scores=320, go_steps=1)
-ACCELERATOR = Machine(levels=8, few_games=8, levels_of_few=8, tile=None, few_scores=float("inf"), go_steps=8)
+CPU = Machine(
+    levels=4, few_games=8, levels_of_few=8, tile=64, few_scores=320, go_steps=1, waits=False, sure_games=math.inf,
+    sure_edges=0,
+)  # fmt: skip
+ACCELERATOR = Machine(
+    levels=16, few_games=8, levels_of_few=16, tile=None, few_scores=math.inf, go_steps=8, waits=True, sure_games=64,
+    sure_edges=2**18,
+)  # fmt: skip
 
 _asked_for: contextvars.ContextVar[Machine | None] = contextvars.ContextVar("laid_out_for", default=None)
 
@@ -56,7 +71,7 @@ def laid_out_for(machine: Machine) -> Iterator[None]:
     >>> import jax, jaxzero.machine
     >>> with jaxzero.machine.laid_out_for(jaxzero.machine.ACCELERATOR):
     ...     jaxzero.machine.machine().levels
-    8
+    16
     """
     token = _asked_for.set(machine)
     try:

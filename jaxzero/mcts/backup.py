@@ -12,9 +12,11 @@ from jaxzero.mcts.rows import (
     Facts,
     Stats,
     Tile,
+    held,
     pack,
     put,
     put_column,
+    repeat,
     take,
     unpack_facts,
     unpack_frontier,
@@ -60,7 +62,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     """
     batch = path.length.shape[0]
     group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
-    if batch >= machine().few_games and rule.by_prior:
+    if batch >= machine().few_games and rule.by_prior and not machine().waits:
         tree, path, value = _visit_ends(tree, path, value)
     turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
     if size == batch:
@@ -102,6 +104,7 @@ def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array
     """
     end = take(path.nodes, path.length - 1)
     at = rows_of(tree, end)
+    at = at._replace(stats=held(at.stats))
     apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
     facts = unpack_facts(at.facts)
     stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
@@ -118,7 +121,7 @@ def _backup_tile(
     Returns what goes on from there, too: the return at the root, if `first` is 1.
     """
 
-    def turn(carry: tuple) -> tuple:
+    def turn(carry: tuple) -> tuple[tuple, Array]:
         k, tree, ret = carry
         # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
         here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
@@ -128,6 +131,7 @@ def _backup_tile(
         nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
         at = rows_of(tree, nodes, here)
+        at = at._replace(stats=held(at.stats))
         facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
         for j in reversed(range(group)):
             if tree.bounds is not None:
@@ -138,7 +142,7 @@ def _backup_tile(
         stats = _visited(stats, facts, jnp.stack(returns, 1))
         at = at._replace(stats=pack(stats, tree.stats.dtype))
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
-        return k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret
+        return (k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret), k > 0
 
-    last = (jnp.max(path.length) - first + group - 1) // group - 1
-    return jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree, value))[1:]
+    last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # of none, too, there is a turn, of nothing real
+    return repeat(turn, (last, tree, value))[1:]

@@ -57,10 +57,11 @@ def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], til
         return lambda: _choose_among(tree, at, rule, width, tile)
 
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
-    if len(widths) == 1:
+    if len(widths) == 1 or at.nodes.size * tree.num_edges <= machine().sure_edges:
         return among(tree.num_edges)()
-    expanded = jnp.max(jnp.where(consider, unpack_frontier(at.frontier).num_children, 0))
-    return jax.lax.switch(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]), [among(w) for w in widths])
+    expanded = jnp.where(consider, unpack_frontier(at.frontier).num_children, 0)
+    which = jnp.max(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]))
+    return jax.lax.switch(which, [among(w) for w in widths])
 
 
 def _choose_among(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:

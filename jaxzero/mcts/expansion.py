@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt16
 
+from jaxzero.machine import machine
 from jaxzero.mcts.choice import NextEdge, next_edge
 from jaxzero.mcts.outputs import check_embedding, checked
 from jaxzero.mcts.rows import (
     Facts,
     Frontier,
     children_at_hand,
+    held,
     pack,
     put,
     put_column,
@@ -57,8 +59,9 @@ def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
     wants = wants if path.going is None else wants & path.going
-    node = tree.size if own_slots(tree) else jnp.minimum(jnp.max(tree.size), tree.capacity)
+    node = tree.size if own_slots(tree) else jnp.max(jnp.minimum(tree.size, tree.capacity))
     grows = wants & (node < tree.capacity)
+    at, prior = held((at, prior))
     return Ends(at, prior, cut, wants, grows, jnp.where(grows, node, tree.capacity) if own_slots(tree) else node)
 
 
@@ -132,7 +135,7 @@ def expand(
     all_began = path.going is None and not own_slots(tree)  # then every root that has a move has made its first node
     other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
     there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
-    state = jax.tree.map(lambda x: take(x, there), tree.state)
+    action, state = held((action, jax.tree.map(lambda x: take(x, there), tree.state)))
     full = Status.FULL.where(wants & ~grows) if own_slots(tree) else 0  # else all are full, or none
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
@@ -167,6 +170,8 @@ def if_any_grows(tree: Tree, end: Ends, made: Callable[[], Growth], value: Float
         node = nowhere if own_slots(tree) else nowhere[0]
         return zeros._replace(value=value, node=node, parent=nowhere, status=Status.FULL.where(end.wants))
 
+    if end.at.nodes.shape[0] >= machine().sure_games:
+        return made()
     return jax.lax.cond(jnp.any(end.grows), made, nothing)
 
 

@@ -3,11 +3,16 @@
 A row holds what changes at the same time, so that one gather reads it and one scatter writes it.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.machine import machine
+
+Rows, Carry = TypeVar("Rows"), TypeVar("Carry")
 
 __all__ = [
     "EDGE",
@@ -17,11 +22,13 @@ __all__ = [
     "Stats",
     "Tile",
     "children_at_hand",
+    "held",
     "pack",
     "per_game",
     "put",
     "put_column",
     "put_entry",
+    "repeat",
     "take",
     "unpack_facts",
     "unpack_frontier",
@@ -152,6 +159,25 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
     x = x if columns is None else x[..., columns]
     index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
     return x.reshape(-1, *x.shape[2:]).at[index].get(mode="promise_in_bounds")
+
+
+def held(rows: Rows) -> Rows:
+    """The same rows, but read here once and for all.
+
+    What was gathered from an array that is written to next must be at hand by then. XLA's GPU backend would rather
+    gather it again in every kernel that wants it, also in those after the writing, and for them copy the whole array.
+    """
+    return jax.lax.optimization_barrier(rows)
+
+
+def repeat(turn: Callable[[Carry], tuple[Carry, Bool[Array, ""]]], start: Carry) -> Carry:
+    """Takes turns, one at least, as long as the last one says that there is another.
+
+    Whether there is comes with what is carried: a loop's own predicate would be kernels of its own, and as the host
+    waits for it, nothing is asked before the first turn.
+    """
+    first = turn(start) if machine().waits else (start, jnp.array(True))
+    return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]
 
 
 def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:

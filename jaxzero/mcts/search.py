@@ -23,7 +23,7 @@ from jaxzero.mcts.choice import choose_at_root, rescore
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.options import check_rule, counts
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import per_game, take
+from jaxzero.mcts.rows import held, per_game, repeat, take
 from jaxzero.mcts.rules import searched_by
 from jaxzero.mcts.solver import prove, with_bounds
 from jaxzero.mcts.tree import NONE, Layout, Status, Tree, new_tree
@@ -114,26 +114,23 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     def follow(node: Array) -> Array:
         return jnp.where(node >= 0, take(tree.best_child, jnp.maximum(node, 0)), NONE)
 
-    def turn(carry: tuple) -> tuple:
+    def turn(carry: tuple) -> tuple[tuple, Array]:
         depth, nodes, path = carry
         levels = [nodes]
         for _ in range(group):
             levels.append(follow(levels[-1]))
-        here = jnp.stack(levels[:-1], 1)
-        inside = [(level >= 0) & (depth + i < longest) for i, level in enumerate(levels[:-1])]
+        found = held(jnp.stack(levels[1:], 1))  # else every kernel below follows the pointers anew
+        here, nodes = jnp.concatenate([nodes[:, None], found[:, :-1]], 1), found[:, -1]
+        inside = [(here[:, i] >= 0) & (depth + i < longest) for i in range(group)]
         path = path._replace(
             nodes=jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
             length=sum((one.astype(jnp.int32) for one in inside), path.length),  # no reduction, a kernel of its own
         )
-        return depth + group, levels[-1], path
-
-    def going(carry: tuple) -> Array:
-        depth, nodes, _ = carry
-        return jnp.any(nodes >= 0) & (depth < longest)
+        return (depth + group, nodes, path), jnp.any((nodes >= 0) & (depth + group < longest))
 
     start = jnp.zeros_like(tree.size)
     path = (no_walk(tree, max_depth) if path is None else path)._replace(length=start)
-    path = jax.lax.while_loop(going, turn, (jnp.int32(0), start, path))[2]
+    path = repeat(turn, (jnp.int32(0), start, path))[2]
     return path if path.going is None else taking_part(path, path.going, tree.capacity)
 
 
