@@ -21,6 +21,8 @@ BUILDERS = {
     "mlp": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key),
     "windows": lambda game, key: nets.windows(game, window=3, channels=8, hidden=(16,), key=key),
     "resnet": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key),
+    "mlp, bfloat16": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key, dtype=jnp.bfloat16),
+    "windows, bfloat16": lambda game, key: nets.windows(game, 3, 8, (16,), key=key, dtype=jnp.bfloat16),
     "resnet, bfloat16": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key, dtype=jnp.bfloat16),
 }
 

@@ -4,10 +4,12 @@ import math
 from collections.abc import Callable
 
 import chex
+import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.network import apart
 from jaxzero.types import Params
 
 __all__ = ["mlp"]
@@ -16,10 +18,10 @@ __all__ = ["mlp"]
 class Perceptron(nnx.Module):
     """Dense layers with ReLU, then a linear policy head and a tanh value head."""
 
-    def __init__(self, sizes: tuple[int, ...], num_actions: int, values: int, rngs: nnx.Rngs):
+    def __init__(self, sizes: tuple[int, ...], num_actions: int, values: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
         self.depth = len(sizes) - 1
         for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
-            setattr(self, f"dense_{i}", nnx.Linear(fan_in, fan_out, rngs=rngs))
+            setattr(self, f"dense_{i}", nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs))
         self.policy = nnx.Linear(sizes[-1], num_actions, rngs=rngs)
         self.value = nnx.Linear(sizes[-1], values, rngs=rngs)
 
@@ -27,12 +29,13 @@ class Perceptron(nnx.Module):
         x = observation.reshape(len(observation), -1)
         for i in range(self.depth):
             x = nnx.relu(getattr(self, f"dense_{i}")(x))
+        x = x.astype(jnp.float32)
         value = nnx.tanh(self.value(x))
         return self.policy(x), value[:, 0] if value.shape[1] == 1 else value
 
 
 def mlp(
-    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey
+    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey, dtype: jnp.dtype | None = None
 ) -> tuple[Callable[[Params, Float[Array, "B ..."]], tuple[Array, Array]], Params]:
     """A multi-layer perceptron on the flattened observation.
 
@@ -40,6 +43,7 @@ def mlp(
         game: tells the number of inputs, actions and values (one, or one per player with more than two players).
         hidden: width of each hidden layer.
         key: for the initial parameters.
+        dtype: of the hidden layers' arithmetic, e.g. `jnp.bfloat16`; as in `resnet`.
 
     Returns:
         `net(params, observation [B, ...]) -> (logits [B, A], value)`, a pure function, and the initial parameters,
@@ -60,5 +64,4 @@ def mlp(
         raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
     sizes = (math.prod(game.observation_shape), *hidden)
     values = game.num_players if game.num_players > 2 else 1
-    graph, state = nnx.split(Perceptron(sizes, game.num_actions, values, nnx.Rngs(key)))
-    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
+    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)))

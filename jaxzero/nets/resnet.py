@@ -8,6 +8,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.network import apart
 from jaxzero.types import Params
 
 __all__ = ["resnet"]
@@ -66,7 +67,8 @@ def resnet(
         blocks: residual blocks, of two 3x3 convolutions each.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
-            stay float32. None: float32.
+            stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or
+            the weights are converted in every simulation.
 
     Returns:
         `net(params, observation [B, H, W, F]) -> (logits [B, A], value)`, a pure function, and the initial
@@ -91,8 +93,7 @@ def resnet(
             f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
             f"{list(game.observation_shape)}: write nets.mlp(game, key=key)."
         )
-    graph, state = nnx.split(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
-    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
+    return apart(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
 
 
 def _conv(fan_in: int, fan_out: int, dtype: jnp.dtype | None, rngs: nnx.Rngs, **kwargs) -> nnx.Conv:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.mlp import Perceptron
+from jaxzero.nets.network import apart
 from jaxzero.types import Params
 
 __all__ = ["windows"]
@@ -17,13 +18,15 @@ __all__ = ["windows"]
 class Windows(nnx.Module):
     """One dense layer with ReLU on every window, then a perceptron on all of them."""
 
-    def __init__(self, game: Game, window: int, channels: int, hidden: tuple[int, ...], rngs: nnx.Rngs):
+    def __init__(
+        self, game: Game, window: int, channels: int, hidden: tuple[int, ...], dtype: jnp.dtype | None, rngs: nnx.Rngs
+    ):
         height, width, planes = game.observation_shape
         count = (height - window + 1) * (width - window + 1)
         self.window = window
-        self.look = nnx.Linear(window * window * planes, channels, rngs=rngs)
+        self.look = nnx.Linear(window * window * planes, channels, dtype=dtype, rngs=rngs)
         values = game.num_players if game.num_players > 2 else 1
-        self.rest = Perceptron((count * channels, *hidden), game.num_actions, values, rngs)
+        self.rest = Perceptron((count * channels, *hidden), game.num_actions, values, dtype, rngs)
 
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
         return self.rest(nnx.relu(self.look(_windows(observation, self.window))))
@@ -37,7 +40,13 @@ def _windows(board: Float[Array, "B H W F"], size: int) -> Float[Array, "B h w K
 
 
 def windows(
-    game: Game, window: int = 4, channels: int = 64, hidden: tuple[int, ...] = (256, 256), *, key: chex.PRNGKey
+    game: Game,
+    window: int = 4,
+    channels: int = 64,
+    hidden: tuple[int, ...] = (256, 256),
+    *,
+    key: chex.PRNGKey,
+    dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
     """A perceptron behind one layer of windows: for boards on which small patterns count, wherever they are.
 
@@ -50,6 +59,7 @@ def windows(
         channels: what is seen in each of them.
         hidden: width of each hidden layer behind.
         key: for the initial parameters.
+        dtype: of the arithmetic in all layers but the heads, e.g. `jnp.bfloat16`; as in `resnet`.
 
     Returns:
         `net(params, observation [B, H, W, F]) -> (logits [B, A], value)`, a pure function, and the initial
@@ -77,5 +87,4 @@ def windows(
             f"windows of {window} x {window} need observations of shape [height, width, planes] at least as large, "
             f"those of {game.id} have {list(game.observation_shape)}: use a smaller window, or nets.mlp(game, key=key)."
         )
-    graph, state = nnx.split(Windows(game, window, channels, hidden, nnx.Rngs(key)))
-    return lambda params, observation: nnx.merge(graph, params)(observation), nnx.to_pure_dict(state)
+    return apart(Windows(game, window, channels, hidden, dtype, nnx.Rngs(key)))

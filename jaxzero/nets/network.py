@@ -1,0 +1,83 @@
+"""A Flax module and its parameters apart, and the parameters as a bfloat16 network reads them."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from jaxzero.types import Params
+
+__all__ = ["Network", "apart", "to_bfloat16"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Network:
+    """A module without its parameters, called as a pure function: `net(params, observation) -> (logits, value)`.
+
+    Attributes:
+        graph: what Flax needs to put the module together again.
+        types: a dictionary like the parameters: the type that each of them is read in.
+    """
+
+    graph: nnx.GraphDef
+    types: dict[str, Any]
+
+    def __call__(self, params: Params, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
+        """Logits `[B, A]` and values `[B]` or `[B, P]`."""
+        return nnx.merge(self.graph, params)(observation)
+
+
+def apart(module: nnx.Module) -> tuple[Network, Params]:
+    """The network, and its parameters as nested dictionaries of arrays."""
+    graph, state = nnx.split(module)
+    params = nnx.to_pure_dict(state)
+    return Network(graph, _types(module, params)), params
+
+
+def to_bfloat16(net: Network, params: Params) -> Params:
+    """The parameters, with those rounded that a bfloat16 network reads in bfloat16: once, and not in every call.
+
+    A network keeps its weights in float32, to learn; with `dtype=jnp.bfloat16` it converts them whenever it is called,
+    in a search once per simulation. These it takes as they are, and answers the same, to the bit: what is read in
+    float32, like the heads, stays so. Of a float32 network nothing is rounded.
+
+    Args:
+        net: made by `nets`, or loaded by `weights.load`.
+        params: its parameters, all or some of them rounded before, perhaps. The learner needs them as they are.
+
+    Returns:
+        A dictionary of the same names and shapes.
+
+    Raises:
+        ValueError: a network that was not built by `nets`, or parameters of another one.
+
+    Example:
+        >>> from jaxzero import games, nets
+        >>> net, params = nets.mlp(games.from_pgx("tic_tac_toe"), dtype=jnp.bfloat16, key=jax.random.key(0))
+        >>> rounded = to_bfloat16(net, params)
+        >>> str(rounded["dense_0"]["kernel"].dtype), str(rounded["policy"]["kernel"].dtype)
+        ('bfloat16', 'float32')
+    """
+    if not isinstance(net, Network):
+        raise ValueError(f"to_bfloat16: the network is a {type(net).__name__}: give one that jaxzero.nets has built.")
+    fits = jax.tree.structure(params) == jax.tree.structure(net.types)
+    if not fits or not all(isinstance(x, jax.Array | np.ndarray) for x in jax.tree.leaves(params)):
+        raise ValueError(
+            f"to_bfloat16: params are no dictionary of this network's arrays, {', '.join(net.types)}: give those that "
+            "came with it, as in net, params = nets.resnet(...)."
+        )
+    half = jnp.dtype(jnp.bfloat16)
+    return jax.tree.map(lambda x, read: x.astype(half) if read == half else x, params, net.types)
+
+
+def _types(module: nnx.Module, params: Params) -> dict[str, Any]:
+    """The type that a layer computes in is its `dtype`; None: that of its parameters."""
+    own = getattr(module, "dtype", None)
+    return {
+        name: _types(getattr(module, name), part) if isinstance(part, dict) else jnp.dtype(own or part.dtype)
+        for name, part in params.items()
+    }
