@@ -129,6 +129,29 @@ def test_the_network_is_the_one_that_was_saved(tmp_path, network, build):
     chex.assert_trees_all_equal(jax.jit(again)(back, seen), jax.jit(net)(params, seen))
 
 
+@pytest.mark.parametrize("saved, asked, computes", [
+    ("float32", jnp.bfloat16, "bfloat16"), ("bfloat16", jnp.float32, "float32"),
+    ("bfloat16", None, "bfloat16"), (None, None, "float32"), (None, jnp.bfloat16, "bfloat16"),
+])  # fmt: skip
+def test_it_computes_in_the_type_that_is_asked_for(tmp_path, saved, asked, computes):
+    file, params = tmp_path / "weights", mlp()
+    weights.save(file, params, ABOUT | {"network": MLP | ({} if saved is None else {"dtype": saved})})
+    net, back, about = weights.load(file, GAME, dtype=asked)
+    chex.assert_trees_all_equal(back, params)
+    assert about["network"].get("dtype") == saved, "what the file says is what it says"
+    expected, _ = nets.mlp(GAME, (4, 3), key=jax.random.key(0), dtype=jnp.dtype(computes))
+    seen = jax.random.normal(jax.random.key(1), (2, 3, 3, 2))
+    chex.assert_trees_all_equal(net(params, seen), expected(params, seen))
+    rounded = nets.to_bfloat16(net, back)["dense_0"]["kernel"].dtype
+    assert rounded == computes
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", jnp.float16, jnp.int8, 16])
+def test_no_network_computes_in_another_type(tmp_path, dtype):
+    with pytest.raises(ValueError, match="use jnp.float32, jnp.bfloat16, or None, as it was saved"):
+        weights.load(tmp_path / "weights", GAME, dtype=dtype)
+
+
 @pytest.mark.slow
 def test_loading_compiles_nothing(good, tmp_path):
     data, _ = good

@@ -75,18 +75,15 @@ def _one_of(**choices: Any) -> Argument:
     return Argument(" or ".join(choices), lambda value: choices.get(value) if isinstance(value, str) else None)
 
 
+TYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # of a network's arithmetic
+DTYPE = {"dtype": _one_of(**TYPES)}
 KINDS = {
-    "mlp": Kind(mlp, {"hidden": _counts(65_536, 32)}, {}, lambda given: 2 * len(given["hidden"])),
-    "resnet": Kind(
-        resnet,
-        {"channels": _count(4096), "blocks": _count(40)},
-        {"dtype": _one_of(float32=jnp.float32, bfloat16=jnp.bfloat16)},
-        lambda given: 4 * given["blocks"],
-    ),
+    "mlp": Kind(mlp, {"hidden": _counts(65_536, 32)}, DTYPE, lambda given: 2 * len(given["hidden"])),
+    "resnet": Kind(resnet, {"channels": _count(4096), "blocks": _count(40)}, DTYPE, lambda given: 4 * given["blocks"]),
     "windows": Kind(
         windows,
         {"window": _count(64), "channels": _count(4096), "hidden": _counts(65_536, 32)},
-        {},
+        DTYPE,
         lambda given: 2 * len(given["hidden"]),
     ),
 }
@@ -137,7 +134,7 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         write_whole(file, pieces)
 
 
-def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
+def load(file: Path, game: Game, dtype: Any = None) -> tuple[Callable, Params, dict[str, Any]]:
     """The network, its weights, and what the file says about them: `net(params, observation) -> (logits, value)`.
 
     Nothing is compiled, and nothing allocated but the weights.
@@ -145,18 +142,31 @@ def load(file: Path, game: Game) -> tuple[Callable, Params, dict[str, Any]]:
     Args:
         file: written by `save`; may come from anywhere.
         game: the one that the network was made for.
+        dtype: of the network's arithmetic, `jnp.float32` or `jnp.bfloat16`, whatever it was saved with; None: as it
+            was. The parameters are those of the file in any case: see `nets.to_bfloat16`.
 
     Returns:
         The function that the builder in `jaxzero.nets` gives, parameters on the default device, and the dictionary.
 
     Raises:
         WeightsError: the file is damaged or hostile, or of another kind, version, game or network than it says.
-        ValueError: something else in place of the game.
+        ValueError: something else in place of the game, or a dtype that no network computes in.
+
+    Example:
+        >>> from jaxzero import games, nets
+        >>> game = games.from_pgx("tic_tac_toe")
+        >>> net, params, about = load(trained("tic_tac_toe"), game, dtype=jnp.bfloat16)
+        >>> params = nets.to_bfloat16(net, params)  # to play with, on an accelerator
+        >>> str(params["look"]["kernel"].dtype)
+        'bfloat16'
     """
     check_game("weights.load", game)
+    if dtype is not None and dtype not in TYPES.values():
+        raise ValueError(f"weights.load(dtype={dtype!r}): use jnp.float32, jnp.bfloat16, or None, as it was saved.")
     with _saying(file, "read"), _opened(file) as (stream, size):
         header = read_header(stream, size)
-        net, expected = _fitting(header.about, {name: shape for name, (_, shape, *_) in header.arrays.items()}, game)
+        shapes = {name: shape for name, (_, shape, *_) in header.arrays.items()}
+        net, expected = _fitting(header.about, shapes, game, {} if dtype is None else {"dtype": dtype})
         arrays = {name: _on_host(name, array) for name, array in read_arrays(stream, header).items()}
         leaves = [jax.device_put(arrays[name], may_alias=False) for name in _named(expected)]
         return net, jax.tree.unflatten(jax.tree.structure(expected), leaves), header.about
@@ -215,12 +225,17 @@ def _on_host(name: str, array: Any) -> np.ndarray:
     return array
 
 
-def _fitting(about: dict[str, Any], there: dict[str, tuple[int, ...]], game: Game) -> tuple[Callable, Params]:
-    """The network that is described, and the shapes of its parameters, if those that are there are the same."""
+def _fitting(
+    about: dict[str, Any], there: dict[str, tuple[int, ...]], game: Game, asked: dict[str, Any] | None = None
+) -> tuple[Callable, Params]:
+    """The network that is described, and the shapes of its parameters, if those that are there are the same.
+
+    What is asked for takes the place of arguments that are described.
+    """
     kind, given = _network_of(about, len(there))
     if about["game"] != game.id:
         raise WeightsError(f"it is for the game {short(about['game'])}: give that, and not {game.id}.")
-    net, params = _built(kind, given, game)
+    net, params = _built(kind, given | (asked or {}), game)
     expected = {name: struct.shape for name, struct in _named(params).items()}
     for name in [*expected, *there]:
         if expected.get(name) != there.get(name):
