@@ -58,11 +58,11 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
     return {"kind": net.kind} | sizes[net.kind]
 
 
-def network(net: Network, game: games.Game, key: jax.Array) -> tuple[Callable, Any]:
-    """The network and its first parameters."""
+def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
+    """The network and its first parameters, which do not depend on the type that it computes in."""
     given = about(net, game)
     builder = {"mlp": nets.mlp, "windows": nets.windows, "resnet": nets.resnet}[given.pop("kind")]
-    return builder(game, **given, key=key)
+    return builder(game, **given, key=key, dtype=None if dtype is None else jnp.dtype(dtype))
 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
@@ -105,11 +105,13 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
             f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
             f"Use --learn.start {learn.capacity} or less, or a larger capacity."
         )
-    net, params = network(config.network, game, jax.random.fold_in(jax.random.key(config.seed), 1))
+    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    net, params = network(config.network, game, key)
+    playing, _ = network(config.network, game, key, own.dtype)
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
-    begin_play, play = selfplay.self_play(
+    begin_play, play_some = selfplay.self_play(
         game,
-        policy(config, game, net),
+        policy(config, game, playing),
         choose,
         plies=own.plies,
         window=own.window,
@@ -123,6 +125,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         average_decay=learn.average_decay,
         devices=(devices.AXIS, mesh.size),
     )
+    play = lambda params, games: play_some(nets.to_bfloat16(playing, params), games)  # rounded once, if at all
     number = minibatches(config)
     learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
     shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)

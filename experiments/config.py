@@ -51,6 +51,8 @@ class SelfPlay:
     """The search proves wins, draws and losses; what is proven is the target, whatever was played afterwards."""
     stop_proven: bool = False
     """A game ends when the value of its position is proven."""
+    dtype: Literal["bfloat16"] | None = None
+    """The network's arithmetic while it plays, for accelerators; None: float32, in which it learns in any case."""
 
 
 @dataclasses.dataclass(frozen=True)

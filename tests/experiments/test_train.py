@@ -131,6 +131,44 @@ def test_one_step_plays_with_the_average_and_learns_at_the_rate_of_its_minibatch
         assert "update" not in given
 
 
+def programs(*flags):
+    """What is played, kept and learned with, before XLA has changed it, and the state."""
+    settings = config.parse(None, "laptop", [*SMALL, *flags])
+    made = building.build(settings, games.from_pgx(settings.game), devices.mesh())
+    state, rate = jax.eval_shape(made.begin, made.params), np.float32(0)
+    played = state["learner"].average, state["games"]
+    _, rows, ready, _ = jax.eval_shape(made.play, *played)
+    learned = state["learner"], state["buffer"], jax.eval_shape(made.keys, 0), rate, np.int32(1)
+    lowered = made.play.lower(*played), made.add.lower(state["buffer"], rows, ready), made.update.lower(*learned)
+    return [program.as_text() for program in lowered], state
+
+
+def test_games_replay_and_learner_are_written_where_they_are():
+    texts, state = programs()
+    for text, name in zip(texts, ("games", "buffer", "learner")):
+        head = next(line for line in text.splitlines() if "@main(" in line)
+        given = head.count("tf.aliasing_output") + head.count("jax.buffer_donor")
+        assert given == len(jax.tree.leaves(state[name])) > 4, name
+
+
+def test_it_plays_in_bfloat16_if_asked_and_rounds_every_weight_once():
+    (play, _, update), state = programs("--selfplay.dtype", "bfloat16")
+    found = re.findall(r"stablehlo\.convert %\S+ : \(tensor<([\dx]+)xf32>\) -> tensor<\1xbf16>", play)
+    assert sorted(found) == ["16x18", "16x18", "18x32", "32"]  # positions at the root and in the loop; kernel and bias
+    assert "bf16" not in update and {str(x.dtype) for x in jax.tree.leaves(state["learner"].params)} == {"float32"}
+
+
+@pytest.mark.slow
+def test_what_is_played_in_bfloat16_is_played_as_well():
+    settings = config.parse(None, "laptop", [*SMALL, "--selfplay.dtype", "bfloat16"])
+    made = building.build(settings, games.from_pgx(settings.game), devices.mesh())
+    state = made.begin(made.params)
+    for step in range(3):
+        state, values = train.one_step(settings, made, state, step)
+    assert values["selfplay/bad"] == 0 and np.isfinite(values["loss/total"]) and values["learning_rate"] > 0
+    assert {str(x.dtype) for x in jax.tree.leaves(state["learner"].params)} == {"float32"}
+
+
 def test_a_preset_is_found_among_the_arguments():
     for arguments in (["--preset", "pod", "--seed", "3"], ["--seed", "3", "--preset=pod"]):
         found = config.parse(None, None, arguments)
