@@ -136,7 +136,7 @@ def expand(
     other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
     there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
     action, state = held((action, jax.tree.map(lambda x: take(x, there), tree.state)))
-    full = Status.FULL.where(wants & ~grows) if own_slots(tree) else 0  # else all are full, or none
+    full = Status.FULL.where(wants & ~grows)
     again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
 
     def evaluate() -> Growth:
@@ -157,8 +157,10 @@ def expand(
     return tree.replace(size=grown_size(tree, end)), path, growth.value
 
 
-def if_any_grows(tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"]) -> Growth:
-    """What is made if any tree grows, else nothing, with `value`.
+def if_any_grows(
+    tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], asks: bool = True
+) -> Growth:
+    """What is made if any tree grows, else nothing, with `value`; `asks`: it asks the model.
 
     All that is read of the old tree is read before or in here, and all that is written to it comes from here: XLA then
     updates its arrays in place, where a reading not known to come before a writing would make it copy them.
@@ -170,8 +172,8 @@ def if_any_grows(tree: Tree, end: Ends, made: Callable[[], Growth], value: Float
         node = nowhere if own_slots(tree) else nowhere[0]
         return zeros._replace(value=value, node=node, parent=nowhere, status=Status.FULL.where(end.wants))
 
-    if end.at.nodes.shape[0] >= machine().sure_games:
-        return made()
+    if machine().waits and (not asks or end.at.nodes.shape[0] >= machine().sure_games):
+        return made()  # what is made where no tree grows goes nowhere, or into memory not in use
     return jax.lax.cond(jnp.any(end.grows), made, nothing)
 
 

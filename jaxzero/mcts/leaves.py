@@ -15,7 +15,7 @@ from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
 from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, repeat, take, unpack_facts, unpack_stats
 from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
 from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
@@ -82,7 +82,7 @@ def collect(
             tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
         end = ends(tree, walk, max_depth)
         size = grown_size(tree, end)
-        growth = if_any_grows(tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value)
+        growth = if_any_grows(tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, False)
         tree, walk = write(tree, walk, growth)
         tree = tree.replace(size=size)
         if lanes > 1:
@@ -164,7 +164,7 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
     """Marks the nodes of a walk as in flight, and has them choose anew, from the end up."""
     group, batch = group_size(tree.size.shape[0]), tree.size.shape[0]
 
-    def turn(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
+    def turn(carry: tuple[Array, Tree]) -> tuple[tuple[Array, Tree], Array]:
         k, tree = carry
         depth = 1 + k * group + jnp.arange(group)
         real = depth < path.length[:, None]
@@ -172,10 +172,10 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
         nodes = jnp.where(real, nodes, 0)
         where = jnp.where(real, nodes, tree.capacity)
         tree = tree.replace(in_flight=put(tree.in_flight, where, take(tree.in_flight, nodes) + 1))
-        return k - 1, remember(tree, where, choose(tree, rows_of(tree, nodes), rule, real))
+        return (k - 1, remember(tree, where, choose(tree, rows_of(tree, nodes), rule, real))), k > 0
 
-    last = (jnp.max(path.length) - 1 + group - 1) // group - 1
-    tree = jax.lax.while_loop(lambda carry: carry[0] >= 0, turn, (last, tree))[1]
+    last = jnp.max(jnp.maximum(path.length - 2, 0) // group)
+    tree = repeat(turn, (last, tree))[1]
     return choose_at_root(counted(tree, path), root_rule)
 
 
