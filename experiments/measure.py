@@ -162,11 +162,12 @@ def _cpu() -> str:
     return found.group(1).strip() if found else platform.processor() or platform.machine()
 
 
-def save(results: dict[str, Any], folder: pathlib.Path) -> pathlib.Path:
-    """Writes `<device>-<date>.json`; a number is added where that file exists."""
-    hardware = results["hardware"]
-    cpu = hardware["device"] == "cpu"
-    name = f"cpu {hardware['cpu']} {hardware['cores_usable']} cores" if cpu else f"gpu {hardware['device_kind']}"
+def save(results: dict[str, Any], folder: pathlib.Path, name: str | None = None) -> pathlib.Path:
+    """Writes `<name>-<date>.json`, named by the device unless a name is given; a number is added where that exists."""
+    if name is None:
+        hardware = results["hardware"]
+        cpu = hardware["device"] == "cpu"
+        name = f"cpu {hardware['cpu']} {hardware['cores_usable']} cores" if cpu else f"gpu {hardware['device_kind']}"
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + "-" + results["date"][:10]
     folder.mkdir(parents=True, exist_ok=True)
     number = 1
