@@ -3,15 +3,17 @@
 #   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
 #   make play  ARGS="--browser"              flags for experiments/play.py
 #   make test  ARGS="-k search"              flags for pytest
+#   make count ARGS="--list"                 flags for experiments/elsewhere.py
 #   make train PYTHON=/opt/python3.12/bin/python3
 #   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train play bench test test-slow test-all notebooks notebooks-colab lint format clean
+.PHONY: help train play bench count test test-slow test-all notebooks notebooks-colab lint format clean
 
 VENV    := .venv
 COLAB   := .cache/colab
+ABSENT  := .cache/compilers
 BIN     := $(VENV)/bin
 ARGS    ?=
 WORKERS ?= 2
@@ -40,6 +42,9 @@ play: $(VENV)/.train  ## play Connect Four against the network that comes along
 
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 	@$(BIN)/python experiments/benchmark.py $(ARGS)
+
+count: $(ABSENT)/.stamp  ## count what XLA makes of the search for a GPU or TPU that is not here, beside mctx
+	@$(ABSENT)/bin/python experiments/elsewhere.py $(ARGS)
 
 test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
@@ -78,6 +83,14 @@ $(VENV)/.dev:   GROUP = $(call extras,dev)
 $(VENV)/.train $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing jaxzero[$(GROUP)] into $(VENV)/, once: about a minute, longer on a slow connection."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input -e ".[$(GROUP)]" -c constraints.txt
+	@touch $@
+
+# Compilers for devices that are not here, in an environment of their own: in the other jax would look for the devices.
+$(ABSENT)/.stamp: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing XLA's compilers for NVIDIA GPUs and TPUs into $(ABSENT)/, once: gigabytes, minutes."
+	@test -x $(ABSENT)/bin/pip || $(BIN)/python -m venv $(ABSENT)
+	@$(ABSENT)/bin/python -m pip install -q --disable-pip-version-check --no-input -e ".[mctx,cuda12]" libtpu tyro \
+	    -c constraints.txt
 	@touch $@
 
 $(BIN)/pip:

@@ -1,19 +1,19 @@
 """Counts what the search does on accelerators that are not there: XLA compiles for them, and its programs are read.
 
-    make count                                              # jaxzero beside mctx for an NVIDIA H100: ten minutes, once more to install
-    make count ARGS="--devices tpu-v5e --shapes 1024x200x82"        # for a TPU: minutes per program
-    make count ARGS="--list --shapes 1024x200x82 --rules gumbel"    # the kernels of one simulation, and where they come from
+    make count                                              # jaxzero beside mctx for an NVIDIA H100: minutes
+    make count ARGS="--list --shapes 1024x200x82"           # jaxzero's kernels, and the lines they come from
+    make count ARGS="--devices tpu-v5e --shapes 1024x200x82"  # for a TPU: some minutes for each program
 
 Per lock-step simulation, in a world without a network (`hash_world.py`):
 
     kernels   launched, at the least and at the most: branches differ
-    waits     of the host for the device, before it knows whether a loop goes on or which branch is taken; about 8 us
+    waits     of the host for the device, before it knows whether a loop goes on or which branch is taken: about 8 us
               each on a GPU. A TPU runs loops and branches by itself: there they are what cannot overlap
-    MB        copied, arrays of 64 kB and more
+    MB        copied, in arrays of 64 kB and more
 
-`hlo.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These are counts, not
-times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a file that is
-there. Nothing runs: all that is needed is the compilers, which `make count` installs into an environment of their own.
+`counting.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These are
+counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a file
+that is there. Nothing runs: all it needs are the compilers, which `make count` installs into an environment of their own.
 """
 
 import dataclasses
@@ -21,7 +21,6 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
-import sys
 from typing import Any, Literal
 
 import tyro
@@ -62,7 +61,7 @@ dnn_version_info { major: 9 minor: 10 }
 runtime_version { major: 12 minor: 9 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-# Nothing may look for a device, nor be kept as if it were this machine's; and warnings that there is no driver are no news.
+# No device is looked for, no program is kept, and warnings that there is no driver are no news.
 QUIET = {
     "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": "", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-4",
@@ -76,6 +75,8 @@ class Config:
     """What to compile for. A TPU's compiler takes minutes for each program."""
     shapes: tuple[str, ...] = ("1024x200x82", "1024x200x7", "1x200x82")
     """Games x simulations x actions."""
+    players: tuple[Literal["jaxzero", "mctx"], ...] = ("jaxzero", "mctx")
+    """Whose searches. Only jaxzero's kernels are listed."""
     rules: tuple[Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"], ...] = (
         "parent_and_siblings", "gumbel",
     )  # fmt: skip
@@ -137,15 +138,16 @@ def compiled(search: Any, batch: int, device: Device, found: Any) -> str:
 
 
 def read(player: str, rule: str, shape: str, config: Config, device: Device, found: Any) -> tuple[Any, str]:
-    """A player's program, and the name of what a simulation is in it."""
+    """What counts in a player's program, and the name of the computation there that is a simulation."""
     import against_mctx
-    import hlo
+    from counting import Counting, Walk
+    from hlo import Program
 
     batch, simulations, actions = against_mctx.sizes(shape)
     search = getattr(against_mctx, {"jaxzero": "ours", "mctx": "theirs"}[player])(rule, simulations, actions)
-    walk = hlo.Walk(config.walk, 1 if player == "mctx" else config.levels or levels(batch))
-    program = hlo.Program(compiled(search, batch, device, found), walk)
-    return program, program.simulations(simulations)
+    walk = Walk(config.walk, 1 if player == "mctx" else config.levels or levels(batch))
+    program = Program(compiled(search, batch, device, found))
+    return Counting(program, walk), program.simulations(simulations)
 
 
 def levels(batch: int) -> int:
@@ -159,16 +161,18 @@ def levels(batch: int) -> int:
 
 def counted(device: Device, config: Config) -> None:
     """The table of a device, printed and kept."""
+    from counting import kernels
     from measure import Progress, circumstances, markdown, save
 
-    found, rows = topology(device), []
-    plan = [(shape, rule, player) for shape in config.shapes for rule in config.rules for player in ("jaxzero", "mctx")]
+    found, rows, table = topology(device), [], []
+    plan = [(shape, rule, player) for shape in config.shapes for rule in config.rules for player in config.players]
     progress = Progress([1] * len(plan))
     for shape, rule, player in plan:
         progress.next(f"{device} {shape} {rule} {player}")
-        program, body = read(player, rule, shape, config, device, found)
-        rows.append({"shape": shape, "rule": rule, "player": player} | dataclasses.asdict(program.count(body)))
-    table = [[r["shape"], r["rule"], r["player"], f"{r['least']}-{r['most']}", r["waits"], r["copied"] / 1e6] for r in rows]
+        counting, body = read(player, rule, shape, config, device, found)
+        count = counting.count(body)
+        rows.append({"shape": shape, "rule": rule, "player": player, **dataclasses.asdict(count)})
+        table.append([shape, rule, player, kernels(count), count.waits, count.copied / 1e6])
     columns = ["B x S x A", "rule", "", "kernels", "waits", "MB copied"]
     print(f"\n{device}, per simulation, longest walk {config.walk} nodes:\n\n{markdown(columns, table)}")
     versions = {name: importlib.metadata.version(name) for name in PACKAGES if there(name.replace("-", "_"))}
@@ -180,12 +184,14 @@ def counted(device: Device, config: Config) -> None:
 
 def listed(device: Device, config: Config) -> None:
     """The kernels of a simulation."""
+    from counting import say
+
     found = topology(device)
     for shape in config.shapes:
         for rule in config.rules:
-            program, body = read("jaxzero", rule, shape, config, device, found)
-            print(f"\n# {device} {shape} {rule}: {program.count(body)}\n")
-            print("\n".join(program.listing(body)), flush=True)
+            counting, body = read("jaxzero", rule, shape, config, device, found)
+            print(f"\n# {device} {shape} {rule}: {say(counting.count(body))}\n")
+            print("\n".join(counting.listing(body)), flush=True)
 
 
 def main(config: Config) -> None:

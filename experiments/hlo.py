@@ -1,28 +1,18 @@
-"""Reads XLA's optimised programs: what one turn of the simulations' loop does, counted and listed.
-
-Assumed of a GPU:
-
-* Every instruction launches a kernel (or a copy by the driver, which costs as much), but for those of `FREE`, which only
-  name memory, and for loops, conditionals and calls, which stand for what is in them. XLA may bundle launches into a
-  graph, which makes each cheaper; they are counted all the same.
-* The host runs loops and conditionals. Where XLA knows the number of turns (`known_trip_count`) it waits for nothing;
-  else it reads the predicate before every turn, and once more to see that there is none: n turns are n + 1 waits. A
-  conditional is one.
-* What is copied are the results of `copy` and `copy-start`, alone or in a fusion that hands them out.
-"""
+"""Reads XLA's optimised programs as text: computations, their instructions, and the lines they come from."""
 
 import dataclasses
 import functools
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
 
-__all__ = ["Count", "Instruction", "Program", "Walk"]
+__all__ = ["Instruction", "Program", "cut", "short", "size"]
 
+# These only name memory, or wait for what was begun before.
 FREE = {
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id", "replica-id",
-    "copy-done", "async-done", "async-update", "slice-done", "opt-barrier", "optimization-barrier", "domain", "add-dependency",
+    "copy-done", "async-done", "async-update", "slice-done", "opt-barrier", "optimization-barrier", "domain",
+    "add-dependency",
 }  # fmt: skip
 # Custom calls that say something to the compiler.
 SAYINGS = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "AllocateBuffer", "AssumeGatherIndicesInBound"}
@@ -72,40 +62,10 @@ class Instruction:
         return self.opcode not in FREE | {"while", "conditional"} and self.called is None
 
 
-@dataclasses.dataclass(frozen=True)
-class Walk:
-    """How many turns the loops take whose number XLA does not know: all of them go along a path of the tree."""
-
-    nodes: int = 12  # of the longest walk in the batch
-    levels: int = 1  # nodes that one turn takes
-
-    @property
-    def turns(self) -> int:
-        return math.ceil(self.nodes / self.levels)
-
-
-@dataclasses.dataclass(frozen=True)
-class Count:
-    """What happens when something runs: kernels at the least and at the most, waits of the host, bytes copied."""
-
-    least: int = 0
-    most: int = 0
-    waits: int = 0
-    copied: int = 0
-
-    def __add__(self, other: "Count") -> "Count":
-        return Count(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
-
-    def times(self, turns: int) -> "Count":
-        return Count(*(a * turns for a in dataclasses.astuple(self)))
-
-
 class Program:
     """The text of a compiled program, `jax.jit(f).lower(...).compile().as_text()`, taken apart."""
 
-    def __init__(self, text: str, walk: Walk = Walk(), large: int = 64 * 1024):
-        """Args: text, what is known of the walks, and from how many bytes on copies count."""
-        self.walk, self.large = walk, large
+    def __init__(self, text: str):
         self.computations: dict[str, list[Instruction]] = {}
         self.entry, here = "", None
         for line in text.splitlines():
@@ -143,40 +103,6 @@ class Program:
             return None
         return inside[root.operands[1]].literal
 
-    def count(self, computation: str) -> Count:
-        """What one run of a computation does, with all that is inside of it."""
-        return sum(map(self.count_one, self.computations[computation]), Count())
-
-    def count_one(self, each: Instruction) -> Count:
-        if each.opcode == "while":
-            turns = self.turns(each)
-            body, condition = self.count(each.named("body") or ""), self.count(each.named("condition") or "")
-            if each.trips is not None:  # the host counts by itself
-                return body.times(turns)
-            return body.times(turns) + condition.times(turns + 1) + Count(waits=turns + 1)
-        if each.opcode == "conditional":
-            arms = [self.count(name) for name in each.branches]
-            most = (max(getattr(arm, what) for arm in arms) for what in ("most", "waits", "copied"))
-            return Count(min(arm.least for arm in arms), *most) + Count(waits=1)
-        if each.called:
-            return self.count(each.called)
-        return Count(int(each.launches), int(each.launches), 0, self.copied(each))
-
-    def turns(self, loop: Instruction) -> int:
-        return self.walk.turns if loop.trips is None else loop.trips
-
-    def copied(self, each: Instruction) -> int:
-        """Bytes of the large arrays that an instruction copies."""
-        if each.opcode == "copy-start":  # (to, from, context)
-            sizes = [size(each.shape.strip("(").split(", ")[0])]
-        elif each.opcode == "copy":
-            sizes = [size(each.shape)]
-        elif each.opcode == "fusion":
-            sizes = [size(result.shape) for result in self.results(each) if result.opcode == "copy"]
-        else:
-            sizes = []
-        return sum(n for n in sizes if n >= self.large)
-
     def results(self, fusion: Instruction) -> list[Instruction]:
         """The instructions that a fusion hands out the results of."""
         inside = {x.name: x for x in self.computations.get(fusion.named("calls") or "", ())}
@@ -187,33 +113,11 @@ class Program:
             found = [inside[x.operands[0]] if x.opcode == "bitcast" else x for x in found]
         return found
 
-    def listing(self, computation: str, indent: str = "") -> Iterator[str]:
-        """The kernels in their order, loops and conditionals indented: what, how large, of which lines."""
-        for each in self.computations[computation]:
-            count = self.count_one(each)
-            if each.opcode == "while":
-                known = "known to XLA" if each.trips is not None else "counted for walks, a wait before each and after"
-                yield f"{indent}LOOP of {self.turns(each)} turns ({known}): {say(count)}{self.source(each)}"
-                yield from self.listing(each.named("body") or "", indent + "    ")
-                if each.trips is None:
-                    yield f"{indent}  goes on if"
-                    yield from self.listing(each.named("condition") or "", indent + "    ")
-            elif each.opcode == "conditional":
-                yield f"{indent}ONE OF {len(each.branches)}: {say(count)}{self.source(each)}"
-                for number, name in enumerate(each.branches):
-                    yield f"{indent}  branch {number}: {say(self.count(name))}"
-                    yield from self.listing(name, indent + "    ")
-            elif each.called:
-                yield from self.listing(each.called, indent)
-            elif each.launches:
-                of = f" of {', '.join(each.operands)}" if each.opcode in ("copy", "copy-start") else ""
-                copies = f"  COPIES {count.copied / 1e6:.2f} MB" if count.copied else ""
-                yield f"{indent}{each.name}{of}  {short(each.shape)}{copies}{self.source(each)}"
-
     def source(self, each: Instruction) -> str:
-        """The operation, and the functions and lines that it, and what was fused with it, comes from."""
+        """The operation of an instruction, and the lines that it, and what was fused with it, come from."""
         fused = self.computations.get(each.named("calls") or "", []) if each.opcode == "fusion" else []
-        lines = [self.places.get(int(x.named("stack_frame_id") or 0)) for x in (each, *fused)]
+        telling = [x for x in fused if x.opcode not in ("constant", "parameter", "broadcast", "bitcast")]
+        lines = [self.places.get(int(x.named("stack_frame_id") or 0)) for x in (each, *telling)]
         where = list(dict.fromkeys(line for line in lines if line))
         more = f", and {len(where) - 6} more" if len(where) > 6 else ""
         operation = re.search(r'op_name="([^"]*)"', each.rest)
@@ -254,11 +158,6 @@ def size(shape: str) -> int:
 
 def short(shape: str) -> str:
     return re.sub(r"\{[^}]*\}|/\*index=\d+\*/", "", shape)
-
-
-def say(count: Count) -> str:
-    kernels = f"{count.least}-{count.most}" if count.least < count.most else f"{count.most}"
-    return f"{kernels} kernels, {count.waits} waits, {count.copied / 1e6:.2f} MB copied"
 
 
 def places(text: str) -> dict[int, str]:
