@@ -3,8 +3,8 @@
 Assumed:
 
 * Every instruction launches a kernel (or a copy by the driver, which costs as much), but for those that only name
-  memory (`hlo.FREE`), and for loops, conditionals and calls, which stand for what is in them. XLA may bundle launches into
-  a graph, which makes each cheaper; they are counted all the same.
+  memory (`hlo.FREE`), and for loops, conditionals and calls, which stand for what is in them. XLA may bundle launches
+  into a graph, which makes each cheaper; they are counted all the same.
 * The host runs loops and conditionals. Where XLA knows the number of turns (`known_trip_count`) it waits for nothing;
   else it reads the predicate before every turn, and once more to see that there is none: n turns are n + 1 waits. A
   conditional is one.

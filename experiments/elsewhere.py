@@ -12,10 +12,12 @@ Per lock-step simulation, in a world without a network (`hash_world.py`):
     MB        copied, in arrays of 64 kB and more
 
 `counting.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These are
-counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a file
-that is there. Nothing runs: all it needs are the compilers, which `make count` installs into an environment of their own.
+counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a
+file that is there. Nothing runs: all it needs are compilers, which `make count` installs into an environment of their
+own.
 """
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -175,11 +177,19 @@ def counted(device: Device, config: Config) -> None:
         table.append([shape, rule, player, kernels(count), count.waits, count.copied / 1e6])
     columns = ["B x S x A", "rule", "", "kernels", "waits", "MB copied"]
     print(f"\n{device}, per simulation, longest walk {config.walk} nodes:\n\n{markdown(columns, table)}")
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES if there(name.replace("-", "_"))}
-    about = {"date": circumstances()["date"], "versions": versions, "device": found.devices[0].device_kind}
+    about = {"date": circumstances()["date"], "versions": versions(), "device": found.devices[0].device_kind}
     settings = dataclasses.asdict(config)
     del settings["output"], settings["devices"], settings["list"]
     print(f"\nWritten to {save(about | {'settings': settings, 'rows': rows}, config.output, device)}")
+
+
+def versions() -> dict[str, str]:
+    """Those of what the programs depend on, as far as it is installed."""
+    installed = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 def listed(device: Device, config: Config) -> None:
