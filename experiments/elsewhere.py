@@ -7,8 +7,8 @@
 Per lock-step simulation, in a world without a network (`hash_world.py`):
 
     kernels   launched, at the least and at the most: branches differ
-    waits     of the host for the device, before it knows whether a loop goes on or which branch is taken: about 8 us
-              each on a GPU. A TPU runs loops and branches by itself: there they are what cannot overlap
+    waits     of the host for the device, before it knows whether a loop goes on or which branch is taken:
+              microseconds each on a GPU. A TPU runs loops and branches by itself: there they are what cannot overlap
     MB        copied, in arrays of 64 kB and more
 
 `counting.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These are
