@@ -30,10 +30,11 @@ class Walk:
 
     nodes: int = 12  # of the longest walk in the batch
     levels: int = 1  # nodes that one turn takes
+    before: int = 0  # turns that stand before the loop
 
     @property
     def turns(self) -> int:
-        return math.ceil(self.nodes / self.levels)
+        return max(math.ceil(self.nodes / self.levels) - self.before, 0)
 
 
 @dataclasses.dataclass(frozen=True)

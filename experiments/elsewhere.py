@@ -147,7 +147,7 @@ def read(player: str, rule: str, shape: str, config: Config, device: Device, fou
 
     batch, simulations, actions = against_mctx.sizes(shape)
     search = getattr(against_mctx, {"jaxzero": "ours", "mctx": "theirs"}[player])(rule, simulations, actions)
-    walk = Walk(config.walk, 1 if player == "mctx" else config.levels or levels(batch))
+    walk = Walk(config.walk) if player == "mctx" else Walk(config.walk, config.levels or levels(batch), before=1)
     program = Program(compiled(search, batch, device, found))
     return Counting(program, walk), program.simulations(simulations)
 

@@ -50,7 +50,7 @@ CPU = Machine(
 )  # fmt: skip
 ACCELERATOR = Machine(
     levels=16, few_games=8, levels_of_few=16, tile=None, few_scores=math.inf, go_steps=8, waits=True, sure_games=64,
-    sure_edges=2**18,
+    sure_edges=2**19,
 )  # fmt: skip
 
 _asked_for: contextvars.ContextVar[Machine | None] = contextvars.ContextVar("laid_out_for", default=None)

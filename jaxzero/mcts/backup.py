@@ -78,7 +78,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
     if root_too:
         return tree
-    stats = unpack_stats(tree.stats[:, 0])
+    stats = unpack_stats(held(tree.stats[:, 0]))
     value = value if tree.bounds is None else revalued(tree, jnp.zeros_like(tree.size), stats, value)
     stats = pack(_visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:

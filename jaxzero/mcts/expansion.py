@@ -263,7 +263,7 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     end = jnp.where(grows, node, tree.capacity)
     nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
     return tree.replace(
-        stats=put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0])),
+        stats=held(put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0]))),  # not within who reads it next
         facts=put_column(tree.facts, node, growth.facts),
         frontier=frontier,
         best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),

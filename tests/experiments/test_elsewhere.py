@@ -162,7 +162,7 @@ def test_small_copies_are_kernels_but_no_megabytes():
 
 @pytest.mark.parametrize("nodes, levels, turns", [(12, 1, 12), (12, 8, 2), (16, 8, 2), (17, 8, 3), (1, 8, 1)])
 def test_turns_of_a_loop_over_a_path(nodes, levels, turns):
-    assert Walk(nodes, levels).turns == turns
+    assert Walk(nodes, levels).turns == turns and Walk(nodes, levels, before=1).turns == turns - 1
     counting, _ = counted(TEXT, 8, nodes=nodes, levels=levels)
     walk = next(x for x in counting.computations["body.simulation"] if x.name == "while.1")
     assert counting.count_one(walk) == Count(

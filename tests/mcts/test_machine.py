@@ -69,7 +69,7 @@ def test_the_same_trees(name, batch):
     kinds = [KINDS[i % len(KINDS)] for i in range(batch)]
     world = worlds.make(range(batch), kinds, num_actions=20)
     plain = grown(POLICIES[name], world, CPU, batch)
-    assert np.asarray(plain.tree.visits)[:, 0].max() > 30
+    assert np.asarray(plain.tree.visits)[:, 0].max() > 20
     for here in (ACCELERATOR, EVERY_WAY, SWITCHED):
         assert_same(grown(POLICIES[name], world, here, batch), plain)
 
