@@ -17,7 +17,7 @@ from measure import Progress, geometric_mean, interleaved, markdown
 import jaxzero as jz
 from jaxzero.mcts.view import parents
 
-__all__ = ["Search", "compile", "inputs", "memory", "sizes", "speed", "tree_depths", "weight"]
+__all__ = ["Search", "compile", "inputs", "memory", "sizes", "speed", "speed_row", "tree_depths", "weight"]
 
 TRANSFORMS = {
     "min_max": (functools.partial(mctx.qtransform_by_min_max, min_value=-1, max_value=1), jz.by_min_max(-1, 1)),
@@ -80,7 +80,7 @@ def speed(config: Any) -> tuple[dict, str]:
     progress, rows = Progress([weight(*sizes(shape)) for shape, _ in plan]), []
     for shape, rule in plan:
         progress.next(f"{shape} {rule}")
-        rows.append({"shape": shape, "rule": rule} | _speed_row(rule, *sizes(shape), config))
+        rows.append({"shape": shape, "rule": rule} | speed_row(rule, *sizes(shape), config))
         row = rows[-1]
         print("        mctx {mctx_us:.1f} us, jaxzero {jaxzero_us:.1f} us: {ratio:.2f} times".format(**row), flush=True)
     text = markdown(
@@ -105,13 +105,13 @@ def weight(batch: int, simulations: int, actions: int) -> float:
     return 12 + 4 * simulations * (5e-5 + 3e-9 * batch * simulations * actions * math.log(simulations + 1))
 
 
-def _speed_row(rule: str, batch: int, simulations: int, actions: int, config: Any) -> dict:
+def speed_row(rule: str, batch: int, simulations: int, actions: int, config: Any, patience: float = math.inf) -> dict:
     given, quiet = inputs(batch), inputs(batch, scale=0.0)
     programs = {name: jax.jit(player(rule, simulations, actions)).lower(*given).compile()
                 for name, player in (("mctx", theirs), ("jaxzero", ours))}  # fmt: skip
     runs = {name: functools.partial(lambda program: jax.block_until_ready(program(*given)), program)
             for name, program in programs.items()}  # fmt: skip
-    times = interleaved(runs, config.seconds, least=config.runs)
+    times = interleaved(runs, config.seconds, config.runs, patience=patience)
     mine = programs["jaxzero"](*quiet)
     found = {"mctx": np.asarray(programs["mctx"](*quiet).search_tree.summary().visit_counts),
              "jaxzero": np.asarray(mine.info.summary.visits)}  # fmt: skip

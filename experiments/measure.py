@@ -1,8 +1,11 @@
 """Measuring: interleaved runs and their medians, what they ran on, tables, files that are never overwritten."""
 
+import concurrent.futures
 import datetime
+import functools
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
@@ -15,7 +18,20 @@ from typing import Any, NamedTuple
 
 import jax
 
-__all__ = ["Progress", "Timing", "compiled", "geometric_mean", "interleaved", "markdown", "measure", "save"]
+__all__ = [
+    "Progress",
+    "Timing",
+    "circumstances",
+    "compiled",
+    "compiled_together",
+    "duration",
+    "geometric_mean",
+    "interleaved",
+    "markdown",
+    "measure",
+    "save",
+    "sentence",
+]
 
 
 class Timing(NamedTuple):
@@ -29,13 +45,26 @@ def compiled(function: Callable, *args: Any) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(program(*args))
 
 
+def compiled_together(programs: dict[str, tuple]) -> dict[str, Callable[[], Any]]:
+    """`compiled` for many, each given as `(function, *args)`: traced one by one, compiled all at once."""
+    lowered = {name: jax.jit(function).lower(*args) for name, (function, *args) in programs.items()}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        ready = dict(zip(lowered, pool.map(lambda program: program.compile(), lowered.values())))
+
+    def run(name: str) -> Any:
+        return jax.block_until_ready(ready[name](*programs[name][1:]))
+
+    return {name: functools.partial(run, name) for name in programs}
+
+
 def interleaved(
-    contestants: dict[str, Callable[[], Any]], budget: float, least: int = 3, most: int = 15
+    contestants: dict[str, Callable[[], Any]], budget: float, least: int = 3, most: int = 15, patience: float = math.inf
 ) -> dict[str, Timing]:
     """The contestants in turn, again and again, so that what else the machine does hits them all alike.
 
     A first round warms up, and says how many rounds `budget` seconds allow. It counts where it lasted long: what it
-    warms up is then a small part, and another round would be minutes.
+    warms up is then a small part, and another round would be minutes. Where `least` rounds last longer than `patience`
+    seconds, there are fewer.
     """
 
     def turn() -> dict[str, float]:
@@ -48,8 +77,10 @@ def interleaved(
 
     first = turn()
     lasted = sum(first.values())
-    rounds = [first] if lasted > 20 else []
     wanted = min(most, max(least, round(budget / lasted)))
+    if least * lasted > patience:
+        wanted = max(1, int(patience / lasted))
+    rounds = [first] if lasted > 20 or wanted < least else []
     while len(rounds) < wanted:
         rounds.append(turn())
     runs = {name: [seconds[name] for seconds in rounds] for name in contestants}
@@ -118,6 +149,15 @@ def circumstances() -> dict[str, Any]:
     }
 
 
+def sentence(results: dict[str, Any]) -> str:
+    """The circumstances in a line."""
+    hardware, versions = results["hardware"], results["versions"]
+    return (
+        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}"
+    )
+
+
 def measure(
     parts: dict[str, Callable[[], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
 ) -> None:
@@ -131,11 +171,7 @@ def measure(
     """
     results = circumstances() | {"settings": settings}
     load, interrupted = [os.getloadavg()[0]], False
-    hardware, versions = results["hardware"], results["versions"]
-    print(
-        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
-        f"{', '.join(f'{k} {v}' for k, v in versions.items())}; load {load[0]:.1f}"
-    )
+    print(f"{sentence(results)}; load {load[0]:.1f}")
     if quick:
         print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
     for name, part in parts.items():

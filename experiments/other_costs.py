@@ -13,7 +13,7 @@ from measure import Progress, compiled, interleaved, markdown
 import jaxzero as jz
 from jaxzero import games, models, nets
 
-__all__ = ["numpy", "numpy_and_jaxzero", "overhead"]
+__all__ = ["numpy", "numpy_and_jaxzero", "overhead", "positions"]
 
 
 # --------------------------------------------------------------------------------------------------------- overhead
@@ -47,7 +47,7 @@ def _overhead_row(game: games.Game, kind: str, rule: str, batch: int, config: An
     simulations = config.simulations
     policy = jz.gumbel(model, simulations) if rule == "gumbel" else jz.alphazero(model, simulations)
     keys = jax.random.split(key, batch)
-    states = jax.block_until_ready(jax.jit(lambda: _positions(game, keys))())
+    states = jax.block_until_ready(jax.jit(lambda: positions(game, keys))())
     program = jax.jit(policy).lower(params, keys, states).compile()
 
     def steps(model: jz.Model, params: Any, keys: Any, states: Any) -> Any:
@@ -80,7 +80,7 @@ def _overhead_row(game: games.Game, kind: str, rule: str, batch: int, config: An
     return row | {"overhead": 1 - row["model_ms"] / row["search_ms"]} | depths | {"runs": runs}
 
 
-def _positions(game: games.Game, keys: jax.Array) -> Any:
+def positions(game: games.Game, keys: jax.Array) -> Any:
     """After six random plies: too early for a game of Connect Four to be over."""
 
     def ply(i: jax.Array, states: Any) -> Any:
