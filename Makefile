@@ -9,7 +9,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train play bench count test test-slow test-all notebooks notebooks-colab lint format clean
+.PHONY: help train play bench bench-gpu count test test-slow test-all notebooks notebooks-colab lint format clean
 
 VENV    := .venv
 COLAB   := .cache/colab
@@ -42,6 +42,9 @@ play: $(VENV)/.train  ## play Connect Four against the network that comes along
 
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 	@$(BIN)/python experiments/benchmark.py $(ARGS)
+
+bench-gpu: $(VENV)/.dev  ## measure what needs an accelerator, in ten minutes
+	@$(BIN)/python experiments/bench_gpu.py $(ARGS)
 
 count: $(ABSENT)/.stamp  ## count what XLA makes of the search for a GPU or TPU that is not here, beside mctx
 	@$(ABSENT)/bin/python experiments/elsewhere.py $(ARGS)

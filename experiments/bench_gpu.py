@@ -104,10 +104,11 @@ class Config:
 
 
 QUICK = Config(
-    quick=True, worlds=("stub", "connect_four"), seconds=0.1, runs=2, patience=2.0, connect_four_network="1x8", go_network="1x8", dtype="float32",
-    batches=(2,), simulations=(8,), speed_shapes=("2x8x12",), speed_rules=("min_max",), lanes=(1, 4),
-    lanes_simulations=16, step_batches=(2,), step_games=("connect_four", "go"), step_plies=4, step_calls=8,
-    selfplay_batches=(2,), selfplay_simulations=4, selfplay_plies=2, output=HERE.parent / "runs" / "quick",
+    quick=True, worlds=("stub", "connect_four"), seconds=0.1, runs=2, patience=2.0, connect_four_network="1x8",
+    go_network="1x8", dtype="float32", batches=(2,), simulations=(8,), speed_shapes=("2x8x12",),
+    speed_rules=("min_max",), lanes=(1, 4), lanes_simulations=16, step_batches=(2,),
+    step_games=("connect_four", "go"), step_plies=4, step_calls=8, selfplay_batches=(2,), selfplay_simulations=4,
+    selfplay_plies=2, output=HERE.parent / "runs" / "quick",
 )  # fmt: skip
 
 
@@ -199,7 +200,10 @@ def main(config: Config) -> None:
 
     signal.signal(signal.SIGTERM, terminated)  # as Ctrl-C: what was measured is kept
     keep_programs()
-    parts = {name: getattr(importlib.import_module(MODULES[name]), name)(config) for name in config.parts}
+    try:
+        parts = {name: getattr(importlib.import_module(MODULES[name]), name)(config) for name in config.parts}
+    except ImportError as error:
+        raise SystemExit(f"bench-gpu: {error}: make bench-gpu installs what it needs, once.") from None
     parts = selected(config, parts)
     settings = {k: v for k, v in dataclasses.asdict(config).items() if k not in ("output", "rest")}
     results = measure.circumstances() | {"settings": settings, "load": [round(os.getloadavg()[0], 2)]}
@@ -210,7 +214,8 @@ def main(config: Config) -> None:
     file = measure.save(results, config.output)
 
     def keep(found: dict) -> None:
-        results.update({name: with_commands(config, name, kept) for name, kept in found.items()})
+        for name, kept in found.items():
+            results[name] = with_commands(config, name, kept) | {"summary": parts[name].summary(kept["rows"])}
         results["load"] = [*results["load"][:1], round(os.getloadavg()[0], 2)]
         partial = file.with_suffix(".partial")
         partial.write_text(json.dumps(results, indent=1))

@@ -1,5 +1,6 @@
-"""What `bench_gpu.py` searches: a world that is free, Connect Four and Go with residual networks, and their arithmetic."""
+"""What `bench_gpu.py` searches: a world that is free, and games with residual networks; and their arithmetic."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from jaxzero import games, models, nets
 
 __all__ = [
     "NAMES",
+    "PLIES",
     "STUB_ACTIONS",
     "World",
     "flop",
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 STUB_ACTIONS = 82  # as Go 9x9 has
+PLIES = 24
+LOGITS = 2 * math.pi / math.sqrt(3)  # their standard deviation, as `hash_world` draws them
 NAMES = {"stub": "stub", "connect_four": "Connect Four", "go": "Go 9x9"}
 # Dense bfloat16 TFLOP/s that matrix products reach, by what jax calls the device; sparsity is not counted.
 PEAKS = {"H100": 790.0, "H200": 790.0}
@@ -43,11 +47,12 @@ class World(NamedTuple):
     network: Callable | None = None  # None: there is none, and no game
     game: games.Game | None = None
     layers: str = ""
+    actions: Any = None  # random play from the states on, `[PLIES, B]`
 
 
 def rule() -> jz.Rule:
-    """How all these searches choose: as mctx's muzero_policy does, values lying between -1 and 1."""
-    return jz.muzero_puct(qvalues=jz.by_min_max(-1, 1))
+    """How all these searches choose: as mctx's muzero_policy does, the values taken as they are."""
+    return jz.muzero_puct(qvalues=jz.raw())
 
 
 def game_by_name(name: str) -> games.Game:
@@ -56,25 +61,42 @@ def game_by_name(name: str) -> games.Game:
 
 def world(name: str, batch: int, config: Any) -> World:
     """The stub, `connect_four` or `go`, with that many games after six random plies."""
+    return _world(name, batch, getattr(config, f"{name}_network", ""), config.dtype)
+
+
+@functools.cache  # rows of several parts begin alike
+def _world(name: str, batch: int, layers: str, dtype: str) -> World:
     keys = jax.random.split(jax.random.key(0), batch)
     if name == "stub":
         return World(hash_world.model(STUB_ACTIONS), (), keys, hash_world.roots(batch))
-    game, layers = game_by_name(name), getattr(config, f"{name}_network")
-    blocks, channels = map(int, layers.split("x"))
-    dtype = jnp.dtype(config.dtype)
-    network, params = nets.resnet(game, channels, blocks, key=jax.random.key(0), dtype=dtype)
+    game, (blocks, channels) = game_by_name(name), map(int, layers.split("x"))
+    network, params = _network(game, blocks, channels, dtype)
     states = jax.block_until_ready(jax.jit(lambda: positions(game, keys))())
-    return World(models.perfect(game, network), params, keys, states, network, game, f"{layers} {dtype.name}")
+    params = sharpened(network, params, jax.vmap(game.observe)(states))
+    actions = plays(game, states, PLIES)
+    return World(models.perfect(game, network), params, keys, states, network, game, f"{layers} {dtype}", actions)
+
+
+@functools.cache
+def _network(game: games.Game, blocks: int, channels: int, dtype: str) -> tuple:
+    return nets.resnet(game, channels, blocks, key=jax.random.key(0), dtype=jnp.dtype(dtype))
+
+
+def sharpened(network: Callable, params: Any, observation: jax.Array) -> Any:
+    """The parameters with logits of the spread that a trained network's have: else trees would be flat."""
+    logits, _ = jax.jit(network)(params, observation)
+    factor = LOGITS / jnp.maximum(jnp.std(logits), 1e-6)
+    return params | {"policy": jax.tree.map(lambda x: x * factor, params["policy"])}
 
 
 def looked_at(x: jax.Array, seen: jax.Array) -> jax.Array:
-    """`x`; but XLA cannot leave out what `seen` is made of. (It never holds such numbers, which XLA does not know.)"""
+    """`x`; but XLA cannot leave out what `seen` is made of: there are no such numbers in it, which XLA cannot know."""
     return jnp.where(jnp.min(seen.astype(jnp.float32)) < -1e30, jnp.zeros_like(x), x)
 
 
 # ------------------------------------------------------------------------------------------- the network, and the game
 def network_loop(world: World, calls: int) -> Callable:
-    """`(params, observation) -> value` by so many calls of the network, none of which can begin before the last ends."""
+    """`(params, observation) -> value` by so many calls of the network, each of which waits for the one before."""
 
     def loop(params: Any, observation: jax.Array) -> jax.Array:
         def turn(_: Any, value: jax.Array) -> jax.Array:

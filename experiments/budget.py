@@ -38,12 +38,14 @@ class Part(NamedTuple):
         share: of the time, in any unit.
         brief: one row in a few words, `str.format` given the row.
         table: all rows as text.
+        summary: what is kept of all rows besides themselves.
     """
 
     rows: list[Row]
     share: float
     brief: str
     table: Callable[[list[dict]], str]
+    summary: Callable[[list[dict]], dict] = lambda rows: {}
 
 
 def until(parts: dict[str, Part], seconds: float) -> dict[str, float]:
@@ -61,7 +63,8 @@ def plan(parts: dict[str, Part], seconds: float) -> str:
     for name, part in parts.items():
         first = ", ".join(row.name for row in part.rows[:3])
         more = f" and {len(part.rows) - 3} more" if len(part.rows) > 3 else ""
-        lines.append(f"  {name:10} {part.share / whole * seconds / 60:4.1f} min  {first}{more}")
+        minutes, needs = part.share / whole * seconds / 60, sum(row.seconds for row in part.rows) / 60
+        lines.append(f"  {name:10} {minutes:4.1f} min, where all its rows take about {needs:4.1f}: {first}{more}")
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ does not know what is on record, it can remove nothing of it.
     network  logits and values are on record. The game is played, its observations are made and looked at.
     model    the game's positions are on record, too: neither network nor game.
     descend  no walking: the walks are on record.
-    expand   no new nodes: theirs are there from the beginning, but for the lists of children, which grow as on record.
+    expand   no new nodes: they are there from the beginning, but for the lists of children, which grow as on record.
     backup   no statistics, no choices: before each walk it is written down, as the choices of the nodes on it.
 
 Reading the record takes a few kernels per simulation, which is what a phase is said to take too little; of `backup`
@@ -186,7 +186,8 @@ def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     end = jnp.where(now.grew, node, tree.capacity)
     nodes = rows.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
     path = path._replace(nodes=nodes, length=path.length + now.grew)
-    return search.finish(tree.replace(frontier=frontier), path, now.value, choose, choose), path
+    tree = tree.replace(frontier=frontier, size=jnp.full_like(tree.size, node + 1))
+    return search.finish(tree, path, now.value, choose, choose), path
 
 
 def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:

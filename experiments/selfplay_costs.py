@@ -23,7 +23,7 @@ def steps(config: Any) -> Part:
     """Microseconds per step of a game: the step, what is legal then, and what is observed."""
     batches = sorted(config.step_batches, key=lambda batch: (batch != 1024, -batch))
     rows = [
-        Row(f"{name}/{batch}", 8.0, functools.partial(_steps_row, name, batch, config))
+        Row(f"{name}/{batch}", 6.0, functools.partial(_steps_row, name, batch, config))
         for batch in batches
         for name in config.step_games
     ]
