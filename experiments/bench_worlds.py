@@ -169,5 +169,7 @@ def peak(config: Any) -> float | None:
     """TFLOP/s of the device, as `--peak-tflops` says, or as is known; None: nobody knows."""
     if config.peak_tflops is not None:
         return config.peak_tflops
+    if config.dtype != "bfloat16":
+        return None
     kind = jax.devices()[0].device_kind
     return next((tflops for name, tflops in PEAKS.items() if name in kind), None)

@@ -14,7 +14,8 @@
     before    as speed, but beside another checkout of jaxzero: did a change cost anything? Only when asked for
 
 Prints Markdown tables and writes `experiments/results/<device>-<date>.json`, never over a file that is there; what
-earlier runs found is there too. The machine should do nothing else meanwhile: its load is written down.
+earlier runs found is there too. The machine should do nothing else meanwhile: its load is written down. What needs an
+accelerator is measured by `make bench-gpu`.
 """
 
 import dataclasses

@@ -198,7 +198,7 @@ def test_parts_share_the_time_and_the_nearly_complete_part_gets_what_is_left():
     second = part(*(clock.row(f"{i}", 10, 10) for i in range(5)), share=2)
     quick = part(clock.row("0", 1, 1), share=2)
     found, _ = budget.run({"first": first, "second": second, "quick": quick}, 100, clock=clock)
-    # 20 s for two rows of the first; 40 s for four of the second; the last one's 39 s for what is missing of the others.
+    # 20 s for two rows of the first; 40 s for four of the second; the last one leaves 39 s for what is missing of both.
     assert [len(found[name]["rows"]) for name in found] == [4, 5, 1]
     assert found["first"]["left_out"] == ["4", "5"]
 
@@ -253,8 +253,15 @@ def test_the_arithmetic_of_the_networks(name, blocks, gflop):
 def test_the_ceiling_counts_the_root():
     assert selfplay_costs.ceiling(1e9, 32, 790.0) == pytest.approx(790e12 / 33e9)
     assert selfplay_costs.ceiling(1e9, 32, None) is None
-    config = types.SimpleNamespace(peak_tflops=None)
-    assert bench_worlds.peak(config) is None and bench_worlds.peak(types.SimpleNamespace(peak_tflops=5.0)) == 5.0
+
+
+@pytest.mark.parametrize("kind, settings, expected", [
+    ("NVIDIA H100 80GB HBM3", {}, 790.0), ("NVIDIA H200", {}, 790.0), ("cpu", {}, None), ("cpu", {"peak_tflops": 5.0}, 5.0),
+    ("NVIDIA H200", {"dtype": "float32"}, None),
+])  # fmt: skip
+def test_the_peak_is_that_of_the_device_if_it_is_known(kind, settings, expected, monkeypatch):
+    monkeypatch.setattr(jax, "devices", lambda: [types.SimpleNamespace(device_kind=kind)])
+    assert bench_worlds.peak(dataclasses.replace(bench_gpu.Config(), **settings)) == expected
 
 
 def test_a_difference_knows_its_noise():
