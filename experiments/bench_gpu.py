@@ -26,12 +26,14 @@ import pathlib
 import shlex
 import signal
 import sys
+import time
 from typing import Any, Literal
 
 import tyro
 
+BEGAN = time.monotonic()
 HERE = pathlib.Path(__file__).parent
-MODULES = {"speed": "accelerator_costs", "overhead": "accelerator_costs", "phases": "accelerator_costs",
+MODULES = {"speed": "accelerator_costs", "overhead": "phase_costs", "phases": "phase_costs",
            "positions": "selfplay_costs", "lanes": "accelerator_costs", "steps": "selfplay_costs"}  # fmt: skip
 Name = Literal["speed", "overhead", "phases", "positions", "lanes", "steps"]
 World = Literal["stub", "connect_four", "go"]
@@ -210,7 +212,8 @@ def main(config: Config) -> None:
     print(measure.sentence(results))
     if config.quick:
         print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
-    print(f"\nThe plan, for {config.minutes:g} minutes:\n{budget.plan(parts, 60 * config.minutes)}\n", flush=True)
+    seconds = 60 * config.minutes - (time.monotonic() - BEGAN)  # starting up counts, too
+    print(f"\nThe plan, for {config.minutes:g} minutes:\n{budget.plan(parts, seconds)}\n", flush=True)
     file = measure.save(results, config.output)
 
     def keep(found: dict) -> None:
@@ -221,7 +224,7 @@ def main(config: Config) -> None:
         partial.write_text(json.dumps(results, indent=1))
         partial.replace(file)
 
-    found, interrupted = budget.run(parts, 60 * config.minutes, keep)
+    found, interrupted = budget.run(parts, seconds, keep)
     keep(found)
     print(told(config, parts, found, results))
     print(f"\n{'Interrupted. ' if interrupted else ''}Written to {file}")

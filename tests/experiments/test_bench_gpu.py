@@ -28,6 +28,7 @@ import budget  # noqa: E402
 import hash_world  # noqa: E402
 import leaving_out  # noqa: E402
 import measure  # noqa: E402
+import phase_costs  # noqa: E402
 import selfplay_costs  # noqa: E402
 from other_costs import positions  # noqa: E402
 
@@ -256,8 +257,8 @@ def test_the_ceiling_counts_the_root():
 
 
 @pytest.mark.parametrize("kind, settings, expected", [
-    ("NVIDIA H100 80GB HBM3", {}, 790.0), ("NVIDIA H200", {}, 790.0), ("cpu", {}, None), ("cpu", {"peak_tflops": 5.0}, 5.0),
-    ("NVIDIA H200", {"dtype": "float32"}, None),
+    ("NVIDIA H100 80GB HBM3", {}, 790.0), ("NVIDIA H200", {}, 790.0), ("NVIDIA H200", {"dtype": "float32"}, None),
+    ("cpu", {}, None), ("cpu", {"peak_tflops": 5.0}, 5.0),
 ])  # fmt: skip
 def test_the_peak_is_that_of_the_device_if_it_is_known(kind, settings, expected, monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda: [types.SimpleNamespace(device_kind=kind)])
@@ -266,9 +267,9 @@ def test_the_peak_is_that_of_the_device_if_it_is_known(kind, settings, expected,
 
 def test_a_difference_knows_its_noise():
     timing = lambda *runs: measure.Timing(sorted(runs)[len(runs) // 2], list(runs))
-    took, noise = accelerator_costs.difference(timing(5, 6, 7), timing(3, 4, 5))
+    took, noise = phase_costs.difference(timing(5, 6, 7), timing(3, 4, 5))
     assert took == 2 and noise == 0
-    took, noise = accelerator_costs.difference(timing(5, 6, 7), timing(7, 6, 4))
+    took, noise = phase_costs.difference(timing(5, 6, 7), timing(7, 6, 4))
     assert took == 0 and noise == 2
 
 
@@ -276,7 +277,7 @@ def test_noise_is_shown_as_such():
     row = {"world": "stub", "games": 1, "simulations": 8, "whole_us": 9.0, "mean_depth": 2.0, "deepest": 3,
            "phases_us": {"game": 1.0, "descend": 0.0, "expand": 4.0, "backup": 3.0, "rest": 1.0}, "mctx_us": None,
            "below_noise": ["descend"], "descend_turns": 1.0, "backup_turns": 1.0}  # fmt: skip
-    line = accelerator_costs._phases_table([row]).splitlines()[2]
+    line = phase_costs._phases_table([row]).splitlines()[2]
     cells = [x.strip() for x in line.strip("|").split("|")]
     assert cells[4:10] == ["-", "1.00", "<noise", "4.00", "3.00", "1.00"] and cells[-1] == "-"
 
@@ -285,6 +286,38 @@ def test_what_is_looked_at_is_not_removed():
     program = lambda f: jax.jit(f).lower(jnp.ones(3)).compile().as_text()
     assert "cosine" not in program(lambda x: (x, jnp.cos(x))[0])
     assert "cosine" in program(lambda x: bench_worlds.looked_at(x, jnp.cos(x)))
+
+
+def test_the_rows_with_a_target_come_first():
+    rows = [row.name for row in phase_costs.overhead(bench_gpu.Config()).rows]
+    assert rows[:4] == ["go/1024x200", "connect_four/1024x200", "go/4096x200", "connect_four/4096x200"]
+    assert len(rows) == len(set(rows)) == 2 * 5 * 3
+    assert len(phase_costs.phases(bench_gpu.Config()).rows) == 3 * 5 * 3
+
+
+def test_mctx_that_fails_is_left_out_with_the_reason():
+    def fails():
+        raise RuntimeError("RESOURCE_EXHAUSTED: too large")
+
+    ready = {"whole": lambda: 0, "mctx": fails}
+    assert phase_costs._tried(ready) == "RuntimeError: RESOURCE_EXHAUSTED: too large" and set(ready) == {"whole"}
+    config = bench_gpu.Config()
+    assert "--mctx-edges" in phase_costs._no_mctx("stub", 10**9, config)
+    assert "--mctx-worlds" in phase_costs._no_mctx("go", 10, config)
+    assert phase_costs._no_mctx("stub", 10, config) is None
+
+
+def test_the_speed_of_large_batches_is_summed_up():
+    row = lambda shape, rule, ratio, same: {"shape": shape, "rule": rule, "ratio": ratio, "same_games": same}
+    rows = [
+        row("256x8x9", "min_max", 2.0, 1.0),
+        row("512x8x9", "min_max", 8.0, 0.5),
+        row("64x8x9", "min_max", 9.0, 1.0),
+    ]
+    rows.append(row("256x8x9", "gumbel", 3.0, 1.0))
+    found = accelerator_costs._speed_summary(rows)
+    assert found["PUCT"] == {"rows": 2, "geometric_mean": pytest.approx(4.0), "same_visits": False}
+    assert found["Gumbel"] == {"rows": 1, "geometric_mean": pytest.approx(3.0), "same_visits": True}
 
 
 # --------------------------------------------------------------------------------------------------------- leaving out
@@ -363,7 +396,7 @@ def test_leaving_out_leaves_the_rest_as_it_was_where_games_end(layout):
 def test_mctx_searches_the_same_beside_it():
     world = stub(8)
     tree = jax.jit(leaving_out.whole(world, 24))(world.params, world.keys, world.states)
-    out = jax.jit(accelerator_costs.mctx_search(world.model, 24))(world.params, world.keys[0], world.states)
+    out = jax.jit(phase_costs.mctx_search(world.model, 24))(world.params, world.keys[0], world.states)
     np.testing.assert_array_equal(jz.summary(tree).visits, out.search_tree.summary().visit_counts)
 
 
