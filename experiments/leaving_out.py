@@ -207,8 +207,9 @@ def turns(record: Record, num_edges: int) -> dict[str, float]:
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]
     group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games
-    # The root is rated with the others where edges are few; a new node, with nothing to choose, apart from them.
-    up = length + (0 if many else grew) - (0 if num_edges <= search.FEW_EDGES else 1)
+    # The ends of walks, which have nothing to choose, are taken apart; so is the root, where edges are many.
+    up = length - (~grew & (length > 1)) if many else length + grew
+    up = up - (0 if num_edges <= search.FEW_EDGES else 1)
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {
