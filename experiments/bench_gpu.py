@@ -106,7 +106,7 @@ class Config:
 
 
 QUICK = Config(
-    quick=True, worlds=("stub", "connect_four"), seconds=0.1, runs=2, patience=2.0, connect_four_network="1x8",
+    quick=True, worlds=("connect_four",), seconds=0.1, runs=2, patience=2.0, connect_four_network="1x8",
     go_network="1x8", dtype="float32", batches=(2,), simulations=(8,), speed_shapes=("2x8x12",),
     speed_rules=("min_max",), lanes=(1, 4), lanes_simulations=16, step_batches=(2,),
     step_games=("connect_four", "go"), step_plies=4, step_calls=8, selfplay_batches=(2,), selfplay_simulations=4,
@@ -182,7 +182,11 @@ def selected(config: Config, parts: dict[str, Any]) -> dict[str, Any]:
 def accelerator_or_exit(config: Config) -> None:
     import jax
 
-    if jax.default_backend() == "cpu" and not config.quick:
+    if jax.default_backend() != "cpu":
+        return
+    if config.quick:  # compiling is nearly all that takes time then
+        jax.config.update("jax_disable_most_optimizations", True)
+    else:
         raise SystemExit(
             "bench-gpu: jax sees no accelerator here, only the CPU; to see on it that everything works: "
             + command(QUICK)
@@ -211,7 +215,7 @@ def main(config: Config) -> None:
     results = measure.circumstances() | {"settings": settings, "load": [round(os.getloadavg()[0], 2)]}
     print(measure.sentence(results))
     if config.quick:
-        print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
+        print("Everything in miniature, on a CPU hardly optimised: that it works is all that the figures say.")
     seconds = 60 * config.minutes - (time.monotonic() - BEGAN)  # starting up counts, too
     print(f"\nThe plan, for {config.minutes:g} minutes:\n{budget.plan(parts, seconds)}\n", flush=True)
     file = measure.save(results, config.output)

@@ -56,8 +56,8 @@ def _overhead_row(name: str, batch: int, simulations: int, config: Any) -> dict:
     search = leaving_out.whole(it, simulations), it.params, it.keys, it.states
     times = clocked(compiled_together({"search": search, **programs}), config)
     # A search asks the network once more than it has simulations, for the root.
-    factor = {"search": 1 / simulations, **{k: x * (simulations + 1) / simulations for k, x in per_call.items()}}
-    us = {f"{k}_us": times[k].seconds * factor[k] * 1e6 for k in times}
+    per_call |= {"search": 1 / simulations, "network": per_call["network"] * (simulations + 1) / simulations}
+    us = {f"{k}_us": times[k].seconds * per_call[k] * 1e6 for k in times}
     share = 1 - (us["network_us"] + us["game_us"]) / us["search_us"]
     return {
         "world": name, "layers": it.layers, "games": batch, "simulations": simulations, **us,

@@ -113,10 +113,9 @@ def test_everything_in_miniature(tmp_path):
         assert results[part]["failed"] == results[part]["left_out"] == []
     (row,) = results["overhead"]["rows"]
     assert 0 <= row["overhead"] < 1 and row["network_us"] > 0 and row["game_us"] > 0
-    stub, connect_four = results["phases"]["rows"]
-    assert set(connect_four["phases_us"]) == {"network", "game", "descend", "expand", "backup", "rest"}
-    assert "network" not in stub["phases_us"] and stub["mctx_us"] > 0
-    assert all(x >= 0 for row in (stub, connect_four) for x in row["phases_us"].values())
+    (row,) = results["phases"]["rows"]
+    assert set(row["phases_us"]) == {"network", "game", "descend", "expand", "backup", "rest"}
+    assert all(x >= 0 for x in row["phases_us"].values()) and row["mctx_us"] > 0
     (row,) = results["positions"]["rows"]
     assert row["ceiling_per_second"] == pytest.approx(0.01e12 / (row["gflop_per_evaluation"] * 1e9 * 5))
     assert results["lanes"]["rows"][0]["lanes"] == 4 and results["speed"]["rows"][0]["same_games"] == 1
@@ -420,6 +419,14 @@ def test_walks_longer_than_the_record_are_an_error():
     record = empty._replace(nodes=nodes, length=length, grew=jnp.ones((1, 1), bool))
     with pytest.raises(ValueError, match="fewer games or simulations"):
         leaving_out.trimmed(record)
+
+
+@pytest.mark.slow
+def test_phases_of_a_world_without_a_network():
+    row = phase_costs._phases_row("stub", 3, 8, dataclasses.replace(bench_gpu.QUICK, mctx_worlds=()))
+    assert set(row["phases_us"]) == {"game", "descend", "expand", "backup", "rest"}
+    assert row["mctx_us"] is None and "--mctx-worlds" in row["mctx_not_measured"]
+    assert row["whole_us"] > 0 and all(x >= 0 for x in row["phases_us"].values())
 
 
 @pytest.mark.slow
