@@ -206,15 +206,15 @@ def turns(record: Record, num_edges: int) -> dict[str, float]:
     """How deep the walks went, and how often the loops over their paths turned in a simulation."""
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]
-    group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games
-    # The ends of walks, which have nothing to choose, are taken apart; so is the root, where edges are many.
+    group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games and not machine().waits
+    # The ends of walks, which have nothing to choose, are taken apart on a CPU; so is the root, where edges are many.
     up = length - (~grew & (length > 1)) if many else length + grew
     up = up - (0 if num_edges <= search.FEW_EDGES else 1)
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {
         "descend_turns": float(np.ceil(length.max(1) / group).mean()),
-        "backup_turns": float(np.ceil(np.maximum(tiles, 0) / group).sum(1).mean()),
+        "backup_turns": float(np.ceil(np.maximum(tiles, 1) / group).sum(1).mean()),
         "mean_depth": float(edges.mean()),
         "deepest": int(edges.max()),
     }

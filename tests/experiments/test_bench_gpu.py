@@ -400,17 +400,17 @@ def test_mctx_searches_the_same_beside_it():
 
 
 def test_turns_by_hand():
-    # Of eight games, 8 levels at a time, on an accelerator: the longest walks pass 9 nodes, then 3, then 9 to an end of
-    # the game, which nothing is added to.
-    length = np.array([[1] * 7 + [9], [3] * 8, [9] * 8])
+    # Of eight games, 16 levels at a time, on an accelerator: the longest walks pass 17 nodes, then 3, then 16 to an end
+    # of the game, which nothing is added to.
+    length = np.array([[1] * 7 + [17], [3] * 8, [16] * 8])
     grew = np.array([[True] * 8, [True] * 8, [False] * 8])
     record = leaving_out.Record(*[None] * 10)._replace(length=length, grew=grew)
     with machine.laid_out_for(machine.ACCELERATOR):
         few, many = (leaving_out.turns(record, edges) for edges in (9, 82))
-    assert few["descend_turns"] == many["descend_turns"] == pytest.approx((2 + 1 + 2) / 3)
+    assert few["descend_turns"] == many["descend_turns"] == pytest.approx((2 + 1 + 1) / 3)
     assert few["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)
-    assert many["backup_turns"] == 1  # many edges: the root is rated apart
-    assert few["deepest"] == 9 and few["mean_depth"] == pytest.approx((7 + 9 + 8 * 3 + 8 * 8) / 24)
+    assert many["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)  # many edges: the root is rated apart
+    assert few["deepest"] == 17 and few["mean_depth"] == pytest.approx((7 + 17 + 8 * 3 + 8 * 15) / 24)
 
 
 def test_walks_longer_than_the_record_are_an_error():
