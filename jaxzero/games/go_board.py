@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
+from jaxzero.machine import machine
+
 __all__ = [
     "Board",
     "Points",
@@ -28,6 +30,7 @@ __all__ = [
     "like",
     "point_index",
     "point_set",
+    "settle",
     "spread",
     "squares",
     "up",
@@ -157,12 +160,28 @@ def spread(
         within: where to go.
         waiting: of what was reached so far: which games still wait for more. None: all of them.
     """
+    further = lambda reached: tuple(now | around(board, now) & limits for now, limits in zip(reached, within))
+    return settle(further, starts, waiting)
 
-    def turn(carry: tuple[tuple[Points, ...], Array]) -> tuple[tuple[Points, ...], Array]:
-        reached, _ = carry
-        further = tuple(now | around(board, now) & limits for now, limits in zip(reached, within))
-        moving = any_point(functools.reduce(operator.or_, [new ^ old for new, old in zip(further, reached)]))
-        return further, jnp.any(moving if waiting is None else moving & waiting(further))
 
-    going = jnp.array(True) if waiting is None else jnp.any(waiting(starts))
-    return jax.lax.while_loop(lambda carry: carry[1], turn, (starts, going))[0]
+def settle(
+    further: Callable[[tuple[Points, ...]], tuple[Points, ...]],
+    sets: tuple[Points, ...],
+    waiting: Callable[[tuple[Points, ...]], Bool[Array, "..."]] | None = None,
+) -> tuple[Points, ...]:
+    """The sets, grown by `further` again and again until it adds nothing, or no game is `waiting` for more.
+
+    A turn of the loop takes as many steps as suit the machine: those beyond the end add nothing. The first turn is made
+    before the loop, for it is often the only one.
+    """
+    steps = machine().go_steps
+
+    def turn(sets: tuple[Points, ...]) -> tuple[tuple[Points, ...], Array]:
+        for _ in range(steps):
+            before, sets = sets, further(sets)
+        moving = [any_point(new ^ old) for new, old in zip(sets, before)]
+        if waiting is not None:
+            moving = [functools.reduce(operator.or_, moving) & waiting(sets)]
+        return sets, functools.reduce(operator.or_, map(jnp.any, moving))
+
+    return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), turn(sets))[0]

@@ -7,12 +7,11 @@ stones, a point at a time, until nothing changes: in random play some ten turns 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.games.go_board import Board, Points, any_point, around, beside, count, down, fixed_set, like, spread, up
+from jaxzero.games.go_board import Board, Points, any_point, around, beside, count, down, like, settle, spread, up
 
-__all__ = ["Placed", "legal_points", "own_eyes", "place", "with_two_liberties", "winner"]
+__all__ = ["Placed", "legal_points", "own_eyes", "place", "place_and_count", "winner"]
 
 
 class Placed(NamedTuple):
@@ -52,6 +51,43 @@ def place(board: Board, mine: Points, theirs: Points, at: Points) -> Placed:
     return Placed(mine, taken, any_point(at & living) | captures, jnp.where(alone, taken, jnp.uint32(0)))
 
 
+def place_and_count(board: Board, mine: Points, theirs: Points, several: Points, at: Points) -> tuple[Placed, Points]:
+    """What `place` finds, and the next `several`: the stones whose chains have at least two liberties.
+
+    Every chain has a liberty before the move, so what is captured are the chains beside `at` that are not in `several`:
+    nothing need be spread to know that much. Then the new stone's chain, and each of the opponent's beside it, is
+    followed from where it touches `at`, until two liberties are found: there is no need to know the rest of it. Those
+    that turn out to have one liberty have been followed to their ends, and leave `several`. Own chains with one liberty
+    enter it, if they join a chain that has two, or stand beside a captured stone: that point is their second liberty.
+    """
+    nothing = jnp.uint32(0)
+    touched = around(board, at)
+    mine = mine | at
+    own, others, doomed, short = touched & mine, theirs & several, theirs & ~several, mine & ~(several | at)
+    neighbours = (up(board, at), down(board, at), *beside(board, at))
+    chains = jnp.stack([at | own, *(one & others for one in neighbours)], 1)
+    through = jnp.stack([mine, theirs, theirs, theirs, theirs], 1)
+    empty = like(board.full, mine) & ~(mine | theirs)
+
+    def followed(chains: Points, taken: Points) -> tuple[Points, Array]:
+        """What is next to the chains, and where they have fewer than two liberties so far."""
+        near = around(board, chains)
+        return near, count(near & (empty | taken)[:, None]) < 2
+
+    def further(sets: tuple[Points, ...]) -> tuple[Points, ...]:
+        chains, taken, freed = sets
+        near, few = followed(chains, taken)
+        longer = chains | jnp.where(few, near & through, nothing)
+        return longer, taken | around(board, taken) & doomed, freed | around(board, freed | taken) & short
+
+    chains, taken, freed = settle(further, (chains, touched & doomed, touched & short))
+    weak = jnp.bitwise_or.reduce(jnp.where(followed(chains, taken)[1], chains, nothing), axis=1)
+    alone = ~any_point(touched & ~theirs) & (count(taken) == 1)
+    alive = any_point(at & legal_points(board, mine & ~at, theirs, several))
+    placed = Placed(mine, taken, alive, jnp.where(alone, taken, nothing))
+    return placed, (several | at | freed) & ~weak
+
+
 def own_eyes(board: Board, mine: Points, theirs: Points) -> Points:
     """Empty points that a playout should leave empty.
 
@@ -68,29 +104,11 @@ def own_eyes(board: Board, mine: Points, theirs: Points) -> Points:
     return full & ~(mine | theirs | around(board, full & ~mine) | false)
 
 
-def with_two_liberties(board: Board, mine: Points, theirs: Points) -> Points:
-    """The stones, of both players, whose chains have more than one liberty.
+def legal_points(board: Board, mine: Points, theirs: Points, several: Points) -> Points:
+    """The empty points where a stone would not be without liberties; ko is not looked at.
 
-    A chain has two different liberties where their numbers differ in some binary digit: where it is reached from
-    the liberties with that digit 0 and from those with 1.
+    Beside the point there is another empty one, an own chain that has one more liberty, or one to capture.
     """
-    points = np.arange(board.size**2)
-    digits = np.arange(max(1, (board.size**2 - 1).bit_length()))
-    with_digit = (points >> digits[:, None] & 1)[:, None] == np.arange(2)[:, None]  # [digits, 2, points]
-    sets = np.stack([[fixed_set(board.size, mask) for mask in pair] for pair in with_digit])
-    sets = np.moveaxis(sets, -1, 0)[:, None]  # [W, 1, digits, 2]
-    axes = sets.shape + (1,) * (mine.ndim - 1)
-    liberties = (like(board.full, mine) & ~(mine | theirs))[:, None, None, None]
-    stones = jnp.stack([mine, theirs], 1)[:, :, None, None]
-    start = around(board, jnp.asarray(sets.reshape(axes)) & liberties) & stones
-    (reached,) = spread(board, (start,), (stones,))
-    both = reached[:, :, :, 0] & reached[:, :, :, 1]
-    return jnp.bitwise_or.reduce(jnp.bitwise_or.reduce(both, axis=2), axis=1)
-
-
-def legal_points(board: Board, mine: Points, theirs: Points) -> Points:
-    """The empty points where a stone would not be without liberties; ko is not looked at."""
-    several = with_two_liberties(board, mine, theirs)
     empty = like(board.full, mine) & ~(mine | theirs)
     return empty & around(board, empty | mine & several | theirs & ~several)
 
