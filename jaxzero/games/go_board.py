@@ -27,6 +27,7 @@ __all__ = [
     "count",
     "down",
     "fixed_set",
+    "games_last",
     "like",
     "point_index",
     "point_set",
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 Points = UInt32[Array, "W ..."]
+Step = Callable[[tuple[Points, ...]], tuple[Points, ...]]
+Waiting = Callable[[tuple[Points, ...]], tuple[Bool[Array, "..."], ...]]
 
 
 class Board(NamedTuple):
@@ -128,8 +131,9 @@ def count(points: Points) -> Int[Array, "..."]:
 
 def point_set(board: Board, point: Int[Array, "..."]) -> Points:
     """The set of this point; the empty set for a number that is none."""
-    word = like(np.arange(len(board.full)), point[None])
-    bit = jnp.uint32(1) << (point % board.width).astype(jnp.uint32)
+    point = point.astype(jnp.uint32)  # divided in fewer steps; negative numbers are large ones
+    word = like(np.arange(len(board.full), dtype=np.uint32), point[None])
+    bit = jnp.uint32(1) << point % board.width
     return jnp.where(word == point // board.width, bit, jnp.uint32(0)) & like(board.full, point[None])
 
 
@@ -147,10 +151,7 @@ def squares(board: Board, points: UInt32[Array, "W"]) -> Bool[Array, "n n"]:
 
 
 def spread(
-    board: Board,
-    starts: tuple[Points, ...],
-    within: tuple[Points, ...],
-    waiting: Callable[[tuple[Points, ...]], Bool[Array, "..."]] | None = None,
+    board: Board, starts: tuple[Points, ...], within: tuple[Points, ...], waiting: Waiting | None = None
 ) -> tuple[Points, ...]:
     """What can be reached from each of `starts` through its own `within`, neighbour by neighbour.
 
@@ -158,30 +159,48 @@ def spread(
         board: the board.
         starts: where to begin, each all in its `within`.
         within: where to go.
-        waiting: of what was reached so far: which games still wait for more. None: all of them.
+        waiting: see `settle`.
     """
     further = lambda reached: tuple(now | around(board, now) & limits for now, limits in zip(reached, within))
     return settle(further, starts, waiting)
 
 
-def settle(
-    further: Callable[[tuple[Points, ...]], tuple[Points, ...]],
-    sets: tuple[Points, ...],
-    waiting: Callable[[tuple[Points, ...]], Bool[Array, "..."]] | None = None,
-) -> tuple[Points, ...]:
-    """The sets, grown by `further` again and again until it adds nothing, or no game is `waiting` for more.
+def settle(further: Step, sets: tuple[Points, ...], waiting: Waiting | None = None) -> tuple[Points, ...]:
+    """The sets, grown by `further` again and again, until it adds nothing that is waited for.
 
     A turn of the loop takes as many steps as suit the machine: those beyond the end add nothing. The first turn is made
     before the loop, for it is often the only one.
+
+    Args:
+        further: one step: the sets, with what it adds to them.
+        sets: where to begin.
+        waiting: of the sets so far: for each `[W, ...]`, `...` that say where more of it is wanted. None: everywhere.
     """
     steps = machine().go_steps
 
     def turn(sets: tuple[Points, ...]) -> tuple[tuple[Points, ...], Array]:
         for _ in range(steps):
             before, sets = sets, further(sets)
-        moving = [any_point(new ^ old) for new, old in zip(sets, before)]
-        if waiting is not None:
-            moving = [functools.reduce(operator.or_, moving) & waiting(sets)]
-        return sets, functools.reduce(operator.or_, map(jnp.any, moving))
+        wanted = (True,) * len(sets) if waiting is None else waiting(sets)
+        moving = [jnp.any(any_point(new ^ old) & more) for new, old, more in zip(sets, before, wanted)]
+        return sets, functools.reduce(operator.or_, moving)
 
     return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), turn(sets))[0]
+
+
+def games_last(function: Callable) -> Callable:
+    """A function of sets of points of one game, such that `vmap` puts the games behind the words, and not before them.
+
+    What then lies side by side is the same word of many games, which a CPU works on at once; and a loop goes on until
+    all games are done, in place of holding each where it was done.
+    """
+    mapped = jax.custom_batching.custom_vmap(function)
+
+    @mapped.def_vmap
+    def _(size: int, batched: list[bool], *given: Array) -> tuple:
+        spread_out = lambda x: jnp.broadcast_to(x[..., None], (*x.shape, size))
+        last = [jnp.moveaxis(x, 0, -1) if has else spread_out(x) for x, has in zip(given, batched)]
+        result = jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), mapped(*last))
+        return result, jax.tree.map(lambda _: True, result)
+
+    return mapped

@@ -41,8 +41,8 @@ def place(board: Board, mine: Points, theirs: Points, at: Points) -> Placed:
     liberties = like(board.full, mine) & ~(mine | theirs)
     near, hit = around(board, liberties), touched & theirs
 
-    def unknown(reached: tuple[Points, ...]) -> Bool[Array, "..."]:
-        return any_point(at & ~reached[0] | hit & ~reached[1])
+    def unknown(reached: tuple[Points, ...]) -> tuple[Bool[Array, "..."], ...]:
+        return (any_point(at & ~reached[0] | hit & ~reached[1]),) * 2
 
     living, others = spread(board, (near & mine, near & theirs), (mine, theirs), unknown)
     captures = any_point(hit & ~others)
@@ -60,32 +60,27 @@ def place_and_count(board: Board, mine: Points, theirs: Points, several: Points,
     that turn out to have one liberty have been followed to their ends, and leave `several`. Own chains with one liberty
     enter it, if they join a chain that has two, or stand beside a captured stone: that point is their second liberty.
     """
-    nothing = jnp.uint32(0)
-    touched = around(board, at)
-    mine = mine | at
-    own, others, doomed, short = touched & mine, theirs & several, theirs & ~several, mine & ~(several | at)
-    neighbours = (up(board, at), down(board, at), *beside(board, at))
-    chains = jnp.stack([at | own, *(one & others for one in neighbours)], 1)
-    through = jnp.stack([mine, theirs, theirs, theirs, theirs], 1)
+    mine, touched, nothing = mine | at, around(board, at), jnp.uint32(0)
     empty = like(board.full, mine) & ~(mine | theirs)
-
-    def followed(chains: Points, taken: Points) -> tuple[Points, Array]:
-        """What is next to the chains, and where they have fewer than two liberties so far."""
-        near = around(board, chains)
-        return near, count(near & (empty | taken)[:, None]) < 2
+    doomed, short = theirs & ~several, mine & ~(several | at)
+    neighbours = up(board, at), down(board, at), *beside(board, at)
+    chains = jnp.stack([at | touched & mine, *(one & theirs & several for one in neighbours)], 1)
+    through = jnp.stack([mine, theirs, theirs, theirs, theirs], 1)
 
     def further(sets: tuple[Points, ...]) -> tuple[Points, ...]:
-        chains, taken, freed = sets
-        near, few = followed(chains, taken)
-        longer = chains | jnp.where(few, near & through, nothing)
-        return longer, taken | around(board, taken) & doomed, freed | around(board, freed | taken) & short
+        chains, taken, freed = (points | around(board, points) for points in sets)
+        return chains & through, taken & doomed, (freed | taken) & short
 
-    chains, taken, freed = settle(further, (chains, touched & doomed, touched & short))
-    weak = jnp.bitwise_or.reduce(jnp.where(followed(chains, taken)[1], chains, nothing), axis=1)
+    def few(chains: Points, taken: Points) -> Bool[Array, "5 ..."]:
+        """Which chains have fewer than two liberties so far."""
+        return count(around(board, chains) & (empty | taken)[:, None]) < 2
+
+    starts = chains, touched & doomed, touched & short
+    chains, taken, freed = settle(further, starts, lambda sets: (few(*sets[:2]), True, True))
+    ends = jnp.bitwise_or.reduce(jnp.where(few(chains, taken), chains, nothing), axis=1)
+    alive = any_point(touched & (empty | mine & several | doomed))
     alone = ~any_point(touched & ~theirs) & (count(taken) == 1)
-    alive = any_point(at & legal_points(board, mine & ~at, theirs, several))
-    placed = Placed(mine, taken, alive, jnp.where(alone, taken, nothing))
-    return placed, (several | at | freed) & ~weak
+    return Placed(mine, taken, alive, jnp.where(alone, taken, nothing)), (several | at | freed) & ~ends
 
 
 def own_eyes(board: Board, mine: Points, theirs: Points) -> Points:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from jaxzero.games.go_board import Board, any_point, board, point_index, point_set, squares
+from jaxzero.games.go_board import Board, any_point, board, games_last, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place_and_count, winner
 from jaxzero.games.go_playouts import Lanes, playouts
 from jaxzero.games.lanes import in_tiles, seeds_of
@@ -83,6 +83,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     limit = 2 * size * size if move_limit is None else move_limit
     on = board(size)
     num_points = size * size
+    placing = games_last(functools.partial(place_and_count, on))
 
     def init(key: chex.PRNGKey) -> GoState:
         del key
@@ -102,12 +103,11 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
         del key
         action = jnp.asarray(action, jnp.int32)
         mine, theirs = _mine_and_theirs(state)
-        # A stone that does not live is none, so that no other game waits until its chains are followed.
-        at = point_set(on, action) & legal_points(on, mine, theirs, state.several)
-        placed, several = place_and_count(on, mine, theirs, state.several, at)
+        at = point_set(on, action)
+        placed, several = placing(mine, theirs, state.several, at)
         passed = action >= num_points
-        legal = passed | any_point(at) & (action != state.ko)
-        black_moves = state.moves % 2 == 0
+        legal = passed | placed.alive & ~any_point(at & (mine | theirs)) & (action != state.ko)
+        black_moves = state.moves & 1 == 0
         after = jnp.stack([placed.mine, theirs & ~placed.taken])
         stones = jnp.where(legal, jnp.where(black_moves, after, after[::-1]), state.stones)
         passes = jnp.where(passed, state.passes + 1, 0).astype(jnp.int8)
@@ -137,7 +137,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
         mine, theirs = _mine_and_theirs(state)
         one = lambda point: point_set(on, point.astype(jnp.int32))
         sets = [mine, theirs, mine & ~state.several, theirs & ~state.several, one(state.ko), one(state.last)]
-        everywhere = [state.last == num_points, state.moves % 2 == 0]
+        everywhere = [state.last == num_points, state.moves & 1 == 0]
         planes = [squares(on, points) for points in sets] + [jnp.full((size, size), x) for x in everywhere]
         return jnp.stack(planes, -1).astype(jnp.float32)
 
@@ -198,7 +198,7 @@ def keep_eyes(size: int) -> Callable[[GoState, Bool[Array, "A"]], Bool[Array, "A
 
 def _mine_and_theirs(state: GoState) -> tuple[Array, Array]:
     black, white = state.stones
-    black_moves = state.moves % 2 == 0
+    black_moves = state.moves & 1 == 0
     return jnp.where(black_moves, black, white), jnp.where(black_moves, white, black)
 
 
