@@ -7,15 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero import games, models, playouts
+from jaxzero import games, machine, models, playouts
 from jaxzero.games import go_board, go_moves, go_playouts, go_rules
 from jaxzero.games.lanes import in_tiles
 from tests import worlds
 
 
 @functools.cache
-def random_games(size: int, batch: int, length: int, seed: int = 0, light: bool = False, **settings) -> dict:
-    """Arrays [T, B, ...] of random games; `light`: that leave their own eyes alone, so that boards fill up."""
+def random_games(
+    size: int, batch: int, length: int, seed: int = 0, light: bool = False, wrong: float = 0.0, **settings
+) -> dict:
+    """Arrays [T, B, ...] of random games; `light`: that leave their own eyes alone, so that boards fill up.
+
+    `wrong`: how often an action is drawn from all there are, illegal ones too.
+    """
     game = games.go(size, **settings)
     weigh = games.keep_eyes(size) if light else lambda state, legal: legal
 
@@ -25,6 +30,10 @@ def random_games(size: int, batch: int, length: int, seed: int = 0, light: bool 
         # Passes seldom, or random games would end at once.
         logits = jnp.where(weights, jnp.where(jnp.arange(size**2 + 1) < size**2, 0.0, -3.0), -jnp.inf)
         action = jnp.argmax(logits + jax.random.gumbel(key, logits.shape), axis=1)
+        if wrong:
+            which, what = jax.random.split(key)
+            anything = jax.random.randint(what, (batch,), 0, size**2 + 1)
+            action = jnp.where(jax.random.bernoulli(which, wrong, (batch,)), anything, action)
         after = jax.vmap(game.step, (0, 0, None))(state, action, key)
         return after, {
             "legal": legal,
@@ -236,6 +245,72 @@ def test_sets_of_points_are_what_they_say(size, seed=0):
     np.testing.assert_array_equal(jax.vmap(lambda one: go_board.point_index(on, one))(ones), every)
     assert go_board.point_index(on, jnp.zeros_like(points)) == -1
     assert not go_board.point_set(on, jnp.int32(-1)).any() and not go_board.point_set(on, jnp.int32(size**2)).any()
+
+
+@pytest.mark.parametrize(
+    "size, batch, layout",
+    [
+        *((2, 20, "CPU"), (3, 20, "ACCELERATOR"), (5, 12, "CPU"), (9, 4, "CPU")),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((5, 40, "ACCELERATOR"), (9, 20, "ACCELERATOR"), (19, 2, "CPU"), (19, 2, "ACCELERATOR"))
+        ),
+    ],
+)
+def test_every_step_knows_which_chains_have_two_liberties(size, batch, layout):
+    """Along random games, with captures, kos and illegal moves that are tried, against a flood fill in Python."""
+    with machine.laid_out_for(getattr(machine, layout)):
+        play = random_games.__wrapped__
+        lines = play(size, batch, 2 * size**2, seed=3, light=size > 3, wrong=0.03 * (size < 9), komi=0.5)
+    mine, theirs, mine_short, theirs_short = np.moveaxis(lines["observation"][..., :4], -1, 0)
+    boards, short = (mine - theirs).astype(int), mine_short + theirs_short
+    for t, i in np.ndindex(boards.shape[:2]):
+        if t and lines["terminal"][t - 1, i]:
+            np.testing.assert_array_equal(short[t, i], short[t - 1, i])
+        else:
+            np.testing.assert_array_equal(short[t, i], short_chains(boards[t, i]))
+    stones = (mine + theirs).sum((2, 3))
+    tried = ~np.take_along_axis(lines["legal"], lines["action"][..., None], 2)[..., 0] & ~lines["terminal"]
+    assert (stones[1:] < stones[:-1]).any(), "something was captured"
+    assert size == 2 or (lines["ko"] >= 0).any()
+    assert size > 5 or tried.any()
+
+
+def short_chains(board: np.ndarray) -> np.ndarray:
+    """The stones whose chains have one liberty; every chain has one at least."""
+    short, seen = np.zeros(board.shape), set()
+    for start in np.argwhere(board):
+        if (start := tuple(start)) in seen:
+            continue
+        region, _, liberties = flood(board, start)
+        assert liberties
+        seen |= region
+        short[tuple(zip(*region))] = len(liberties) == 1
+    return short
+
+
+def test_what_is_asked_of_a_position_takes_no_loop():
+    """A turn of a loop costs an accelerator microseconds; `step` has found out already."""
+    game = games.go(9)
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
+    for asked in (game.legal, game.observe):
+        assert "while" not in str(jax.make_jaxpr(jax.vmap(asked))(states))
+    step = lambda states: jax.vmap(game.step, (0, None, None))(states, 0, jax.random.key(0))
+    assert "while" in str(jax.make_jaxpr(step)(states))
+
+
+def test_a_layout_changes_how_far_a_turn_goes_and_no_result():
+    on = go_board.board(9)
+    snake = np.zeros((9, 9), bool)
+    snake[::2] = snake[1::4, 8] = snake[3::4, 0] = True  # to and fro: 48 steps from end to end
+    start, path = jnp.zeros(3, jnp.uint32).at[0].set(1), jnp.asarray(go_board.fixed_set(9, snake.ravel()))
+    for layout, steps in ((machine.CPU, 1), (machine.ACCELERATOR, 8)):
+        with machine.laid_out_for(layout):
+            taken = []
+            further = lambda sets: taken.append(1) or (sets[0] | go_board.around(on, sets[0]) & path,)
+            (reached,) = go_board.settle(further, (start,))
+        np.testing.assert_array_equal(reached, path)
+        assert len(taken) == 2 * steps, "the first turn, and that of the loop"
 
 
 @pytest.mark.parametrize("size", [5, 9, pytest.param(19, marks=pytest.mark.slow)])
