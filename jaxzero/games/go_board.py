@@ -39,7 +39,7 @@ __all__ = [
 
 Points = UInt32[Array, "W ..."]
 Step = Callable[[tuple[Points, ...]], tuple[Points, ...]]
-Waiting = Callable[[tuple[Points, ...]], tuple[Bool[Array, "..."], ...]]
+Waiting = Callable[[tuple[Points, ...], tuple[Points, ...]], Bool[Array, "..."]]
 
 
 class Board(NamedTuple):
@@ -168,24 +168,28 @@ def spread(
 def settle(further: Step, sets: tuple[Points, ...], waiting: Waiting | None = None) -> tuple[Points, ...]:
     """The sets, grown by `further` again and again, until it adds nothing that is waited for.
 
-    A turn of the loop takes as many steps as suit the machine: those beyond the end add nothing. The first turn is made
-    before the loop, for it is often the only one.
+    A turn of the loop takes as many steps as suit the machine: those beyond the end add nothing. An accelerator makes
+    the first turn before the loop: with many steps it is nearly always the only one.
 
     Args:
         further: one step: the sets, with what it adds to them.
         sets: where to begin.
-        waiting: of the sets so far: for each `[W, ...]`, `...` that say where more of it is wanted. None: everywhere.
+        waiting: of the sets so far, and of what the last step added: the games that wait for more. None: those where it
+            added something.
     """
     steps = machine().go_steps
+    waiting = waiting or (lambda sets, added: any_point(functools.reduce(operator.or_, added)))
 
-    def turn(sets: tuple[Points, ...]) -> tuple[tuple[Points, ...], Array]:
+    def turn(carry: tuple[tuple[Points, ...], Array]) -> tuple[tuple[Points, ...], Array]:
+        sets = carry[0]
         for _ in range(steps):
             before, sets = sets, further(sets)
-        wanted = (True,) * len(sets) if waiting is None else waiting(sets)
-        moving = [jnp.any(any_point(new ^ old) & more) for new, old, more in zip(sets, before, wanted)]
-        return sets, functools.reduce(operator.or_, moving)
+        return sets, jnp.any(waiting(sets, tuple(new ^ old for new, old in zip(sets, before))))
 
-    return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), turn(sets))[0]
+    start = sets, jnp.any(waiting(sets, sets))
+    # Not on a CPU, where XLA would compute what makes the sets again for each that reads them.
+    start = start if steps == 1 else turn(start)
+    return jax.lax.while_loop(lambda carry: carry[1], turn, start)[0]
 
 
 def games_last(function: Callable) -> Callable:

@@ -41,8 +41,8 @@ def place(board: Board, mine: Points, theirs: Points, at: Points) -> Placed:
     liberties = like(board.full, mine) & ~(mine | theirs)
     near, hit = around(board, liberties), touched & theirs
 
-    def unknown(reached: tuple[Points, ...]) -> tuple[Bool[Array, "..."], ...]:
-        return (any_point(at & ~reached[0] | hit & ~reached[1]),) * 2
+    def unknown(reached: tuple[Points, ...], added: tuple[Points, ...]) -> Bool[Array, "..."]:
+        return any_point(added[0] | added[1]) & any_point(at & ~reached[0] | hit & ~reached[1])
 
     living, others = spread(board, (near & mine, near & theirs), (mine, theirs), unknown)
     captures = any_point(hit & ~others)
@@ -75,8 +75,11 @@ def place_and_count(board: Board, mine: Points, theirs: Points, several: Points,
         """Which chains have fewer than two liberties so far."""
         return count(around(board, chains) & (empty | taken)[:, None]) < 2
 
-    starts = chains, touched & doomed, touched & short
-    chains, taken, freed = settle(further, starts, lambda sets: (few(*sets[:2]), True, True))
+    def waiting(sets: tuple[Points, ...], added: tuple[Points, ...]) -> Bool[Array, "..."]:
+        longer, *rest = map(any_point, added)
+        return any_point(longer & few(*sets[:2])) | rest[0] | rest[1]
+
+    chains, taken, freed = settle(further, (chains, touched & doomed, touched & short), waiting)
     ends = jnp.bitwise_or.reduce(jnp.where(few(chains, taken), chains, nothing), axis=1)
     alive = any_point(touched & (empty | mine & several | doomed))
     alone = ~any_point(touched & ~theirs) & (count(taken) == 1)
