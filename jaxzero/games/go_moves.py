@@ -1,7 +1,8 @@
 """What stones do on a Go board: capture, live, make eyes and area.
 
-No chain of stones is ever numbered. Whether a chain is alive is asked by spreading from the liberties through the
-stones, a point at a time, until nothing changes: in random play some ten turns for the slowest of a thousand games.
+No chain of stones is ever numbered. What a move does to chains is found by spreading, a point at a time, until nothing
+changes that matters: `place` from the liberties through the stones, for positions of which only the stones are known;
+`place_and_count` from the new stone, for those that know which chains have two liberties.
 """
 
 from typing import NamedTuple
