@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.machine import machine
 
-Rows, Carry = TypeVar("Rows"), TypeVar("Carry")
+Rows = TypeVar("Rows")
+Carry = TypeVar("Carry")
 
 __all__ = [
     "EDGE",
