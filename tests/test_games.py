@@ -146,7 +146,7 @@ def random_games(env_id: str, batch: int) -> dict[str, np.ndarray]:
     return jax.tree.map(np.asarray, play())
 
 
-@pytest.mark.parametrize("env_id", ["tic_tac_toe", "connect_four", "othello"])
+@pytest.mark.parametrize("env_id", ["tic_tac_toe", "connect_four", pytest.param("othello", marks=pytest.mark.slow)])
 def test_rules_agree_with_open_spiel(env_id, batch=1000):
     """One convention differs: where neither side can move, pgx's Othello plays the two forced passes before it ends."""
     pyspiel = pytest.importorskip("pyspiel")

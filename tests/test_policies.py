@@ -208,7 +208,8 @@ def test_noise_of_a_search_before_is_forgotten():
     np.testing.assert_array_equal(tree.visits, expected.visits)
 
 
-@pytest.mark.parametrize("name", ["alphazero", pytest.param("gumbel", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
 def test_an_outer_vmap_changes_nothing(name):
     world, policy = world_of(), POLICIES[name][0]
     split = functools.partial(jax.tree.map, lambda x: jnp.reshape(x, (4, GAMES // 4, *x.shape[1:])))

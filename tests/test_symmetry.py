@@ -126,7 +126,8 @@ def outputs(which: str, evaluation: str):
     return policy(None, jax.random.split(jax.random.key(1), 6), state)
 
 
-@pytest.mark.parametrize("evaluation", [pytest.param("averaged", marks=pytest.mark.slow), "drawn"])
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluation", ["averaged", "drawn"])
 def test_an_even_handed_network_is_searched_the_same(evaluation):
     plain, out = (outputs("even_handed", e) for e in ("plain", evaluation))
     np.testing.assert_array_equal(out.tree.visits, plain.tree.visits)

@@ -19,6 +19,7 @@ SEATS = {  # order of play, number of players, their teams
 }
 
 
+@pytest.mark.slow
 def test_playouts_of_the_games_own_pay_the_teams():
     game, keys = games.go(5), jax.random.split(jax.random.key(0), 3)
     states = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.full(3, 12), keys)

@@ -214,7 +214,8 @@ def test_without_chance_the_tree_says_nothing_of_it():
     assert jz.edge_view(tree, jnp.zeros(2, jnp.int32)).chance is None
 
 
-@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 64])
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 64])
 def test_nothing_tree_sized_is_copied_in_a_loop(batch):
     model = worlds.hashed(7)
 

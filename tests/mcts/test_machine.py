@@ -88,6 +88,7 @@ def test_the_same_trees_with_options(number):
     assert_same(grown(build, world, EVERY_WAY, 8), grown(build, world, CPU, 8))
 
 
+@SLOW
 def test_nothing_is_asked_without_need():
     """A CPU asks the model of no finished game, an accelerator with many games does not look."""
     asked = []

@@ -70,6 +70,7 @@ def test_values_of_every_player_and_the_improvement_are_the_references(players):
             assert np.isfinite(improvement[game])
 
 
+@pytest.mark.slow
 def test_improvement_of_a_tree_of_logits_and_one_player():
     world = worlds.make(range(6), "solo")
     tree = worlds.grow(world, jz.ucb1(), 8)

@@ -106,7 +106,8 @@ def check(name, players=2, simulations=40, width=9, batches=1, first_seed=0, **o
             assert_same_trees(slotted, dense)
 
 
-@pytest.mark.parametrize("name", [pytest.param("puct", marks=SLOW), "gumbel"])
+@SLOW
+@pytest.mark.parametrize("name", ["puct", "gumbel"])
 def test_whole_trees_over_slots_are_those_over_actions(name):
     check(name)
 

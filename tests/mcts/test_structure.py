@@ -147,7 +147,8 @@ def test_nothing_tree_sized_is_selected_or_copied_in_a_loop(build, batch, num_ac
     check_loops(policies(build(num_actions))[rule], batch)
 
 
-@pytest.mark.parametrize("batch, num_actions", [(1, 7), pytest.param(64, 82, marks=SLOW)])
+@SLOW
+@pytest.mark.parametrize("batch, num_actions", [(1, 7), (64, 82)])
 def test_nor_is_it_converted_where_priors_are_stored_in_bfloat16(batch, num_actions):
     check_loops(jz.alphazero(elementwise(num_actions), CAPACITY - 1, layout=jz.COMPACT), batch)
 
@@ -185,7 +186,7 @@ def check_loops(policy, batch):
     assert moved(text, tree_sizes(jax.eval_shape(policy, *args).tree)) == []
 
 
-@pytest.mark.parametrize("name", ["select", "copy", "convert", "mctx"])
+@pytest.mark.parametrize("name", ["select", "copy", "convert", pytest.param("mctx", marks=SLOW)])
 def test_the_checker_finds_what_it_looks_for(name):
     batch, shape = 64, (64, ROOM, 7)
 

@@ -92,6 +92,7 @@ def test_undo_takes_back_what_a_command_did():
     assert len(talk.engine.moves) == 1
 
 
+@pytest.mark.slow
 def test_it_moves_for_both_and_reg_genmove_makes_no_move():
     talk = session()
     first, second = said(talk, "reg_genmove b", "genmove b")

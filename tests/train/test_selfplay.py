@@ -245,7 +245,8 @@ def worth(mine, theirs):
     return max((-worth(theirs, mine | {square}) for square in free), default=0)
 
 
-@pytest.mark.parametrize("over", [None, pytest.param(jz.solved, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("over", [None, jz.solved])
 def test_what_is_proven_is_the_target_whatever_was_played_afterwards(over):
     game = games.from_pgx("tic_tac_toe")
     knows_nothing = lambda params, observation: (jnp.zeros((len(observation), 9)), jnp.zeros(len(observation)))
