@@ -34,7 +34,7 @@ PLIES = 24
 LOGITS = 2 * math.pi / math.sqrt(3)  # their standard deviation, as `hash_world` draws them
 NAMES = {"stub": "stub", "connect_four": "Connect Four", "go": "Go 9x9"}
 # Dense bfloat16 TFLOP/s that matrix products reach, by what jax calls the device; sparsity is not counted.
-PEAKS = {"H100": 790.0, "H200": 790.0}
+PEAKS = {"H100 80GB HBM3": 790.0, "H200": 790.0}  # others of the name have other clocks
 
 
 class World(NamedTuple):
@@ -72,7 +72,7 @@ def _world(name: str, batch: int, layers: str, dtype: str) -> World:
     game, (blocks, channels) = game_by_name(name), map(int, layers.split("x"))
     network, params = _network(game, blocks, channels, dtype)
     states = jax.block_until_ready(jax.jit(lambda: positions(game, keys))())
-    params = sharpened(network, params, jax.vmap(game.observe)(states))
+    params = nets.to_bfloat16(network, sharpened(network, params, jax.vmap(game.observe)(states)))  # once, as plays do
     actions = plays(game, states, PLIES)
     return World(models.perfect(game, network), params, keys, states, network, game, f"{layers} {dtype}", actions)
 
@@ -123,7 +123,7 @@ def plays(game: games.Game, states: Any, plies: int) -> jax.Array:
 def game_loop(game: games.Game, calls: int, plies: int) -> Callable:
     """`(keys, states, actions [plies, B]) -> numbers` by steps of the game: with what is legal, observed, and paid.
 
-    From the same positions again and again, `plies` plies each time, at least `calls` in all, see `calls_of`.
+    From the same positions again and again, `plies` plies each time, at least `calls` in all: whole games, so there may be more.
     """
 
     def ply(carry: tuple, action: jax.Array) -> tuple:

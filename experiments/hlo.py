@@ -165,7 +165,7 @@ def places(text: str) -> dict[int, str]:
     table = functools.partial(entries, text)
     files = {i: row.strip('"').rpartition("/")[2] for i, row in table("FileNames").items()}
     functions = {i: row.strip('"').replace("<locals>.", "") for i, row in table("FunctionNames").items()}
-    numbers: dict[str, Any] = {}
+    numbers: dict[int, str] = {}
 
     def number(row: str, what: str) -> int:
         return int(re.search(rf"\b{what}=(\d+)", row)[1])  # type: ignore[index]

@@ -203,7 +203,11 @@ def save(results: dict[str, Any], folder: pathlib.Path, name: str | None = None)
     if name is None:
         hardware = results["hardware"]
         cpu = hardware["device"] == "cpu"
-        name = f"cpu {hardware['cpu']} {hardware['cores_usable']} cores" if cpu else f"gpu {hardware['device_kind']}"
+        name = (
+            f"cpu {hardware['cpu']} {hardware['cores_usable']} cores"
+            if cpu
+            else f"{hardware['device']} {hardware['device_kind']}"
+        )
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + "-" + results["date"][:10]
     folder.mkdir(parents=True, exist_ok=True)
     number = 1

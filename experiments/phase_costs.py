@@ -107,10 +107,14 @@ def phases(config: Any) -> Part:
 
 
 def difference(one: Timing, other: Timing) -> tuple[float, float]:
-    """How much longer the one took, the median over rounds, and its noise: the median distance from it."""
+    """How much longer the one took, the median over rounds, and its noise: the median distance from it.
+
+    Of fewer than three rounds nobody knows the noise: a tenth of the time is taken for it.
+    """
     each = [a - b for a, b in zip(one.runs, other.runs)]
     middle = statistics.median(each)
-    return middle, statistics.median(abs(x - middle) for x in each)
+    distance = statistics.median(abs(x - middle) for x in each)
+    return middle, distance if len(each) > 2 else max(distance, one.seconds / 10)
 
 
 def _phases_row(name: str, batch: int, simulations: int, config: Any) -> dict:

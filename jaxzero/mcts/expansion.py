@@ -110,7 +110,7 @@ def expand(
     """Evaluates what lies beyond the end of each walk and adds it to the tree.
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
-    model is not asked if no walk can. A simulation takes the same slot in every game, needed or not: it is written
+    model is not asked if no walk can (but with many games on an accelerator, see `Machine.sure_games`). A simulation takes the same slot in every game, needed or not: it is written
     as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do. (Trees that
     `advance` made hold different numbers of nodes: each takes its own next slot, where it grows.)
 
@@ -161,6 +161,8 @@ def if_any_grows(
     tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], asks: bool = True
 ) -> Growth:
     """What is made if any tree grows, else nothing, with `value`; `asks`: it asks the model.
+
+    Where the host would wait to know, it is made in any case if that is cheap, or if nearly always some tree grows.
 
     All that is read of the old tree is read before or in here, and all that is written to it comes from here: XLA then
     updates its arrays in place, where a reading not known to come before a writing would make it copy them.

@@ -273,7 +273,7 @@ def test_figures_are_kept_under_the_device_they_were_counted_for(tmp_path, monke
 
     found = type("Topology", (), {"devices": [Found()]})()
     monkeypatch.setattr(elsewhere, "topology", lambda device: found)
-    monkeypatch.setattr(elsewhere, "compiled", lambda search, batch, device, found: TEXT)
+    monkeypatch.setattr(elsewhere, "compiled", lambda search, batch, device, found, levels: TEXT)
     config = elsewhere.Config(shapes=("16x8x7",), rules=("gumbel",), output=tmp_path)
     elsewhere.main(config)
     elsewhere.main(config)
@@ -282,7 +282,7 @@ def test_figures_are_kept_under_the_device_they_were_counted_for(tmp_path, monke
     kept = json.loads(first.read_text())
     ours, theirs = kept["rows"]
     assert ours["player"] == "jaxzero" and ours["waits"] == 1 + 2 and theirs["waits"] == 13 + 2
-    assert kept["versions"]["jax"] == jax.__version__ and kept["settings"]["walk"] == 12
+    assert kept["versions"]["jax"] == jax.__version__ and kept["settings"]["walk"] == 29
     assert str(tmp_path) not in first.read_text() and kept["device"] == "made up"
     assert re.search(r"\| +16x8x7 \| gumbel \| jaxzero \| +8-10 \| +3 \|", capsys.readouterr().out)
 

@@ -32,12 +32,18 @@ def assert_same(one: jz.PolicyOutput, other: jz.PolicyOutput) -> None:
     np.testing.assert_array_equal(one.tree.size, other.tree.size)
     np.testing.assert_array_equal(one.info.status, other.info.status)
     np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_array_equal(one.tree.overflows, other.tree.overflows)
     np.testing.assert_array_equal(worlds.children(one.tree), worlds.children(other.tree))
     used = np.asarray(one.tree.visits) > 0
     np.testing.assert_array_equal(one.tree.best_child[:, :-1][used], other.tree.best_child[:, :-1][used])
-    for name in ("value", "raw_value"):
-        a, b = (np.asarray(getattr(out.tree, name))[used] for out in (one, other))
+    for name in ("stats", "facts", "prior"):
+        a, b = (np.asarray(as_numbers(getattr(out.tree, name)))[:, :-1][used] for out in (one, other))
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+
+
+def as_numbers(x: np.ndarray) -> np.ndarray:
+    """Priors as they are read, where their bits are stored."""
+    return np.asarray(x).view(jnp.bfloat16).astype(np.float32) if x.dtype == np.uint16 else np.asarray(x)
 
 
 def test_which_machine_it_is():
