@@ -123,7 +123,7 @@ def plays(game: games.Game, states: Any, plies: int) -> jax.Array:
 def game_loop(game: games.Game, calls: int, plies: int) -> Callable:
     """`(keys, states, actions [plies, B]) -> numbers` by steps of the game: with what is legal, observed, and paid.
 
-    From the same positions again and again, `plies` plies each time, at least `calls` in all: whole games, so there may be more.
+    From the same positions again and again, `plies` plies each time, at least `calls` in all: they are not cut short.
     """
 
     def ply(carry: tuple, action: jax.Array) -> tuple:

@@ -281,10 +281,10 @@ def test_figures_are_kept_under_the_device_they_were_counted_for(tmp_path, monke
     assert re.fullmatch(r"h100-\d{4}-\d\d-\d\d\.json", first.name) and second.name == first.stem + "-2.json"
     kept = json.loads(first.read_text())
     ours, theirs = kept["rows"]
-    assert ours["player"] == "jaxzero" and ours["waits"] == 1 + 2 and theirs["waits"] == 13 + 2
+    assert ours["player"] == "jaxzero" and ours["waits"] == 2 + 2 and theirs["waits"] == 30 + 2
     assert kept["versions"]["jax"] == jax.__version__ and kept["settings"]["walk"] == 29
     assert str(tmp_path) not in first.read_text() and kept["device"] == "made up"
-    assert re.search(r"\| +16x8x7 \| gumbel \| jaxzero \| +8-10 \| +3 \|", capsys.readouterr().out)
+    assert re.search(r"\| +16x8x7 \| gumbel \| jaxzero \| +11-13 \| +4 \|", capsys.readouterr().out)
 
 
 def test_a_name_of_ones_own_for_a_file(tmp_path):
