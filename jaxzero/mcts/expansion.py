@@ -111,8 +111,9 @@ def expand(
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
     model is not asked if no walk can, but for many games on an accelerator, see `Machine.sure_games`. A simulation
-    takes the same slot in every game, needed or not: it is written as one column, and a tree is full after N − 1 simulations whatever the other games of the batch do. (Trees that
-    `advance` made hold different numbers of nodes: each takes its own next slot, where it grows.)
+    takes the same slot in every game, needed or not: it is written as one column, and a tree is full after N − 1
+    simulations whatever the other games of the batch do. (Trees that `advance` made hold different numbers of nodes:
+    each takes its own next slot, where it grows.)
 
     Args:
         params: handed to the model.
