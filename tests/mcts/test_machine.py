@@ -1,6 +1,8 @@
 """Programs laid out for other machines find the same trees, node for node."""
 
+import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -16,7 +18,7 @@ KINDS = ["continuous", "terminal", "narrow", "stuck", "forced", "ties", "levels"
 #: As on an accelerator, with the limits so low that every way is taken with few games and few edges, too.
 EVERY_WAY = ACCELERATOR._replace(sure_games=1, levels=3, levels_of_few=2)
 SWITCHED = ACCELERATOR._replace(sure_edges=0, levels=2)
-SLOW = pytest.mark.slow
+SLOW, REST = pytest.mark.slow, (pytest.mark.slow, pytest.mark.exhaustive)
 
 
 def grown(build: Any, world: worlds.World, here: Machine, batch: int) -> jz.PolicyOutput:
@@ -69,19 +71,31 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("name", [name if name == "puct" else pytest.param(name, marks=SLOW) for name in POLICIES])
-@pytest.mark.parametrize("batch", [8, pytest.param(1, marks=SLOW), pytest.param(72, marks=SLOW)])
-def test_the_same_trees(name, batch):
+MACHINES = {"accelerator": ACCELERATOR, "every way": EVERY_WAY, "switched": SWITCHED}
+FAST = {("puct", 8, "every way"), ("puct", 8, "switched")}
+OFTEN = {(name, 8, "every way") for name in POLICIES} | {
+    ("puct", 1, "accelerator"), ("lanes", 1, "accelerator"), ("gumbel", 72, "accelerator"), ("ucb1", 8, "switched"),
+}  # fmt: skip
+
+
+def cases() -> Iterator[Any]:
+    """All policies, with several numbers of games, on all machines."""
+    for case in itertools.product(POLICIES, (1, 8, 72), MACHINES):
+        yield pytest.param(*case, marks=() if case in FAST else SLOW if case in OFTEN else REST)
+
+
+@pytest.mark.parametrize("name, batch, here", list(cases()))
+def test_the_same_trees(name, batch, here):
     kinds = [KINDS[i % len(KINDS)] for i in range(batch)]
     world = worlds.make(range(batch), kinds, num_actions=20)
     plain = grown(POLICIES[name], world, CPU, batch)
     assert np.asarray(plain.tree.visits)[:, 0].max() > 20
-    for here in (ACCELERATOR, EVERY_WAY, SWITCHED):
-        assert_same(grown(POLICIES[name], world, here, batch), plain)
+    assert_same(grown(POLICIES[name], world, MACHINES[here], batch), plain)
 
 
-@SLOW
-@pytest.mark.parametrize("number", range(0, len(options.covering()), 4))
+@pytest.mark.parametrize(
+    "number", [pytest.param(i, marks=REST if i % 12 else SLOW) for i in range(0, len(options.covering()), 4)]
+)
 def test_the_same_trees_with_options(number):
     given = dict(options.covering()[number])
     chance, players = given["chance"] == "some", 3 if given["players"] == "three" else 2
