@@ -144,5 +144,5 @@ def _backup_tile(
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         return (k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret), k > 0
 
-    last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # of none, too, there is a turn, of nothing real
-    return repeat(turn, (last, tree, value))[1:]
+    last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # where nothing is left, a turn of nothing real
+    return repeat(turn, (last, tree, value), jnp.any(path.length > first))[1:]

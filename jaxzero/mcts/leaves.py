@@ -175,7 +175,7 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
         return (k - 1, remember(tree, where, choose(tree, rows_of(tree, nodes), rule, real))), k > 0
 
     last = jnp.max(jnp.maximum(path.length - 2, 0) // group)
-    tree = repeat(turn, (last, tree))[1]
+    tree = repeat(turn, (last, tree), jnp.any(path.length > 1))[1]
     return choose_at_root(counted(tree, path), root_rule)
 
 

@@ -167,17 +167,21 @@ def held(rows: Rows) -> Rows:
 
     What was gathered from an array that is written to next must be at hand by then. XLA's GPU backend would rather
     gather it again in every kernel that wants it, also in those after the writing, and for them copy the whole array.
+    On a CPU it does not, and would only fuse less.
     """
-    return jax.lax.optimization_barrier(rows)
+    return jax.lax.optimization_barrier(rows) if machine().waits else rows
 
 
-def repeat(turn: Callable[[Carry], tuple[Carry, Bool[Array, ""]]], start: Carry) -> Carry:
-    """Takes turns, one at least, as long as the last one says that there is another.
+def repeat(
+    turn: Callable[[Carry], tuple[Carry, Bool[Array, ""]]], start: Carry, needed: Bool[Array, ""] | bool = True
+) -> Carry:
+    """Takes turns as long as the last one says that there is another.
 
-    Whether there is comes with what is carried: a loop's own predicate would be kernels of its own, and as the host
-    waits for it, nothing is asked before the first turn.
+    Whether there is comes with what is carried, for a loop's own predicate would be kernels of its own. Where the host
+    waits for it, nothing is asked before the first turn: that is taken if it is not `needed`, too, and must then do no
+    harm.
     """
-    first = turn(start) if machine().waits else (start, jnp.array(True))
+    first = turn(start) if machine().waits else (start, jnp.asarray(needed))
     return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]
 
 
