@@ -159,7 +159,7 @@ def expand(
 
 
 def if_any_grows(
-    tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], asks: bool = True
+    tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], *, asks: bool = True
 ) -> Growth:
     """What is made if any tree grows, else nothing, with `value`; `asks`: it asks the model.
 

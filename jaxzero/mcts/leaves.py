@@ -82,7 +82,9 @@ def collect(
             tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
         end = ends(tree, walk, max_depth)
         size = grown_size(tree, end)
-        growth = if_any_grows(tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, False)
+        growth = if_any_grows(
+            tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, asks=False
+        )
         tree, walk = write(tree, walk, growth)
         tree = tree.replace(size=size)
         if lanes > 1:

@@ -1,7 +1,5 @@
 """What is read off a tree is what the reference knows about the same nodes."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,20 +10,7 @@ from jaxzero.mcts import summary, view
 from jaxzero.mcts import tree as t
 from tests import reference as ref
 from tests import worlds
-
-GAMES, SIMULATIONS = 20, 24
-
-
-@functools.cache
-def searched(players):
-    """Trees over all kinds of worlds, and the reference's."""
-    kinds = [list(worlds.KINDS)[i % len(worlds.KINDS)] for i in range(GAMES)]
-    world = worlds.make(range(GAMES), kinds, num_players=players)
-    tree = worlds.grow(world, jz.muzero_puct(), SIMULATIONS)
-    roots = [
-        ref.search(worlds.pick(world, game), 0, ref.muzero_puct(), num_simulations=SIMULATIONS) for game in range(GAMES)
-    ]
-    return tree, roots
+from tests.viz.grown import GAMES, SIMULATIONS, searched
 
 
 def nodes_of(tree, roots):
