@@ -1,4 +1,4 @@
-"""The records of the mctx front: what goes in, what comes out, and the tree as dense arrays."""
+"""mctx's records, for where mctx is not installed: what goes in, what comes out, and the tree as dense arrays."""
 
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,6 +17,7 @@ __all__ = [
     "SearchSummary",
     "StochasticRecurrentState",
     "Tree",
+    "infer_batch_size",
 ]
 
 T = TypeVar("T")
@@ -193,13 +194,20 @@ class Tree(Generic[T]):
 
     def summary(self) -> SearchSummary:
         """The root of each game after the search."""
-        root = jnp.zeros(self.node_values.shape[0], jnp.int32)
-        return summarise(self.node_values[:, 0], self.children_visits[:, 0], self.qvalues(root))
+        value = self.node_values[:, 0]
+        counts = self.children_visits[:, 0].astype(value.dtype)
+        total = jnp.sum(counts, -1, keepdims=True)
+        probs = jnp.where(total > 0, counts / jnp.maximum(total, 1), 1 / self.num_actions)
+        qvalues = self.qvalues(jnp.zeros(value.shape[0], jnp.int32))
+        return SearchSummary(visit_counts=counts, visit_probs=probs, value=value, qvalues=qvalues)
 
 
-def summarise(value: Float[Array, "B"], visits: Int[Array, "B A"], qvalues: Float[Array, "B A"]) -> SearchSummary:
-    """The root's visits with their shares: uniform if there were none."""
-    counts = visits.astype(value.dtype)
-    total = jnp.sum(counts, -1, keepdims=True)
-    probs = jnp.where(total > 0, counts / jnp.maximum(total, 1), 1 / counts.shape[-1])
-    return SearchSummary(visit_counts=counts, visit_probs=probs, value=value, qvalues=qvalues)
+def infer_batch_size(tree: Tree) -> int:
+    """B of a tree.
+
+    Raises:
+        ValueError: it is the tree of one game.
+    """
+    if tree.node_values.ndim != 2:
+        raise ValueError(f"tree.node_values has shape {tree.node_values.shape}; of a batch of trees it is [B, N].")
+    return tree.node_values.shape[0]

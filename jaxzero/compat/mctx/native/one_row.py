@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.compat.mctx_tree import Tree
+from jaxzero.compat.mctx._src.tree import Tree
 from jaxzero.types import EdgeView
 
 __all__ = ["ask", "reads_one_row"]

@@ -1,80 +1,68 @@
-"""mctx's `search`: by jaxzero's search where the selectors are mctx's own, else on the plain path."""
+"""jaxzero's search in mctx's terms: one key for the batch, masks at the root only, overwriting at `max_depth`."""
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Float
 
-from jaxzero.compat.mctx_plain import search_plainly
-from jaxzero.compat.mctx_rules import Games, NativeRules, native_rules
-from jaxzero.compat.mctx_search_tree import SearchTree
-from jaxzero.compat.mctx_tree import RootFnOutput, Tree
+from jaxzero.compat.mctx._src.base import RootFnOutput
+from jaxzero.compat.mctx.checks import check_output
+from jaxzero.compat.mctx.native.tree import Found
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.outputs import checked
 from jaxzero.mcts.rows import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.mcts.search import descend, enter, expand, finish, plant
 from jaxzero.types import Model, Path, Rule, Step
 
-__all__ = ["search"]
+__all__ = ["Games", "NativeRules", "allowed_at_root", "is_native", "search_natively"]
 
 
-def search(
-    params: Any,
-    rng_key: Array,
-    *,
-    root: RootFnOutput,
-    recurrent_fn: Callable,
-    root_action_selection_fn: Callable,
-    interior_action_selection_fn: Callable,
-    num_simulations: int,
-    max_depth: int | None = None,
-    invalid_actions: Array | None = None,
-    extra_data: Any = None,
-    loop_fn: Callable = jax.lax.fori_loop,
-) -> Tree | SearchTree:
-    """Searches and returns the tree.
+class NativeRules(NamedTuple):
+    """The rules that choose as given selectors do.
 
-    Args:
-        params: handed to `recurrent_fn`.
-        rng_key: one key.
-        root: prior logits `[B, A]`, value `[B]` and embedding `[B, ...]`.
-        recurrent_fn: `(params, rng_key, action [B], embedding) -> (RecurrentFnOutput, embedding)`.
-        root_action_selection_fn: `(rng_key, tree, node_index) -> action`, on the tree of one game.
-        interior_action_selection_fn: `(rng_key, tree, node_index, depth) -> action`, likewise.
-        num_simulations: how many.
-        max_depth: how many edges below the root a walk may go; the node there is evaluated anew each time.
-        invalid_actions: `[B, A]`, non-zero where an action may not be taken at the root.
-        extra_data: `[B, ...]` for `tree.extra_data`.
-        loop_fn: runs the simulations; same interface as `jax.lax.fori_loop`.
-
-    Returns:
-        The tree: a `SearchTree`, made by jaxzero's search, for `functools.partial`s of this package's selectors; for
-        any others a `Tree`.
+    Attributes:
+        rule: of interior nodes.
+        root: of the root.
+        raw_prior: the tree must store the prior logits as the model gave them, for a user's transform to read.
     """
-    if num_simulations < 0:
-        raise ValueError(f"num_simulations={num_simulations}: a number of simulations. Use num_simulations >= 1.")
-    invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
-    depth_is_known = max_depth is None or hasattr(max_depth, "__index__") and not isinstance(max_depth, jax.core.Tracer)
-    games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data, num_simulations)
-    rules = native_rules(root_action_selection_fn, interior_action_selection_fn, games) if depth_is_known else None
-    if rules is None:
-        return search_plainly(
-            params,
-            rng_key,
-            root,
-            recurrent_fn,
-            root_action_selection_fn,
-            interior_action_selection_fn,
-            num_simulations,
-            max_depth,
-            invalid,
-            extra_data,
-            loop_fn,
-        )
-    return search_natively(params, rng_key, root, recurrent_fn, rules, games, num_simulations, max_depth, loop_fn)
+
+    rule: Rule
+    root: Rule
+    raw_prior: bool = False
+
+
+class Games(NamedTuple):
+    """What is known of the games before a search.
+
+    Attributes:
+        logits: the roots' prior logits.
+        value: the roots' values.
+        invalid: the mask, for `tree.root_invalid_actions`.
+        allowed: which edges of the roots are open.
+        extra_data: for `tree.extra_data`.
+        num_simulations: of the search.
+    """
+
+    logits: Float[Array, "B W"]
+    value: Float[Array, "B"]
+    invalid: Array
+    allowed: Bool[Array, "B W"]
+    extra_data: Any
+    num_simulations: int
+
+
+def is_native(root: RootFnOutput, max_depth: Any) -> bool:
+    """Whether jaxzero's search can stand in: the depth limit is known, and statistics are kept in 32 bits or more.
+
+    mctx keeps statistics in the type of the values. In 16 bits each step rounds so much that the same search needs the
+    same operations in the same order.
+    """
+    known = max_depth is None or hasattr(max_depth, "__index__") and not isinstance(max_depth, jax.core.Tracer)
+    types = jnp.result_type(root.value), jnp.result_type(root.prior_logits)
+    return known and all(jnp.finfo(x).bits >= 32 for x in types)
 
 
 def allowed_at_root(invalid: Array) -> Bool[Array, "B A"]:
@@ -85,20 +73,19 @@ def allowed_at_root(invalid: Array) -> Bool[Array, "B A"]:
 
 def search_natively(
     params: Any,
-    rng_key: Array,
+    key: Array,
     root: RootFnOutput,
     recurrent_fn: Callable,
     rules: NativeRules,
     games: Games,
-    num_simulations: int,
     max_depth: int | None,
     loop_fn: Callable,
     legal: Callable[[Any], Bool[Array, "B W"]] | None = None,
-) -> SearchTree:
+) -> Found:
     """The search with rules in place of selectors; `legal`, of an embedding, may close edges below the root, too."""
     zeros = jnp.zeros_like(root.value)
     step = Step(root.prior_logits, root.value, zeros, zeros, legal and legal(root.embedding))
-    tree = plant(step, (root.embedding, root.prior_logits), rules.rule, num_simulations + 1)
+    tree = plant(step, (root.embedding, root.prior_logits), rules.rule, games.num_simulations + 1)
     first = _finite(root.prior_logits) if rules.raw_prior else jnp.where(games.allowed, tree.prior[:, 0], -jnp.inf)
     tree = tree.replace(prior=tree.prior.at[:, 0].set(first))
     if hasattr(games.extra_data, "root_gumbel"):
@@ -113,9 +100,9 @@ def search_natively(
         return key, *_simulate(params, expand_key, tree, path, recurrent_fn, rules, max_depth, legal)
 
     tree, path = enter(tree, rules.root, max_depth)
-    if num_simulations > 0:
-        _, tree, _ = loop_fn(0, num_simulations, body, (rng_key, tree, path))
-    return SearchTree(native=tree, root_invalid_actions=games.invalid, extra_data=games.extra_data)
+    if games.num_simulations > 0:
+        _, tree, _ = loop_fn(0, games.num_simulations, body, (key, tree, path))
+    return Found(tree, games.invalid, games.extra_data)
 
 
 def _simulate(
@@ -140,6 +127,7 @@ def _simulate(
     embedding = jax.tree.map(lambda x: take(x, parent), tree.state[0])
     # Called here and not in a branch of `expand`: what calls into a module system must stay at the level of `loop_fn`.
     output, embedding = recurrent_fn(params, key, jnp.maximum(action, 0), embedding)
+    check_output(output, leaf.shape[0], tree.num_edges)
     step, state = _as_step(output, embedding, tree, legal)
     new = jnp.where(cut, leaf, tree.size)
     model = Model(root=lambda *_: (step, state), step=lambda *_: (step, state))
@@ -172,7 +160,6 @@ def _as_step(output: Any, embedding: Any, tree: native_tree.Tree, legal: Callabl
         *(jnp.asarray(x).astype(dtype) for x in (output.value, output.reward, output.discount)),
         legal=legal and legal(embedding),
     )
-    checked(step, tree)  # for the shapes: an error names the field
     return step, (embedding, output.prior_logits.astype(stored[1].dtype))
 
 

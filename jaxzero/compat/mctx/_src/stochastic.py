@@ -12,18 +12,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.compat.mctx_root import act_by_visits, mask_invalid, noisy
-from jaxzero.compat.mctx_rules import Games, NativeRules, native_qvalues
-from jaxzero.compat.mctx_search import allowed_at_root, search, search_natively
-from jaxzero.compat.mctx_search_tree import edges_of
-from jaxzero.compat.mctx_selection import muzero_action_selection, qtransform_by_parent_and_siblings
-from jaxzero.compat.mctx_tree import PolicyOutput, RecurrentFnOutput, RootFnOutput, StochasticRecurrentState, Tree
+from jaxzero.compat.mctx._src.action_selection import muzero_action_selection
+from jaxzero.compat.mctx._src.base import PolicyOutput, RecurrentFnOutput, RootFnOutput, StochasticRecurrentState
+from jaxzero.compat.mctx._src.qtransforms import qtransform_by_parent_and_siblings
+from jaxzero.compat.mctx._src.search import run_search
+from jaxzero.compat.mctx._src.tree import Tree
+from jaxzero.compat.mctx.checks import as_count, check_root
+from jaxzero.compat.mctx.eager import compiled_once
+from jaxzero.compat.mctx.native.rules import native_qvalues
+from jaxzero.compat.mctx.native.search import Games, NativeRules, allowed_at_root, is_native, search_natively
+from jaxzero.compat.mctx.native.tree import as_tree, edges_of, summary
+from jaxzero.compat.mctx.root import act_by_visits, noisy_logits
 from jaxzero.mcts.rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["stochastic_muzero_policy"]
 
 
+@compiled_once
 def stochastic_muzero_policy(
     params: Any,
     rng_key: Array,
@@ -41,6 +47,7 @@ def stochastic_muzero_policy(
     pb_c_init: Any = 1.25,
     pb_c_base: Any = 19652,
     temperature: Any = 1.0,
+    with_tree: bool = True,
 ) -> PolicyOutput:
     """MuZero's search through decision nodes and chance nodes in turn.
 
@@ -62,9 +69,12 @@ def stochastic_muzero_policy(
         pb_c_init: see `muzero_policy`.
         pb_c_base: see `muzero_policy`.
         temperature: see `muzero_policy`.
+        with_tree: see `muzero_policy`.
     """
+    as_count("num_simulations", num_simulations, least=0)
+    check_root(root, invalid_actions)
     rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
-    logits = mask_invalid(noisy(dirichlet_key, root.prior_logits, dirichlet_fraction, dirichlet_alpha), invalid_actions)
+    logits = noisy_logits(dirichlet_key, root.prior_logits, invalid_actions, dirichlet_alpha, dirichlet_fraction)
     batch, num_actions = logits.shape
     output, afterstate = decision_recurrent_fn(params, rng_key, jnp.zeros(batch, jnp.int32), root.embedding)
     num_edges = num_actions + output.chance_logits.shape[-1]
@@ -78,17 +88,16 @@ def stochastic_muzero_policy(
     recurrent_fn = either_node(decision_recurrent_fn, chance_recurrent_fn, num_actions)
     invalid = jnp.zeros_like(logits) if invalid_actions is None else jnp.asarray(invalid_actions)
     known = native_qvalues(qtransform, lambda view: view.prior)
-    if known and not isinstance(max_depth, jax.core.Tracer):
+    if known and is_native(root, max_depth):
         allowed = allowed_at_root(jnp.pad(invalid, ((0, 0), (0, num_edges - num_actions)), constant_values=1))
         games = Games(root.prior_logits, root.value, invalid, allowed, None, num_simulations)
-        tree = search_natively(
+        found = search_natively(
             params,
             search_key,
             root,
             recurrent_fn,
             rules(muzero_puct(pb_c_init, pb_c_base, known), num_actions),
             games,
-            num_simulations,
             max_depth,
             loop_fn,
             open_edges(num_actions, num_edges),
@@ -98,7 +107,7 @@ def stochastic_muzero_policy(
             functools.partial(muzero_action_selection, pb_c_base=pb_c_base, pb_c_init=pb_c_init, qtransform=qtransform),
             num_actions,
         )
-        tree = search(
+        found = run_search(
             params,
             search_key,
             root=root,
@@ -110,8 +119,10 @@ def stochastic_muzero_policy(
             invalid_actions=invalid,
             loop_fn=loop_fn,
         )
-        tree = take_edges(tree, num_actions)
-    return act_by_visits(rng_key, tree, temperature)
+        found = take_edges(found, num_actions)
+    weights = summary(found).visit_probs
+    action = act_by_visits(rng_key, weights, temperature)
+    return PolicyOutput(action=action, action_weights=weights, search_tree=as_tree(found) if with_tree else None)
 
 
 def either_node(decision_fn: Callable, chance_fn: Callable, num_actions: int) -> Callable:

@@ -6,52 +6,19 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from jaxzero.compat import mctx_selection
-from jaxzero.compat.mctx_row import ask, reads_one_row
-from jaxzero.compat.mctx_search_tree import SearchTree
-from jaxzero.compat.mctx_tree import Tree
+from jaxzero.compat.mctx._src import action_selection, qtransforms
+from jaxzero.compat.mctx._src.tree import Tree
+from jaxzero.compat.mctx.native.one_row import ask, reads_one_row
+from jaxzero.compat.mctx.native.search import Games, NativeRules
+from jaxzero.compat.mctx.native.tree import Found, root_view
 from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root
+from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, improved
 from jaxzero.mcts.rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["Games", "NativeRules", "native_qvalues", "native_rules", "qvalues_at_roots"]
-
-
-class NativeRules(NamedTuple):
-    """The rules that choose as given selectors do.
-
-    Attributes:
-        rule: of interior nodes.
-        root: of the root.
-        raw_prior: the tree must store the prior logits as the model gave them, for a user's transform to read.
-    """
-
-    rule: Rule
-    root: Rule
-    raw_prior: bool = False
-
-
-class Games(NamedTuple):
-    """What is known of the games before a search.
-
-    Attributes:
-        logits: the roots' prior logits.
-        value: the roots' values.
-        invalid: the mask, for `tree.root_invalid_actions`.
-        allowed: which edges of the roots are open.
-        extra_data: for `tree.extra_data`.
-        num_simulations: of the search.
-    """
-
-    logits: Float[Array, "B W"]
-    value: Float[Array, "B"]
-    invalid: Array
-    allowed: Bool[Array, "B W"]
-    extra_data: Any
-    num_simulations: int
+__all__ = ["native_qvalues", "native_rules", "qvalues_at_roots"]
 
 
 class Family(NamedTuple):
@@ -99,7 +66,7 @@ def native_rules(root_selector: Callable, interior_selector: Callable, games: Ga
 
 
 def _family(root: Any, root_options: dict, interior: Any, options: dict, games: Games) -> Family | None:
-    if root is interior is mctx_selection.muzero_action_selection:
+    if root is interior is action_selection.muzero_action_selection:
         depth = root_options.pop("depth", None)
         if not (isinstance(depth, int) and depth == 0 and "depth" not in options):
             return None
@@ -108,14 +75,14 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
         if not same:
             at_root = lambda qvalues: muzero_puct(qvalues=qvalues, **root_options)
         return Family(
-            mctx_selection.qtransform_by_parent_and_siblings,
+            qtransforms.qtransform_by_parent_and_siblings,
             probabilities,
             lambda view: view.prior,
             below,
             below,
             at_root,
         )
-    gumbel = mctx_selection.gumbel_muzero_root_action_selection, mctx_selection.gumbel_muzero_interior_action_selection
+    gumbel = action_selection.gumbel_muzero_root_action_selection, action_selection.gumbel_muzero_interior_action_selection
     if (root, interior) != gumbel or options or not hasattr(games.extra_data, "root_gumbel"):
         return None
     if root_options.keys() != {"num_simulations", "max_num_considered_actions"}:
@@ -126,11 +93,11 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
         gumbel_root, *(root_options[x] for x in ("num_simulations", "max_num_considered_actions"))
     )
     return Family(
-        mctx_selection.qtransform_completed_by_mix_value,
+        qtransforms.qtransform_completed_by_mix_value,
         lambda logits: logits,
         lambda view: jnp.exp(view.prior),
         gumbel_interior,
-        mctx_selection.whole_gumbel_interior,
+        _whole_gumbel_interior,
         at_root,
     )
 
@@ -139,9 +106,9 @@ def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Arra
     """What `jaxzero.mcts.qvalues` has for one of mctx's transforms; None for any other transform."""
     function, options = _unwrap(transform)
     builders = {
-        mctx_selection.qtransform_by_min_max: q.by_min_max,
-        mctx_selection.qtransform_by_parent_and_siblings: q.by_parent_and_siblings,
-        mctx_selection.qtransform_completed_by_mix_value: functools.partial(
+        qtransforms.qtransform_by_min_max: q.by_min_max,
+        qtransforms.qtransform_by_parent_and_siblings: q.by_parent_and_siblings,
+        qtransforms.qtransform_completed_by_mix_value: functools.partial(
             q.completed_by_mix_value, probabilities=probabilities
         ),
     }
@@ -158,7 +125,8 @@ def _unwrap(function: Callable) -> tuple[Any, dict[str, Any]]:
             return None, {}
         options, function = {**function.keywords, **options}, function.func
     name = getattr(function, "__name__", "")
-    ours = getattr(mctx_selection, name) if name in mctx_selection.__all__ else None
+    known = {**vars(qtransforms), **vars(action_selection)}
+    ours = known[name] if name.startswith(("qtransform_", "muzero_", "gumbel_")) and name in known else None
     theirs = str(getattr(function, "__module__", "")).partition(".")[0] == "mctx"
     return (ours, options) if ours is not None and (function is ours or theirs) else (None, {})
 
@@ -179,10 +147,20 @@ def _on_transform(
     return Rule(prepare=lambda logits: logits, score=score)
 
 
-def qvalues_at_roots(tree: Tree | SearchTree, qtransform: Callable) -> Float[Array, "B A"]:
+def _whole_gumbel_interior(qvalues: q.QValues) -> Rule:
+    """`gumbel_interior` for any Q-values: that one wants the same of all unvisited edges, and sees but one of them."""
+
+    def score(view: EdgeView) -> Array:
+        visits = view.visits.astype(view.prior.dtype)
+        return improved(view, qvalues) - visits / (1 + jnp.sum(visits, -1, keepdims=True))
+
+    return Rule(prepare=lambda logits: logits, score=score)
+
+
+def qvalues_at_roots(found: Found | Tree, qtransform: Callable) -> Float[Array, "B A"]:
     """A Q transform at the root of each game of a finished search."""
-    if isinstance(tree, Tree):
-        return jax.vmap(qtransform, (0, None))(tree, Tree.ROOT_INDEX)
-    view = tree.root_view()
+    if isinstance(found, Tree):
+        return jax.vmap(qtransform, (0, None))(found, Tree.ROOT_INDEX)
+    view = root_view(found)
     known = native_qvalues(qtransform, lambda view: jax.nn.softmax(view.prior))
-    return known(view) if known else ask(qtransform, view, (tree.root_invalid_actions, tree.extra_data))
+    return known(view) if known else ask(qtransform, view, (found.root_invalid_actions, found.extra_data))

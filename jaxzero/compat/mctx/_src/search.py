@@ -1,5 +1,10 @@
-"""The search that asks arbitrary selectors at every level of every walk, on a tree with mctx's arrays."""
+"""mctx's `search`: by jaxzero's search where the selectors are mctx's own, else selector by selector on mctx's arrays.
 
+The second way, "the plain path", is mctx's algorithm operation by operation. It is taken for selectors that jaxzero has no
+rule for, for a traced `max_depth`, and in half precision, where every rounding counts.
+"""
+
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -7,47 +12,121 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.compat.mctx_tree import RootFnOutput, Tree
+from jaxzero.compat.mctx._src.base import RootFnOutput
+from jaxzero.compat.mctx._src.tree import Tree
+from jaxzero.compat.mctx.checks import as_count, check_output, check_root
+from jaxzero.compat.mctx.eager import compiled_once
+from jaxzero.compat.mctx.native.rules import native_rules
+from jaxzero.compat.mctx.native.search import Games, allowed_at_root, is_native, search_natively
+from jaxzero.compat.mctx.native.tree import Found, as_tree
 
-__all__ = ["search_plainly"]
+__all__ = ["instantiate_tree_from_root", "run_search", "search"]
 
 
-def search_plainly(
+@compiled_once
+def search(
     params: Any,
     rng_key: Array,
+    *,
     root: RootFnOutput,
     recurrent_fn: Callable,
-    root_selector: Callable,
-    interior_selector: Callable,
+    root_action_selection_fn: Callable,
+    interior_action_selection_fn: Callable,
     num_simulations: int,
-    max_depth: Any,
-    invalid: Array,
-    extra_data: Any,
-    loop_fn: Callable,
+    max_depth: int | None = None,
+    invalid_actions: Array | None = None,
+    extra_data: Any = None,
+    loop_fn: Callable = jax.lax.fori_loop,
 ) -> Tree:
-    """The search that asks arbitrary selectors at every level of every walk."""
-    batch = root.value.shape[0]
+    """Searches and returns the tree.
+
+    Args:
+        params: handed to `recurrent_fn`.
+        rng_key: one key.
+        root: prior logits `[B, A]`, value `[B]` and embedding `[B, ...]`.
+        recurrent_fn: `(params, rng_key, action [B], embedding) -> (RecurrentFnOutput, embedding)`.
+        root_action_selection_fn: `(rng_key, tree, node_index) -> action`, on the tree of one game.
+        interior_action_selection_fn: `(rng_key, tree, node_index, depth) -> action`, likewise.
+        num_simulations: how many.
+        max_depth: how many edges below the root a walk may go; the node there is evaluated anew each time.
+        invalid_actions: `[B, A]`, non-zero where an action may not be taken at the root.
+        extra_data: `[B, ...]` for `tree.extra_data`.
+        loop_fn: runs the simulations; same interface as `jax.lax.fori_loop`.
+
+    Raises:
+        ValueError: a number of simulations below 0, or a root of other shapes.
+    """
+    check_root(root, invalid_actions)
+    found = run_search(
+        params,
+        rng_key,
+        root=root,
+        recurrent_fn=recurrent_fn,
+        root_action_selection_fn=root_action_selection_fn,
+        interior_action_selection_fn=interior_action_selection_fn,
+        num_simulations=num_simulations,
+        max_depth=max_depth,
+        invalid_actions=invalid_actions,
+        extra_data=extra_data,
+        loop_fn=loop_fn,
+    )
+    return as_tree(found)
+
+
+def run_search(
+    params: Any,
+    rng_key: Array,
+    *,
+    root: RootFnOutput,
+    recurrent_fn: Callable,
+    root_action_selection_fn: Callable,
+    interior_action_selection_fn: Callable,
+    num_simulations: int,
+    max_depth: int | None = None,
+    invalid_actions: Array | None = None,
+    extra_data: Any = None,
+    loop_fn: Callable = jax.lax.fori_loop,
+) -> Found | Tree:
+    """`search`, whose tree is made by `as_tree` only where it is wanted; arguments and errors are the same."""
+    num_simulations = as_count("num_simulations", num_simulations, least=0)
+    check_root(root)
+    invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
+    if is_native(root, max_depth):
+        games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data, num_simulations)
+        rules = native_rules(root_action_selection_fn, interior_action_selection_fn, games)
+        if rules is not None:
+            return search_natively(params, rng_key, root, recurrent_fn, rules, games, max_depth, loop_fn)
     limit = num_simulations if max_depth is None else max_depth
+    simulate = functools.partial(
+        _simulate, root_selector=root_action_selection_fn, interior_selector=interior_action_selection_fn, limit=limit
+    )
 
-    def body(simulation: Array, loop_state: tuple) -> tuple:
+    def body(simulation: Array, loop_state: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = loop_state
-        key, walk_key, expand_key = jax.random.split(key, 3)
-        parent, action = _walk(jax.random.split(walk_key, batch), tree, root_selector, interior_selector, limit)
-        child = tree.children_index[jnp.arange(batch), parent, action]
-        node = jnp.where(child == Tree.UNVISITED, simulation + 1, child)
-        tree = _evaluate(params, expand_key, tree, recurrent_fn, parent, action, node)
-        return key, _climb(tree, node)
+        key, simulate_key, expand_key = jax.random.split(key, 3)
+        games = jnp.arange(root.value.shape[0])
+        parent, action = simulate(jax.random.split(simulate_key, games.size), tree)
+        child = tree.children_index[games, parent, action]
+        node = jnp.where(child == Tree.UNVISITED, simulation + 1, child)  # at the depth limit a node is evaluated anew
+        tree = _expand(params, expand_key, tree, recurrent_fn, parent, action, node)
+        return key, _backward(tree, node)
 
-    tree = _plain_tree(root, num_simulations, invalid, extra_data)
+    tree = instantiate_tree_from_root(root, num_simulations, invalid, extra_data)
     return loop_fn(0, num_simulations, body, (rng_key, tree))[1]
 
 
-def _plain_tree(root: RootFnOutput, num_simulations: int, invalid: Array, extra_data: Any) -> Tree:
-    if jnp.ndim(root.prior_logits) != 2 or jnp.shape(root.value) != jnp.shape(root.prior_logits)[:1]:
-        raise ValueError(
-            f"root.prior_logits has shape {jnp.shape(root.prior_logits)} and root.value {jnp.shape(root.value)}; "
-            "they must be [B, A] and [B]."
-        )
+def instantiate_tree_from_root(
+    root: RootFnOutput, num_simulations: int, root_invalid_actions: Array, extra_data: Any
+) -> Tree:
+    """The tree before the first simulation: the root is node 0, and `num_simulations` slots are free.
+
+    Args:
+        root: prior logits `[B, A]`, value `[B]` and embedding `[B, ...]`.
+        num_simulations: how many nodes the tree must have room for, beside the root.
+        root_invalid_actions: `[B, A]`.
+        extra_data: `[B, ...]`.
+    """
+    check_root(root)
     (batch, width), nodes = root.prior_logits.shape, num_simulations + 1
 
     def first(row: Array) -> Array:
@@ -69,12 +148,12 @@ def _plain_tree(root: RootFnOutput, num_simulations: int, invalid: Array, extra_
         children_discounts=edges,
         children_values=edges,
         embeddings=jax.tree.map(first, root.embedding),
-        root_invalid_actions=invalid,
+        root_invalid_actions=root_invalid_actions,
         extra_data=extra_data,
     )
 
 
-def _walk(
+def _simulate(
     keys: Array, tree: Tree, root_selector: Callable, interior_selector: Callable, limit: Any
 ) -> tuple[Array, Array]:
     """From every root down to an edge without a child, or to the depth limit: the edge's node and action.
@@ -105,19 +184,13 @@ def _walk(
     return jax.lax.while_loop(going, down, (depth, pairs[:, 0], node, action))[2:]
 
 
-def _evaluate(
+def _expand(
     params: Any, key: Array, tree: Tree, recurrent_fn: Callable, parent: Array, action: Array, node: Array
 ) -> Tree:
     """Asks the model what follows the edges, and writes it where the nodes are, new or not."""
     games = jnp.arange(node.shape[0])
     output, embedding = recurrent_fn(params, key, action, jax.tree.map(lambda x: x[games, parent], tree.embeddings))
-    batch, width = node.shape[0], tree.num_actions
-    for name, shape in dict(prior_logits=(batch, width), value=(batch,), reward=(batch,), discount=(batch,)).items():
-        if jnp.shape(getattr(output, name)) != shape:
-            raise ValueError(
-                f"RecurrentFnOutput.{name} has shape {jnp.shape(getattr(output, name))}; by the root's outputs it "
-                f"must be {shape}."
-            )
+    check_output(output, node.shape[0], tree.num_actions)
 
     def at_node(x: Array, row: Array) -> Array:
         return x.at[games, node].set(jnp.asarray(row).astype(x.dtype))
@@ -139,7 +212,7 @@ def _evaluate(
     )
 
 
-def _climb(tree: Tree, leaf: Array) -> Tree:
+def _backward(tree: Tree, leaf: Array) -> Tree:
     """Carries the leaves' values up to the roots, in lock-step; a game that is done writes nothing."""
     games = jnp.arange(leaf.shape[0])
 
