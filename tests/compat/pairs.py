@@ -1,5 +1,7 @@
 """mctx and its front side by side: one call to both, mctx's random tie-break silenced, and whole trees compared."""
 
+import contextlib
+import functools
 from unittest import mock
 
 import jax
@@ -8,6 +10,8 @@ import mctx
 import numpy as np
 
 from jaxzero.compat import mctx as front
+from jaxzero.compat.mctx._src import search, stochastic
+from jaxzero.compat.mctx.native.search import search_natively
 from tests import worlds
 
 INTEGERS = ("node_visits", "parents", "action_from_parent", "children_index", "children_visits")
@@ -22,19 +26,24 @@ FLOATS = (
 
 
 def both(call, *args):
-    """`call(library, *args)`, jitted, for mctx and for the front; trees as dense records of NumPy arrays."""
-    results = []
-    for library in (mctx, front):
+    """`call(library, *args)`, jitted, for mctx and for the front; the results as NumPy arrays."""
+    with mock.patch.object(jax.random, "uniform", lambda key, shape: jnp.zeros(shape)):
+        return [jax.device_get(jax.jit(functools.partial(call, library))(*args)) for library in (mctx, front)]
 
-        @jax.jit
-        def run(*args, library=library):
-            out = call(library, *args)
-            dense = lambda tree: tree.dense() if hasattr(tree, "dense") else tree
-            return out.replace(search_tree=dense(out.search_tree)) if hasattr(out, "search_tree") else dense(out)
 
-        with mock.patch.object(jax.random, "uniform", lambda key, shape: jnp.zeros(shape)):
-            results.append(jax.device_get(run(*args)))
-    return results
+@contextlib.contextmanager
+def native_searches():
+    """Counts, in a list, the searches of the front that jaxzero's search does."""
+    calls = []
+
+    def counted(*args, **kwargs):
+        calls.append(1)
+        return search_natively(*args, **kwargs)
+
+    with mock.patch.object(search, "search_natively", counted), mock.patch.object(
+        stochastic, "search_natively", counted
+    ):
+        yield calls
 
 
 def same_games(theirs, ours):

@@ -14,12 +14,12 @@ from tests.compat import pairs
 
 @pytest.fixture(scope="module")
 def trees():
-    """A dense tree of the front, and the same as mctx's record; with Gumbel draws."""
+    """A tree of the front, and the same as mctx's record; with Gumbel draws."""
     world, invalid = pairs.make(4, num_actions=5, dtype=np.float32)
     run = lambda: front.gumbel_muzero_policy(
         world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 12, invalid
     )
-    tree = jax.jit(lambda: run().search_tree.dense())()
+    tree = jax.jit(lambda: run().search_tree)()
     return tree, mctx.Tree(**dict(tree))
 
 

@@ -196,7 +196,7 @@ def golden_search(record):
             **options,
         )
     )()
-    return jax.tree.map(lambda x: x[0], jax.device_get(out.search_tree.dense()))
+    return jax.tree.map(lambda x: x[0], jax.device_get(out.search_tree))
 
 
 def assert_same_subtree(tree, node, expected):
@@ -313,7 +313,7 @@ def test_signatures_are_mctx_signatures(name):
     theirs, ours = inspect.signature(getattr(mctx, name)), inspect.signature(getattr(front, name))
     plain = lambda x: getattr(x, "__name__", x)
     assert [(p.name, p.kind, plain(p.default)) for p in theirs.parameters.values()] == [
-        (p.name, p.kind, plain(p.default)) for p in ours.parameters.values()
+        (p.name, p.kind, plain(p.default)) for p in ours.parameters.values() if p.name != "with_tree"
     ]
 
 
@@ -326,10 +326,11 @@ def policy_on_records_of(lib, world, invalid):
 
 def test_mctx_records_and_functions_are_accepted():
     world, invalid = pairs.make(3, num_actions=4, dtype=np.float32)
-    theirs, ours = (
-        jax.eval_shape(functools.partial(policy_on_records_of, lib), world, invalid) for lib in (mctx, front)
-    )
-    assert isinstance(theirs.search_tree, front.SearchTree)  # so its transform was recognised, too
+    with pairs.native_searches() as calls:
+        theirs, ours = (
+            jax.eval_shape(functools.partial(policy_on_records_of, lib), world, invalid) for lib in (mctx, front)
+        )
+    assert len(calls) == 2  # so mctx's transform was recognised, too
     assert theirs == ours
 
 
@@ -344,6 +345,16 @@ def test_mctx_records_and_functions_give_the_same():
     [
         ({"invalid_actions": np.zeros((3, 5))}, r"invalid_actions has shape \(3, 5\).*\(3, 4\)"),
         ({"num_simulations": -1}, "num_simulations=-1"),
+        ({"num_simulations": 2.5}, "num_simulations=2.5.*int"),
+        ({"root": front.RootFnOutput(prior_logits=jnp.zeros(4), value=jnp.zeros(3), embedding=())}, r"\[B, A\]"),
+        (
+            {"root": front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros((3, 1)), embedding=())},
+            r"root.value \(3, 1\)",
+        ),
+        (
+            {"root": front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=jnp.zeros(2))},
+            "root.embedding",
+        ),
         (
             {
                 "recurrent_fn": lambda *_: (
@@ -364,3 +375,9 @@ def test_wrong_use_is_told(change, message):
     )
     with pytest.raises(ValueError, match=message):
         jax.eval_shape(lambda: front.muzero_policy(**{**call, **change}))
+
+
+def test_gumbel_without_simulations_is_told():
+    root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=())
+    with pytest.raises(ValueError, match="num_simulations=0: allowed are 1 and more"):
+        front.gumbel_muzero_policy((), jax.random.key(0), root, bandit(jnp.zeros((3, 4))), 0)

@@ -1,9 +1,10 @@
-"""The search tree: mctx's attributes on whatever axes it has, inside and outside of `jit`."""
+"""The returned tree is mctx's record, and behaves as mctx's tree does: both libraries run, and what they do is compared."""
 
-import functools
+import dataclasses
 
 import jax
 import jax.numpy as jnp
+import mctx
 import numpy as np
 import pytest
 
@@ -12,63 +13,100 @@ from tests.compat import pairs
 
 
 @pytest.fixture(scope="module")
-def tree():
+def trees():
+    """The same search by mctx and by the front, called without `jit`."""
     world, invalid = pairs.make(3, num_actions=3, dtype=np.float32)
-    return jax.jit(
-        lambda: (
-            front.muzero_policy(
-                world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 9, invalid, max_depth=2
-            ).search_tree
-        )
-    )()
+    return [
+        lib.muzero_policy(
+            world, jax.random.key(0), pairs.root(lib, world), pairs.step(lib), 9, invalid, max_depth=2
+        ).search_tree
+        for lib in (mctx, front)
+    ]
 
 
-@pytest.fixture(scope="module")
-def dense(tree):
-    return jax.jit(lambda tree: tree.dense())(tree)
+def assert_same(theirs, ours):
+    assert jax.tree.structure(theirs) == jax.tree.structure(ours)
+    for a, b in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
+        assert type(a) is type(b) and a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_a_tree_passes_through_jit_and_map(tree, dense):
-    assert isinstance(tree, front.SearchTree)
-    game = jax.tree.map(lambda x: x[1], tree)
-    stacked = jax.tree.map(lambda *x: jnp.stack(x), tree, tree)
-    game_dense, stacked_dense = jax.jit(lambda *trees: [tree.dense() for tree in trees])(game, stacked)
-    check = functools.partial(jax.tree.map, np.testing.assert_array_equal)
-    check(game_dense, jax.tree.map(lambda x: x[1], dense))
-    check(stacked_dense, jax.tree.map(lambda x: jnp.stack([x, x]), dense))
-    check(game.children_visits, dense.children_visits[1])  # outside of `jit`, too
-    assert game.num_actions == tree.num_actions == dense.num_actions == 3
-    assert game.num_simulations == tree.num_simulations == dense.num_simulations == 9
+OPERATIONS = {
+    "itself": lambda tree: tree,
+    "replace": lambda tree: tree.replace(node_values=tree.node_values + 1),
+    "asdict": lambda tree: dataclasses.asdict(tree),
+    "to_tuple": lambda tree: tree.to_tuple(),
+    "items": lambda tree: dict(tree.items()),
+    "item access": lambda tree: [tree["children_visits"], tree["extra_data"]],
+    "some nodes": lambda tree: jax.tree.map(lambda x: x[:, :3], tree),
+    "one game": lambda tree: jax.tree.map(lambda x: x[1], tree),
+    "stacked": lambda tree: jax.tree.map(lambda *x: jnp.stack(x), tree, tree),
+    "device_get": jax.device_get,
+    "summary": lambda tree: tree.summary(),
+    "qvalues": lambda tree: [
+        tree.qvalues(jnp.array([0, 2, 5])),
+        jax.tree.map(lambda x: x[1], tree).qvalues(2),
+        tree.num_actions,
+        tree.num_simulations,
+    ],
+    "through jit": lambda tree: jax.jit(lambda tree: tree.replace(extra_data=tree.node_visits))(tree),
+    "a transform": lambda tree: jax.vmap(front.qtransform_completed_by_mix_value, (0, None))(tree, 0),
+}
 
 
-def test_values_and_summary_are_those_of_the_dense_tree(tree, dense):
-
-    @jax.jit
-    def read(tree):
-        game = jax.tree.map(lambda x: x[1], tree)
-        transformed = jax.vmap(front.qtransform_completed_by_mix_value, (0, None))(tree, 0)
-        return tree.qvalues(jnp.array([0, 2, 5])), game.qvalues(2), transformed, tree.summary()
-
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), read(tree), read(dense))
-    np.testing.assert_array_equal(tree.summary().visit_counts.sum(-1), 9)
-    with pytest.raises(AssertionError):
-        tree.qvalues(0)  # of which game?
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_on_the_tree_give_what_they_give_on_mctx_tree(trees, name):
+    theirs, ours = map(OPERATIONS[name], trees)
+    assert_same(theirs, ours)
 
 
-def test_the_tree_hangs_together(dense):
-    children, visits = np.asarray(dense.children_index), np.asarray(dense.node_visits)
+def test_the_tree_is_mctx_tree(trees):
+    assert isinstance(trees[1], mctx.Tree) and front.Tree is mctx.Tree
+    assert [x.name for x in dataclasses.fields(trees[1])] == [x.name for x in dataclasses.fields(trees[0])]
+    assert list(trees[1].keys()) == list(trees[0].keys())
+    assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(jax.device_get(trees[1])))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trees[1].node_values = 0
+
+
+def test_the_tree_hangs_together(trees):
+    tree = jax.device_get(trees[1])
+    children, visits = tree.children_index, tree.node_visits
     for game, node, action in zip(*np.nonzero(children >= 0)):
         child = children[game, node, action]
-        assert dense.parents[game, child] == node and dense.action_from_parent[game, child] == action
-        assert dense.children_visits[game, node, action] == visits[game, child]
+        assert tree.parents[game, child] == node and tree.action_from_parent[game, child] == action
+        assert tree.children_visits[game, node, action] == visits[game, child]
     assert (children >= 0).sum() == (visits > 0).sum() - 3
     unused = visits == 0
     assert unused.any()
     for name in ("raw_values", "embeddings", "children_prior_logits", "node_values"):
-        assert not np.asarray(getattr(dense, name))[unused].any(), name
+        assert not getattr(tree, name)[unused].any(), name
 
 
-def test_replace_gives_a_dense_tree(tree, dense):
-    changed = tree.replace(node_values=dense.node_values + 1)
-    assert isinstance(changed, front.Tree)
-    np.testing.assert_array_equal(changed.summary().value, dense.summary().value + 1)
+def scatters(with_tree, reads):
+    """How many arrays of the whole tree's edges the compiled policy writes."""
+    world, _ = pairs.make(3, num_actions=5, dtype=np.float32)
+
+    @jax.jit
+    def run(world):
+        out = front.gumbel_muzero_policy(
+            world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 9, with_tree=with_tree
+        )
+        return out if reads else (out.action, out.action_weights)
+
+    return jax.jit(run).lower(world).compile().as_text().count("s32[3,10,5]")
+
+
+def test_a_tree_that_nobody_reads_is_not_made():
+    assert scatters(True, reads=True) > 0
+    assert scatters(True, reads=False) == 0 == scatters(False, reads=True)
+
+
+def test_the_tree_can_be_left_out():
+    world, _ = pairs.make(3, num_actions=3, dtype=np.float32)
+    out = jax.eval_shape(
+        lambda: front.muzero_policy(
+            world, jax.random.key(0), pairs.root(front, world), pairs.step(front), 4, with_tree=False
+        )
+    )
+    assert out.search_tree is None and out.action.shape == (3,)

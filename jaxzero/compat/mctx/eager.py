@@ -8,6 +8,7 @@ like new parameters held by an agent, therefore counts in the next call, as it d
 
 import collections
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -31,23 +32,32 @@ _programs: collections.OrderedDict[Any, Callable] = collections.OrderedDict()
 def compiled_once(function: Callable) -> Callable:
     """The function, with calls outside of `jit` compiled once for all calls that trace to the same program.
 
-    Arrays and Python floats among its arguments may change from call to call; everything else is part of the program.
-    Calls with traced arguments, with a `loop_fn` of the user's own or under `jax.disable_jit` are left as they are.
+    Arrays and Python floats among its arguments may change from call to call; everything else is part of the program,
+    as is what is annotated as `int`. Calls with traced arguments, with a `loop_fn` of the user's own or under
+    `jax.disable_jit` are left as they are.
     """
+    signature = inspect.signature(function)
+    whole = {x.name for x in signature.parameters.values() if x.annotation in (int, int | None)}
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = jax.tree.flatten((args, kwargs))
+        given = signature.bind(*args, **kwargs).arguments
+        leaves, structure = jax.tree.flatten(given)
+        names = [path[0].key for path, _ in jax.tree.leaves_with_path(given)]
         traced = any(isinstance(x, jax.core.Tracer) for x in leaves)
-        own_loop = kwargs.get("loop_fn", jax.lax.fori_loop) is not jax.lax.fori_loop
+        own_loop = given.get("loop_fn", jax.lax.fori_loop) is not jax.lax.fori_loop
         if traced or own_loop or jax.config.jax_disable_jit:
             return function(*args, **kwargs)
-        may_change = [isinstance(x, jax.Array | np.ndarray | float) for x in leaves]
+        may_change = [
+            isinstance(x, jax.Array | np.ndarray) or (isinstance(x, float) and name not in whole)
+            for name, x in zip(names, leaves)
+        ]
 
         def run(changing: list) -> Any:
             left = iter(changing)
-            args, kwargs = structure.unflatten(next(left) if m else x for m, x in zip(may_change, leaves))
-            return function(*args, **kwargs)
+            bound = signature.bind_partial()
+            bound.arguments.update(structure.unflatten(next(left) if m else x for m, x in zip(may_change, leaves)))
+            return function(*bound.args, **bound.kwargs)
 
         changing = [x for m, x in zip(may_change, leaves) if m]
         program, result = jax.make_jaxpr(run, return_shape=True)(changing)

@@ -159,7 +159,7 @@ def either_node(decision_fn: Callable, chance_fn: Callable, num_actions: int) ->
 
 def open_edges(num_actions: int, num_edges: int) -> Callable[[StochasticRecurrentState], Bool[Array, "B W"]]:
     """Which edges a node has, by its embedding."""
-    return lambda state: (jnp.arange(num_edges) < num_actions) == state.is_decision_node[:, None]
+    return lambda state: (jnp.arange(num_edges) < num_actions)[None] == state.is_decision_node[:, None]
 
 
 def rules(decision: Rule, num_actions: int) -> NativeRules:

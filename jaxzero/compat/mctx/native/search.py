@@ -68,7 +68,7 @@ def is_native(root: RootFnOutput, max_depth: Any) -> bool:
 def allowed_at_root(invalid: Array) -> Bool[Array, "B A"]:
     """Where the mask lets act: action 0 if nowhere, as mctx has it."""
     allowed = ~jnp.asarray(invalid, bool)
-    return allowed | (~jnp.any(allowed, -1, keepdims=True) & (jnp.arange(allowed.shape[-1]) == 0))
+    return allowed | (~jnp.any(allowed, -1, keepdims=True) & (jnp.arange(allowed.shape[-1])[None] == 0))
 
 
 def search_natively(
