@@ -40,8 +40,9 @@ def native_searches():
         calls.append(1)
         return search_natively(*args, **kwargs)
 
-    with mock.patch.object(search, "search_natively", counted), mock.patch.object(
-        stochastic, "search_natively", counted
+    with (
+        mock.patch.object(search, "search_natively", counted),
+        mock.patch.object(stochastic, "search_natively", counted),
     ):
         yield calls
 

@@ -17,7 +17,7 @@ ROOT = front.RootFnOutput(prior_logits=jnp.zeros((2, 3)), value=jnp.zeros(2), em
 
 
 class Agent:
-    """Holds its parameters itself, as many agents do: the model closes over them, and is a new function in every call."""
+    """Holds its parameters itself: the model closes over them, and is a new function in every call."""
 
     def __init__(self, library, params, jitted=False):
         self.library, self.params, self.jitted = library, params, jitted

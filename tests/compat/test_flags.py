@@ -1,4 +1,4 @@
-"""JAX's flags and transforms, around the front as around mctx: where mctx's search works, so does the front's."""
+"""JAX's flags and transforms, around the front as around mctx."""
 
 import contextlib
 import functools
@@ -92,15 +92,14 @@ def outcome(context, around, run, args):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AROUND)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_front_works_where_mctx_works(policy, name):
+def test_results_are_mctx_results(policy, name):
     world, invalid = pairs.make(4, num_actions=A, dtype=np.float32)
     make, around = AROUND[name]
     theirs, ours = (
-        outcome(make(), around, functools.partial(search, policy, lib), (world, invalid))
-        for lib in (mctx, front)
+        outcome(make(), around, functools.partial(search, policy, lib), (world, invalid)) for lib in (mctx, front)
     )
-    if isinstance(theirs, Exception):
-        pytest.skip(f"mctx does not work there: {type(theirs).__name__}: {str(theirs)[:200]}")
     if isinstance(ours, Exception):
         raise ours
+    if isinstance(theirs, Exception):  # mctx does not work there; the front gives what it gives otherwise
+        theirs = around(functools.partial(search, policy, front), world, invalid)
     jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-4), ours, theirs)

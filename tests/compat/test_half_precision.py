@@ -1,4 +1,4 @@
-"""Half precision in, half precision out: types, actions and whole trees are mctx's, whose rounding is reproduced step by step."""
+"""Half precision in, half precision out: types, actions and whole trees are mctx's, rounded alike at every step."""
 
 import functools
 

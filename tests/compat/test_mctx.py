@@ -1,9 +1,7 @@
-"""The front against mctx: whole trees equal, node for node; mctx's own golden trees and closed forms; the interface."""
+"""The front against mctx: whole trees equal, node for node; the interface."""
 
 import functools
 import inspect
-import json
-import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -146,159 +144,6 @@ def test_options_are_mctx_options(x64, policy, options):
     pairs.assert_same_outputs(*run(policy, world, None, 30, key=3, **options))
 
 
-# ------------------------------------------------------------------------------------------ mctx's own tests, reworded
-@pytest.fixture
-def old_random_numbers():
-    """mctx's golden trees were made with what JAX drew before `jax_threefry_partitionable`."""
-    before = jax.config.jax_threefry_partitionable
-    jax.config.update("jax_threefry_partitionable", False)
-    yield
-    jax.config.update("jax_threefry_partitionable", before)
-
-
-def golden_evaluation(key, num_actions):
-    policy_key, value_key, reward_key = jax.random.split(key, 3)
-    uniform = functools.partial(jax.random.uniform, shape=(), minval=-1.0, maxval=1.0)
-    return jax.random.normal(policy_key, [num_actions]), uniform(value_key), uniform(reward_key)
-
-
-def golden_search(record):
-    """The tree of game 0 of three, as in mctx's test; an embedding is a key."""
-    num_actions, options = len(record["tree"]["child_stats"]), dict(record["algorithm_config"])
-    transform = functools.partial(getattr(front, options.pop("qtransform")), **options.pop("qtransform_kwargs"))
-    evaluate = jax.vmap(functools.partial(golden_evaluation, num_actions=num_actions))
-    first = jax.random.PRNGKey(0)
-    keys = jnp.stack([first, jax.random.fold_in(first, 1), jax.random.fold_in(first, 2)])
-    logits, value, _ = evaluate(keys)
-    invalid = np.zeros([3, num_actions])
-    invalid[1, 1:] = invalid[2, 2:] = 1
-
-    def recurrent_fn(params, key, action, embedding):
-        after = jax.vmap(lambda key, action: jax.random.split(key, num_actions)[action])(embedding, action)
-        logits, value, reward = evaluate(after)
-        return front.RecurrentFnOutput(
-            reward=reward * (not record["env_config"]["zero_reward"]),
-            prior_logits=logits,
-            value=value,
-            discount=jnp.full_like(reward, record["env_config"]["discount"]),
-        ), after
-
-    policy = {"muzero": front.muzero_policy, "gumbel_muzero": front.gumbel_muzero_policy}[record["algorithm"]]
-    out = jax.jit(
-        lambda: policy(
-            (),
-            jax.random.PRNGKey(1),
-            front.RootFnOutput(prior_logits=logits, value=value, embedding=keys),
-            recurrent_fn,
-            record["tree"]["visit"] - 1,
-            invalid,
-            qtransform=transform,
-            **options,
-        )
-    )()
-    return jax.tree.map(lambda x: x[0], jax.device_get(out.search_tree))
-
-
-def assert_same_subtree(tree, node, expected):
-    assert tree.node_visits[node] == expected["visit"] and node == expected["evaluation_index"]
-    assert tree.node_values[node] == pytest.approx(expected["value_view"], abs=1e-3)
-    assert tree.raw_values[node] == pytest.approx(expected["raw_value_view"], abs=1e-3)
-    priors = np.asarray(jax.nn.softmax(tree.children_prior_logits[node]))
-    for action, below in enumerate(expected["child_stats"]):
-        assert below["action"] == action
-        assert priors[action] == pytest.approx(below["prior"], abs=1e-3)
-        child = tree.children_index[node, action]
-        assert (child >= 0) == ("visit" in below)
-        if child >= 0:
-            assert tree.children_rewards[node, action] == pytest.approx(below["reward"], abs=1e-3)
-            assert_same_subtree(tree, child, below)
-
-
-GOLDEN = sorted((pathlib.Path(mctx.__file__).parent / "_src" / "tests" / "test_data").glob("*_tree.json"))
-
-
-def test_there_are_four_golden_trees():
-    assert len(GOLDEN) == 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_golden_trees_of_mctx(old_random_numbers, path):
-    record = json.loads(path.read_text())
-    assert_same_subtree(golden_search(record), 0, record["tree"])
-
-
-def bandit(rewards):
-    """Every action ends the episode and pays."""
-
-    def recurrent_fn(params, key, action, embedding):
-        reward = rewards[jnp.arange(action.shape[0]), action]
-        zero = jnp.zeros_like(reward)
-        return front.RecurrentFnOutput(
-            reward=reward, discount=zero, prior_logits=jnp.zeros_like(rewards), value=zero
-        ), ()
-
-    return recurrent_fn
-
-
-@pytest.mark.slow
-def test_one_simulation_takes_the_best_valid_prior():
-    root = front.RootFnOutput(prior_logits=jnp.array([[-1.0, 0.0, 2.0, 3.0]]), value=jnp.zeros(1), embedding=())
-    out = front.muzero_policy(
-        (),
-        jax.random.PRNGKey(0),
-        root,
-        bandit(jnp.zeros((1, 4))),
-        num_simulations=1,
-        invalid_actions=jnp.array([[0.0, 0.0, 0.0, 1.0]]),
-        dirichlet_fraction=0.0,
-    )
-    np.testing.assert_array_equal(out.action, [2])
-    np.testing.assert_allclose(out.action_weights, [[0, 0, 1, 0]])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("masked", [True, False])
-def test_gumbel_finds_the_closed_form(old_random_numbers, masked):
-    logits, rewards = np.array([0.0, -1.0, 2.0, 3.0]), np.array([20.0, 3.0, -1.0, 10.0])
-    invalid, simulations = np.array([1.0, 0.0, 0.0, 1.0]), 17
-    transform = functools.partial(front.qtransform_completed_by_mix_value, value_scale=0.05, maxvisit_init=60)
-    root = front.RootFnOutput(prior_logits=jnp.array(logits)[None], value=jnp.array([-5.0]), embedding=())
-    out = front.gumbel_muzero_policy(
-        (),
-        jax.random.PRNGKey(0),
-        root,
-        bandit(jnp.array(rewards)[None]),
-        simulations,
-        jnp.array(invalid)[None] if masked else None,
-        max_depth=3,
-        qtransform=transform,
-    )
-    visits = np.array([0, 9, 8, 0] if masked else [6, 2, 2, 7])  # with these random numbers
-    np.testing.assert_array_equal(out.search_tree.summary().visit_counts[0], visits)
-    np.testing.assert_array_equal(out.action, [1 if masked else 3])
-    prior = np.exp(logits) * (visits > 0)
-    prior /= prior.sum()
-    mixed = (-5.0 + simulations * (prior * rewards).sum()) / (simulations + 1)
-    completed = np.where(visits > 0, rewards, mixed)
-    scaled = (60 + visits.max()) * 0.05 * (completed - completed.min()) / (completed.max() - completed.min())
-    weights = np.exp(logits + scaled) * (visits > 0)
-    np.testing.assert_allclose(out.action_weights[0], weights / weights.sum(), atol=1e-6)
-    if masked:
-        tree = jax.tree.map(lambda x: x[0], out.search_tree)
-        depth = np.zeros(simulations + 1, int)
-        for node in range(1, simulations + 1):
-            depth[node] = depth[tree.parents[node]] + 1 if tree.node_visits[node] else 0
-        assert depth.max() == 3 and tree.node_visits[depth == 3].max() == 6
-
-
-@pytest.mark.slow
-def test_a_temperature_of_zero_takes_the_most_visited():
-    root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=())
-    out = front.muzero_policy((), jax.random.PRNGKey(2), root, bandit(jnp.eye(4)[:3]), 20, temperature=0.0)
-    np.testing.assert_array_equal(out.action, out.search_tree.summary().visit_counts.argmax(-1))
-
-
 # ----------------------------------------------------------------------------------------------------------- interface
 def test_every_public_name_of_mctx_is_there():
     assert set(mctx.__all__) <= set(front.__all__)
@@ -315,6 +160,19 @@ def test_signatures_are_mctx_signatures(name):
     assert [(p.name, p.kind, plain(p.default)) for p in theirs.parameters.values()] == [
         (p.name, p.kind, plain(p.default)) for p in ours.parameters.values() if p.name != "with_tree"
     ]
+
+
+def bandit(rewards):
+    """Every action ends the episode and pays."""
+
+    def recurrent_fn(params, key, action, embedding):
+        reward = rewards[jnp.arange(action.shape[0]), action]
+        zero = jnp.zeros_like(reward)
+        return front.RecurrentFnOutput(
+            reward=reward, discount=zero, prior_logits=jnp.zeros_like(rewards), value=zero
+        ), ()
+
+    return recurrent_fn
 
 
 def policy_on_records_of(lib, world, invalid):

@@ -45,9 +45,7 @@ def stochastic_fns(lib):
     [
         ({}, True),
         pytest.param({"max_depth": 3, "temperature": 0.5}, True, marks=pytest.mark.slow),
-        pytest.param(
-            {"qtransform": lambda lib: lib.qtransform_completed_by_mix_value}, True, marks=pytest.mark.slow
-        ),
+        pytest.param({"qtransform": lambda lib: lib.qtransform_completed_by_mix_value}, True, marks=pytest.mark.slow),
         pytest.param(
             {"qtransform": lambda lib: functools.partial(lib.qtransform_by_min_max, min_value=-3, max_value=3)},
             True,

@@ -1,4 +1,4 @@
-"""The returned tree is mctx's record, and behaves as mctx's tree does: both libraries run, and what they do is compared."""
+"""The returned tree is mctx's record: both libraries run, and whatever a program does with a tree is compared."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def trees():
 def assert_same(theirs, ours):
     assert jax.tree.structure(theirs) == jax.tree.structure(ours)
     for a, b in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
-        assert type(a) is type(b) and a.shape == b.shape and a.dtype == b.dtype
+        assert type(a) is type(b) and np.shape(a) == np.shape(b) and jnp.result_type(a) == jnp.result_type(b)
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
@@ -84,7 +84,7 @@ def test_the_tree_hangs_together(trees):
 
 
 def scatters(with_tree, reads):
-    """How many arrays of the whole tree's edges the compiled policy writes."""
+    """How often the compiled policy names an array of the children of all nodes."""
     world, _ = pairs.make(3, num_actions=5, dtype=np.float32)
 
     @jax.jit

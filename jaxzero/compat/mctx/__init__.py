@@ -16,7 +16,6 @@ Where mctx has no defined result, with NaN or infinity from the model, jaxzero's
 in their place. Records made by mctx itself are accepted.
 """
 
-from jaxzero.compat.mctx import _src
 from jaxzero.compat.mctx._src.action_selection import (
     GumbelMuZeroExtraData,
     gumbel_muzero_interior_action_selection,

@@ -24,11 +24,11 @@ from jaxzero.compat.mctx.checks import as_count, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import qvalues_at_roots
 from jaxzero.compat.mctx.native.tree import as_tree, summary
-from jaxzero.compat.mctx.root import act_by_visits, noisy_logits
-from jaxzero.compat.mctx.root import apply_temperature as _apply_temperature
-from jaxzero.compat.mctx.root import mask_invalid_actions as _mask_invalid_actions
+from jaxzero.compat.mctx.root import act_by_visits, apply_temperature, mask_invalid_actions, noisy_logits
 
 __all__ = ["gumbel_muzero_policy", "muzero_policy", "stochastic_muzero_policy"]
+
+_apply_temperature, _mask_invalid_actions = apply_temperature, mask_invalid_actions  # by mctx's names
 
 
 @compiled_once
@@ -129,7 +129,7 @@ def gumbel_muzero_policy(
     """
     as_count("num_simulations", num_simulations, least=1)
     check_root(root, invalid_actions)
-    logits = _mask_invalid_actions(root.prior_logits, invalid_actions)
+    logits = mask_invalid_actions(root.prior_logits, invalid_actions)
     rng_key, gumbel_key = jax.random.split(rng_key)
     gumbel = gumbel_scale * jax.random.gumbel(gumbel_key, shape=logits.shape, dtype=logits.dtype)
     select = functools.partial(
@@ -155,6 +155,6 @@ def gumbel_muzero_policy(
     scores = score_considered(jnp.max(visits, -1, keepdims=True), gumbel, logits, qvalues, visits)
     return PolicyOutput(
         action=masked_argmax(scores, invalid_actions),
-        action_weights=jax.nn.softmax(_mask_invalid_actions(logits + qvalues, invalid_actions)),
+        action_weights=jax.nn.softmax(mask_invalid_actions(logits + qvalues, invalid_actions)),
         search_tree=as_tree(found) if with_tree else None,
     )

@@ -1,7 +1,7 @@
 """mctx's `search`: by jaxzero's search where the selectors are mctx's own, else selector by selector on mctx's arrays.
 
-The second way, "the plain path", is mctx's algorithm operation by operation. It is taken for selectors that jaxzero has no
-rule for, for a traced `max_depth`, and in half precision, where every rounding counts.
+The second way, the plain path, is mctx's algorithm operation by operation. It serves selectors that jaxzero has no
+rule for, a traced `max_depth`, and half precision, where every rounding counts.
 """
 
 import functools
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxzero.compat.mctx._src.base import RootFnOutput
-from jaxzero.compat.mctx._src.tree import Tree
+from jaxzero.compat.mctx._src.tree import Tree, infer_batch_size
 from jaxzero.compat.mctx.checks import as_count, check_output, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import native_rules
@@ -87,7 +87,7 @@ def run_search(
     extra_data: Any = None,
     loop_fn: Callable = jax.lax.fori_loop,
 ) -> Found | Tree:
-    """`search`, whose tree is made by `as_tree` only where it is wanted; arguments and errors are the same."""
+    """`search` before its tree is put together, see `as_tree`. Arguments and errors are the same."""
     num_simulations = as_count("num_simulations", num_simulations, least=0)
     check_root(root)
     invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
@@ -104,7 +104,7 @@ def run_search(
     def body(simulation: Array, loop_state: tuple[Array, Tree]) -> tuple[Array, Tree]:
         key, tree = loop_state
         key, simulate_key, expand_key = jax.random.split(key, 3)
-        games = jnp.arange(root.value.shape[0])
+        games = jnp.arange(infer_batch_size(tree))
         parent, action = simulate(jax.random.split(simulate_key, games.size), tree)
         child = tree.children_index[games, parent, action]
         node = jnp.where(child == Tree.UNVISITED, simulation + 1, child)  # at the depth limit a node is evaluated anew
@@ -160,7 +160,7 @@ def _simulate(
 
     All games are at the same depth, so the root is asked before the loop; the tree is no part of what the loop carries.
     """
-    games = jnp.arange(tree.node_visits.shape[0])
+    games = jnp.arange(infer_batch_size(tree))
     split = jax.vmap(jax.random.split)
 
     def below(node: Array, action: Array) -> Array:

@@ -150,7 +150,7 @@ def either_node(decision_fn: Callable, chance_fn: Callable, num_actions: int) ->
             return jnp.where(was_decision.reshape((-1,) + (1,) * (x.ndim - 1)), x, y)
 
         new_state = StochasticRecurrentState(
-            state_embedding=after, afterstate_embedding=afterstate, is_decision_node=~was_decision
+            state_embedding=after, afterstate_embedding=afterstate, is_decision_node=jnp.logical_not(was_decision)
         )
         return jax.tree.map(pick, to_chance, to_decision), new_state
 

@@ -75,14 +75,12 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
         if not same:
             at_root = lambda qvalues: muzero_puct(qvalues=qvalues, **root_options)
         return Family(
-            qtransforms.qtransform_by_parent_and_siblings,
-            probabilities,
-            lambda view: view.prior,
-            below,
-            below,
-            at_root,
+            qtransforms.qtransform_by_parent_and_siblings, probabilities, lambda view: view.prior, below, below, at_root
         )
-    gumbel = action_selection.gumbel_muzero_root_action_selection, action_selection.gumbel_muzero_interior_action_selection
+    gumbel = (
+        action_selection.gumbel_muzero_root_action_selection,
+        action_selection.gumbel_muzero_interior_action_selection,
+    )
     if (root, interior) != gumbel or options or not hasattr(games.extra_data, "root_gumbel"):
         return None
     if root_options.keys() != {"num_simulations", "max_num_considered_actions"}:
