@@ -7,6 +7,10 @@ its number of simulations as far as there is room (`capacity`). Given what `adva
 that follow, it thinks on from there, and games without a tree are planted from the state. A tree of another kind of
 policy is refused. Of the same kind with other numbers it is taken as it is: what nodes chose under the old ones they
 keep till a simulation passes (`rescore` has all choose anew).
+
+Policies run under jax_debug_nans and checkify's float checks, and where ranks and types may not be promoted. In a tree
+−inf marks closed edges: under jax_debug_infs do not return it, `policy(...).replace(tree=None)`. In
+`jax.shard_map(policy, ...)` say `check_vma=False`: games on one device have no business with those on another.
 """
 
 from collections.abc import Callable

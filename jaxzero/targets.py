@@ -26,7 +26,8 @@ def for_players(
     if num_players == 1:
         return value[..., None]
     if num_players == 2:
-        return jnp.where(jnp.arange(2) == to_play[..., None], value[..., None], -value[..., None])
+        players = jnp.arange(2).reshape((1,) * jnp.ndim(to_play) + (2,))
+        return jnp.where(players == to_play[..., None], value[..., None], -value[..., None])
     return value
 
 

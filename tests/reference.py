@@ -607,7 +607,7 @@ def _ucb1(bonus: Callable[[int, int], float]) -> Rule:
     # N(s) is the node's visits, its own evaluation counted: at least 2 where some child has a visit.
     def rule(node: Node, simulation: int) -> Scores:
         return [
-            (q + 1) / 2 + bonus(node.visits, n) if n else 1e6 + x
+            (q + 1) / 2 + bonus(node.visits, n) if n else 1e6 + math.asinh(max(x, -1e300))  # first, however low x is
             for q, n, x in zip(qvalues(node), visits(node), node.logits)
         ]
 

@@ -90,6 +90,76 @@ def test_a_policy_is_the_reference_with_the_noise_it_drew(name, players):
     assert (out.action_weights >= 0).all()
 
 
+@pytest.mark.parametrize("build, rule", [(jz.ucb1, ref.ucb1), (jz.ucb1_uctk, ref.ucb1_uctk)], ids=["c", "uctk"])
+def test_uct_tries_every_legal_action_however_low_its_logit(build, rule):
+    world, policy = worlds.make(range(GAMES), "open"), jax.jit(jz.uct(MODEL, SIMULATIONS, rule=build()))
+    for low in (-np.inf, np.finfo(np.float32).min, -1e31):
+        masked = world._replace(logits=np.where(np.arange(4) == 2, np.float32(low), world.logits))
+        out = policy(masked, keys_of(), START)
+        assert (out.info.summary.visits > 0).all() and not out.info.status.any()
+        roots = [ref.search(worlds.pick(masked, game), 0, rule(), None, SIMULATIONS) for game in range(GAMES)]
+        sure = [game for game, root in enumerate(roots) if ref.margin(root) > 1e-4]
+        assert len(sure) > GAMES / 2
+        np.testing.assert_array_equal(
+            out.info.summary.visits[np.array(sure)], [ref.visits(roots[game]) for game in sure]
+        )
+
+
+EMPTY_LEAVES = {
+    "alphazero": lambda model: jz.alphazero(model, 4),
+    "gumbel": lambda model: jz.gumbel(model, 4),
+    "rounds": lambda model: jz.gumbel(model, 4, rounds=jz.virtual_mean()),
+    "lanes": lambda model: jz.alphazero(model, 4, simulate=jz.parallel(2)),
+    "graph": lambda model: jz.alphazero(model, 4, simulate=jz.transpositions()),
+    "proofs": lambda model: jz.alphazero(model, 4, rule=jz.avoid_proven(jz.puct()), stop=jz.solved),
+    "slots": lambda model: jz.with_legal_slots(lambda model: jz.alphazero(model, 4), model, width=3),
+    "samples": lambda model: jz.with_sampled_actions(lambda model: jz.gumbel(model, 4), model, 3),
+    "kept": lambda model: jz.with_evaluations_kept(lambda model: jz.alphazero(model, 4), model),
+    "playout cap": lambda model: jz.playout_cap(jz.alphazero(model, 4), jz.alphazero(model, 2), p=0.5, group=4),
+}
+
+
+def with_empty_leaves(model):
+    """The same model, of states and embeddings that hold arrays of no numbers, too."""
+    nothing = lambda state: (state, jnp.zeros((len(state), 0)), jnp.zeros((len(state), 2, 0), jnp.int8))
+
+    def answer(function):
+        def call(params, keys, *given):
+            step, embedding = function(params, keys, *given[:-1], given[-1][0])
+            return step, nothing(embedding)
+
+        return call
+
+    return jz.Model(answer(model.root), answer(model.step)), nothing(START)
+
+
+@pytest.mark.parametrize("name", EMPTY_LEAVES)
+def test_an_embedding_may_hold_arrays_of_no_numbers(name):
+    model, state = with_empty_leaves(MODEL)
+    policy = EMPTY_LEAVES[name](model)
+    out = jax.eval_shape(policy, world_of(), keys_of(), state)
+    if name not in ("graph", "playout cap"):
+        tree = jax.eval_shape(jz.advance, out.tree, START)
+        assert jax.eval_shape(policy, world_of(), keys_of(), state, tree).action.shape == (GAMES,)
+
+
+def test_and_is_searched_with_them():
+    model, state = with_empty_leaves(MODEL)
+    world = world_of()
+    out = jax.jit(jz.muzero(model, 6))(world, keys_of(), state)
+    plain = jax.jit(jz.muzero(MODEL, 6))(world, keys_of(), START)
+    np.testing.assert_array_equal(out.tree.visits, plain.tree.visits)
+    assert jz.advance(out.tree, out.action).state[1].shape == (GAMES, 8, 0)
+
+
+def test_positions_of_no_numbers_cannot_be_told_apart():
+    root = lambda params, keys, state: (MODEL.root(params, keys, START)[0], jnp.zeros((GAMES, 0)))
+    step = lambda params, keys, action, state: (MODEL.step(params, keys, action, START)[0], state)
+    policy = jz.alphazero(jz.Model(root, step), 4, simulate=jz.transpositions())
+    with pytest.raises(ValueError, match="embeddings that hold no arrays"):
+        jax.eval_shape(policy, world_of(), keys_of(), START)
+
+
 def test_given_its_tree_back_a_policy_thinks_on():
     world, keys = world_of(), keys_of()
     step = jz.uct(MODEL, 8, capacity=17)

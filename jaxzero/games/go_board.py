@@ -121,7 +121,8 @@ def around(board: Board, points: Points) -> Points:
 
 def any_point(points: Points) -> Bool[Array, "..."]:
     """Whether there is one."""
-    return functools.reduce(operator.or_, list(points)) != 0  # not a reduction, which XLA's CPU backend does one by one
+    found = functools.reduce(operator.or_, list(points))  # not a reduction, which XLA's CPU backend does one by one
+    return found.astype(bool)
 
 
 def count(points: Points) -> Int[Array, "..."]:
@@ -134,7 +135,7 @@ def point_set(board: Board, point: Int[Array, "..."]) -> Points:
     point = point.astype(jnp.uint32)  # divided in fewer steps; negative numbers are large ones
     word = like(np.arange(len(board.full), dtype=np.uint32), point[None])
     bit = jnp.uint32(1) << point % board.width
-    return jnp.where(word == point // board.width, bit, jnp.uint32(0)) & like(board.full, point[None])
+    return jnp.where(word == (point // board.width)[None], bit[None], jnp.uint32(0)) & like(board.full, point[None])
 
 
 def point_index(board: Board, points: Points) -> Int[Array, "..."]:
@@ -146,7 +147,7 @@ def point_index(board: Board, points: Points) -> Int[Array, "..."]:
 
 def squares(board: Board, points: UInt32[Array, "W"]) -> Bool[Array, "n n"]:
     """The set as a mask, for one board."""
-    bits = points[:, None] >> np.arange(board.width, dtype=np.uint32) & 1
+    bits = points[:, None] >> np.arange(board.width, dtype=np.uint32)[None] & 1
     return bits.reshape(-1)[: board.size**2].reshape(board.size, board.size) != 0
 
 

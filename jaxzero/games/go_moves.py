@@ -123,4 +123,4 @@ def winner(board: Board, black: Points, white: Points, komi: float, asked: Bool[
     (near,) = spread(board, (around(board, stones) & empty,), (empty,))
     own = stones | near & ~near[:, ::-1]
     area = count(own)
-    return jnp.where(asked, jnp.sign(area[0] - area[1] - komi), 0).astype(jnp.int32)
+    return jnp.where(asked, jnp.sign((area[0] - area[1]).astype(jnp.float32) - komi), 0).astype(jnp.int32)

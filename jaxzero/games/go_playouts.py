@@ -95,7 +95,7 @@ def random_point(points: Points, bits: UInt32[Array, "L"]) -> tuple[Points, Bool
         before.append(before[-1] + of_word)
     total = before.pop()
     k = ((bits >> 10) * total.astype(jnp.uint32) >> 22).astype(jnp.int32)  # at most 1,023 points
-    rank = k - jnp.stack(before)
+    rank = k[None] - jnp.stack(before)
     here = (rank >= 0) & (rank < counts)
 
     def halve(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -106,7 +106,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
         at = point_set(on, action)
         placed, several = placing(mine, theirs, state.several, at)
         passed = action >= num_points
-        legal = passed | placed.alive & ~any_point(at & (mine | theirs)) & (action != state.ko)
+        legal = passed | placed.alive & ~any_point(at & (mine | theirs)) & (action != state.ko.astype(jnp.int32))
         black_moves = state.moves & 1 == 0
         after = jnp.stack([placed.mine, theirs & ~placed.taken])
         stones = jnp.where(legal, jnp.where(black_moves, after, after[::-1]), state.stones)

@@ -14,6 +14,7 @@ from jaxzero.mcts.rows import (
     Tile,
     held,
     pack,
+    places,
     put,
     put_column,
     repeat,
@@ -110,7 +111,7 @@ def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array
     stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
     tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
     above = facts.reward + facts.discount[:, None] * value
-    return tree, path._replace(length=path.length - apart), jnp.where(apart[:, None], above, value)
+    return tree, path._replace(length=path.length - apart.astype(jnp.int32)), jnp.where(apart[:, None], above, value)
 
 
 def _backup_tile(
@@ -125,7 +126,7 @@ def _backup_tile(
         k, tree, ret = carry
         # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
         here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
-        depth = first + k * group + jnp.arange(group)
+        depth = first + k * group + places(group, 2)
         real = depth < path.length[:, None]
         corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
         nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)

@@ -44,4 +44,4 @@ def by_probability(view: EdgeView) -> Float[Array, "... W"]:
     read as probabilities, or as logits where none is positive: what the rules here store.
     """
     visits = view.visits if view.in_flight is None else view.visits + view.in_flight
-    return prior_weights(view) / (visits + 0.5)
+    return prior_weights(view) / (visits.astype(view.prior.dtype) + 0.5)

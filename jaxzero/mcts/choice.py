@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.machine import machine
 from jaxzero.mcts.chance import by_probability
-from jaxzero.mcts.rows import Tile, pack, per_game, put, take, unpack_frontier
+from jaxzero.mcts.rows import Tile, pack, per_game, places, put, take, unpack_frontier
 from jaxzero.mcts.rules import prior_kind, searched_by
 from jaxzero.mcts.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
 from jaxzero.mcts.view import candidate_view, edge_view, visited_edges
@@ -210,6 +210,6 @@ def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Flo
         best = jnp.take_along_axis(scores, first[..., None], -1)[..., 0]
     else:
         best = jnp.max(scores, -1)
-        index = jnp.arange(scores.shape[-1], dtype=jnp.int32)
+        index = places(scores.shape[-1], scores.ndim)
         first = jnp.min(jnp.where(scores == best[..., None], index, scores.shape[-1] - 1), -1)
     return jnp.where(jnp.isneginf(best), NONE, first), best

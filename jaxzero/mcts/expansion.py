@@ -16,6 +16,7 @@ from jaxzero.mcts.rows import (
     children_at_hand,
     held,
     pack,
+    places,
     put,
     put_column,
     put_entry,
@@ -73,7 +74,7 @@ def own_slots(tree: Tree) -> bool:
 def grown_size(tree: Tree, end: Ends) -> Int[Array, "B"]:
     """`Tree.size` after the trees have grown at `end`."""
     if own_slots(tree):
-        return tree.size + end.grows
+        return tree.size + end.grows.astype(jnp.int32)
     return jnp.full_like(tree.size, jnp.minimum(end.node + 1, tree.capacity))
 
 
@@ -235,7 +236,7 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
 def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
     """The priors of the edges that are left when `action` is expanded, too; −inf elsewhere."""
     prior = as_read(end.prior, end.at.stats.dtype)
-    return jnp.where(jnp.arange(prior.shape[1]) == action[:, None], -jnp.inf, prior)
+    return jnp.where(places(prior.shape[1], 2) == action[:, None], -jnp.inf, prior)
 
 
 def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
@@ -246,7 +247,7 @@ def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W
 
 def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> Int[Array, "B K"]:
     """`Frontier.children` with one more, if there is room for it."""
-    place = jnp.arange(frontier.children.shape[1]) == frontier.num_children[:, None]
+    place = places(frontier.children.shape[1], 2) == frontier.num_children[:, None]
     return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
 
 
@@ -276,4 +277,4 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
-    ), path._replace(nodes=nodes[:, 0], length=path.length + grows)
+    ), path._replace(nodes=nodes[:, 0], length=path.length + grows.astype(jnp.int32))

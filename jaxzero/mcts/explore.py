@@ -142,7 +142,7 @@ def shaped_dirichlet(concentration: Any = 10.83, fraction: Any = 0.25) -> Explor
 
 def shape_of_noise(prior: Float[Array, "B W"], legal: Bool[Array, "B W"]) -> Float[Array, "B W"]:
     """How KataGo spreads one unit of α: non-negative, 0 where illegal."""
-    count = jnp.maximum(jnp.sum(legal, -1, keepdims=True), 1)
+    count = jnp.maximum(jnp.sum(legal, -1, keepdims=True, dtype=prior.dtype), 1)
     x = jnp.log(jnp.clip(prior, 1e-20, FLAT_ABOVE))
     above = jnp.where(legal, x - jnp.sum(jnp.where(legal, x, 0), -1, keepdims=True) / count, 0)
     # Of equal priors rounding may leave one a little above their mean: no shape, all the same.

@@ -82,7 +82,7 @@ def mean_of_visited(extra: float | FirstPlay | None = None) -> FirstPlay:
 
     def first_play(view: EdgeView) -> Array:
         seen = view.visits > 0
-        total, count = jnp.sum(jnp.where(seen, view.value, 0), -1), jnp.sum(seen, -1)
+        total, count = jnp.sum(jnp.where(seen, view.value, 0), -1), jnp.sum(seen, -1, dtype=view.value.dtype)
         if extra is None:
             return jnp.where(count > 0, total / jnp.maximum(count, 1), view.raw_value)
         return (total + (extra(view) if callable(extra) else extra)) / (count + 1)

@@ -56,8 +56,9 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     in_range("k", k, 0, float("inf"))
 
     def score(view: EdgeView) -> Array:
-        wanted = jnp.maximum(view.prior, 0) * jnp.sum(view.visits, -1, keepdims=True)
-        lacking = jnp.sqrt(constant(k, view, wanted) * wanted) - view.visits
+        visits = view.visits.astype(view.prior.dtype)
+        wanted = jnp.maximum(view.prior, 0) * jnp.sum(visits, -1, keepdims=True)
+        lacking = jnp.sqrt(constant(k, view, wanted) * wanted) - visits
         scores = rule.score(view)
         forced = (view.visits > 0) & (lacking > 0) & ~jnp.isneginf(scores)  # the rule may have ruled it out: a proof
         first = jnp.where(forced, lacking.astype(scores.dtype), jnp.finfo(scores.dtype).min)

@@ -31,7 +31,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 from jaxzero.mcts.choice import choose, choose_at_root, remember
 from jaxzero.mcts.expansion import expand
 from jaxzero.mcts.inputs import check_tree
-from jaxzero.mcts.rows import Stats, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import Stats, pack, places, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.search import counted, longest_walk, paired
 from jaxzero.mcts.solver import closer, from_edges
 from jaxzero.mcts.tree import NONE, Graph, Tree, rows_of
@@ -155,7 +155,7 @@ def hash_state(state: State) -> UInt32[Array, "B 2"]:
     Each 32-bit word is scrambled with its place (lowbias32, C. Wellons, hash-prospector, 2018), and the results added.
     """
     words = jnp.concatenate([_words(x) for x in jax.tree.leaves(state)], -1)
-    place = jnp.arange(words.shape[-1], dtype=jnp.uint32)
+    place = places(words.shape[-1], 2).astype(jnp.uint32)
     place = place * jnp.uint32(0x9E3779B9)
     halves = [_scramble(_scramble(words + jnp.uint32(seed)) ^ place) for seed in (1, 0x51ED27)]
     return jnp.stack([_scramble(jnp.sum(half, -1, dtype=jnp.uint32)) for half in halves], -1)
@@ -183,7 +183,7 @@ def _with_graph(tree: Tree, how: Transpositions) -> Tree:
     size = 1 << int(ROOM * nodes - 1).bit_length()
     zero = jnp.zeros((batch, nodes), jnp.int32)
     graph = Graph(
-        node=zero + jnp.arange(nodes, dtype=jnp.int32),
+        node=zero + places(nodes, 2),
         visits=unpack_stats(tree.stats).visits,
         ply=zero,
         key=jnp.zeros((batch, nodes, 2), jnp.uint32),
@@ -202,12 +202,12 @@ def _descend(tree: Tree, path: Path, max_depth: int | None, by_ply: bool) -> tup
         inside, node = slot >= 0, take(tree.graph.node, jnp.maximum(slot, 0))
         following = jnp.where(inside, take(tree.best_child, node), NONE)
         if not by_ply:
-            passed = jnp.arange(path.nodes.shape[1]) < jnp.minimum(path.length, depth)[:, None]
+            passed = places(path.nodes.shape[1], 2) < jnp.minimum(path.length, depth)[:, None]
             again = jnp.any(passed & (take(tree.graph.node, jnp.where(passed, path.nodes, 0)) == node[:, None]), -1)
             repeats = repeats | (again & inside)
             following = jnp.where(again, NONE, following)
         nodes = jax.lax.dynamic_update_slice_in_dim(path.nodes, slot[:, None], depth, 1)
-        return depth + 1, following, path._replace(nodes=nodes, length=path.length + inside), repeats
+        return depth + 1, following, path._replace(nodes=nodes, length=path.length + inside.astype(jnp.int32)), repeats
 
     def going(carry: tuple) -> Array:
         return jnp.any(carry[1] >= 0) & (carry[0] < longest)
@@ -230,7 +230,7 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
     """Links each new slot to the node of its position, or enters it as the first of its kind."""
     graph = tree.graph
     here = how.canonical(jax.tree.map(lambda x: take(x, slot), tree.state))
-    if not jax.tree.leaves(here):
+    if not any(x.size for x in jax.tree.leaves(here)):
         raise ValueError(
             "transpositions() with embeddings that hold no arrays: there is nothing by which positions could be told "
             "apart. Have the model return the position as its embedding, and canonical=... some part of it."
@@ -243,8 +243,9 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
     if how.by_ply:
         key = jnp.stack([key[:, 0] + _scramble(ply.astype(jnp.uint32) + 1), key[:, 1]], -1)
     size = graph.table.shape[1]
-    places = ((key[:, :1] + jnp.arange(PROBES, dtype=jnp.uint32)) & jnp.uint32(size - 1)).astype(jnp.int32)
-    entries = jnp.take_along_axis(graph.table, places, 1)
+    probed = key[:, :1] + places(PROBES, 2).astype(jnp.uint32)
+    near = (probed & jnp.uint32(size - 1)).astype(jnp.int32)
+    entries = jnp.take_along_axis(graph.table, near, 1)
     matches = (entries >= 0) & jnp.all(take(graph.key, jnp.maximum(entries, 0)) == key[:, None], -1)
     known, other = jnp.any(matches, -1), jnp.max(jnp.where(matches, entries, 0), -1)
     there = how.canonical(jax.tree.map(lambda x: take(x, other), tree.state))
@@ -253,7 +254,7 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
         same = same & jnp.all((x == y).reshape(len(slot), -1), -1)
     free = entries < 0
     enters = new & ~known & jnp.any(free, -1)
-    place = jnp.take_along_axis(places, jnp.argmax(free, -1)[:, None], 1)[:, 0]
+    place = jnp.take_along_axis(near, jnp.argmax(free, -1)[:, None], 1)[:, 0]
     games = jnp.arange(len(slot))
     kept = jnp.where(enters, slot, graph.table[games, place])
     slot = jnp.where(new, slot, tree.capacity)

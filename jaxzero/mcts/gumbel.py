@@ -37,12 +37,17 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
         seen, scaled = view.visits > 0, qvalues(view)
         logits = jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + scaled)
         highest = jnp.max(logits, -1, keepdims=True)
+        highest = jnp.where(
+            jnp.isneginf(highest), 0, highest
+        )  # nothing is legal: the scores are of no use, but numbers
         weights = jnp.exp(logits - highest)
         # All unvisited edges have the same σ(q), so their part of the softmax's sum is their mass times one factor.
         unseen = jnp.max(jnp.where(seen, -jnp.inf, scaled), -1, keepdims=True)
-        rest = jnp.where(view.unvisited_mass > 0, view.unvisited_mass * jnp.exp(unseen - highest)[..., 0], 0)
+        some = view.unvisited_mass > 0
+        rest = view.unvisited_mass * jnp.exp(jnp.where(some, (unseen - highest)[..., 0], 0))
         total = jnp.sum(jnp.where(seen, weights, 0), -1) + rest
         visits = view.visits.astype(view.prior.dtype)
+        total = jnp.where(total > 0, total, 1)
         return weights / total[..., None] - visits / (1 + jnp.sum(visits, -1, keepdims=True))
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True, mass=jnp.exp)

@@ -15,7 +15,7 @@ from jaxzero.mcts.backup import group_size
 from jaxzero.mcts.choice import choose, choose_at_root, next_edge, remember
 from jaxzero.mcts.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
 from jaxzero.mcts.outputs import check_embedding, checked
-from jaxzero.mcts.rows import Frontier, children_at_hand, pack, put, repeat, take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import Frontier, children_at_hand, pack, places, put, repeat, take, unpack_facts, unpack_stats
 from jaxzero.mcts.search import counted, descend, finish, paired, taking_part
 from jaxzero.mcts.solver import new_bounds
 from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
@@ -168,7 +168,7 @@ def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
 
     def turn(carry: tuple[Array, Tree]) -> tuple[tuple[Array, Tree], Array]:
         k, tree = carry
-        depth = 1 + k * group + jnp.arange(group)
+        depth = 1 + k * group + places(group, 2)
         real = depth < path.length[:, None]
         nodes = jax.lax.dynamic_slice(path.nodes, (jnp.int32(0), 1 + k * group), (batch, group))
         nodes = jnp.where(real, nodes, 0)

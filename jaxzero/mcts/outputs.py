@@ -10,7 +10,7 @@ from jaxzero.mcts.rows import unpack_facts
 from jaxzero.mcts.tree import Tree
 from jaxzero.types import Keys, Model, Params, State, Step
 
-__all__ = ["as_pair", "check_embedding", "checked", "evaluated", "masks_at_root_only", "shapes_of"]
+__all__ = ["as_pair", "at_least_float32", "check_embedding", "checked", "evaluated", "masks_at_root_only", "shapes_of"]
 
 
 def as_pair(name: str, answer: Any) -> tuple[Step, State]:
@@ -76,8 +76,8 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
     # Visits are counted in the type of the values, and the root's says what that is.
-    dtype = jnp.promote_types(step.value.dtype, jnp.float32) if tree is None else tree.stats.dtype
-    given = step.prior_logits.astype(jnp.promote_types(step.prior_logits.dtype, jnp.float32))
+    dtype = at_least_float32(step.value.dtype) if tree is None else tree.stats.dtype
+    given = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
     legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
     chance = _chance(step, terminal, tree)
@@ -86,6 +86,7 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     logits = jnp.where(legal, given, -jnp.inf)
     highest = jnp.max(logits, -1, keepdims=True)
     bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0)  # no −inf less −inf, which would be NaN
     lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
     logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
     bad = bad_logits[:, 0]
@@ -106,6 +107,12 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
         discount=finite(step.discount, True),
         chance=chance,
     ), bad
+
+
+def at_least_float32(dtype: Any) -> Any:
+    """The type to compute in; that it is another one is meant, also where jax_numpy_dtype_promotion="strict"."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.promote_types(dtype, jnp.float32)
 
 
 def _chance(step: Step, terminal: Bool[Array, "B"], tree: Tree | None) -> Bool[Array, "B"] | None:

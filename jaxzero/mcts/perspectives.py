@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.mcts.inputs import check_tree
 from jaxzero.mcts.qvalues import prior_weights
-from jaxzero.mcts.rows import take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import places, take, unpack_facts, unpack_stats
 from jaxzero.mcts.tree import Tree
 from jaxzero.mcts.view import by_action, edge_view, linked
 
@@ -93,5 +93,5 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
         return PlayerValues(jnp.where((child >= 0)[..., None], returns, 0), tree.value[:, 0])
     view = edge_view(tree, root)
     mover = jnp.maximum(unpack_facts(tree.facts[:, 0]).to_play, 0)
-    sign = jnp.where(jnp.arange(num_players) == mover[:, None], 1, -1) if num_players == 2 else jnp.ones((1, 1), int)
+    sign = jnp.where(places(num_players, 2) == mover[:, None], 1, -1) if num_players == 2 else jnp.ones((1, 1), int)
     return PlayerValues(view.value[..., None] * sign[:, None], view.node_value[:, None] * sign)

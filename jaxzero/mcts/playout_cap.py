@@ -83,9 +83,9 @@ def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
         keys, order = _order(keys, state, tree, group)
 
         def part(x: Array, places: slice) -> Array:
-            by_group = x.reshape(-1, group, *x.shape[1:])
+            by_group = x.reshape(len(order), group, *x.shape[1:])  # lengths are said: a leaf may be of no numbers
             rows = jax.vmap(lambda row, index: row[index])(by_group, order[:, places])
-            return rows.reshape(-1, *x.shape[1:])
+            return rows.reshape(rows.shape[0] * rows.shape[1], *x.shape[1:])
 
         def search(policy: Any, places: slice) -> PolicyOutput:
             return policy(params, part(keys, places), jax.tree.map(lambda x: part(jnp.asarray(x), places), state))

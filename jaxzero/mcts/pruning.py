@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 from jaxzero.mcts.explore import prior_at_root
 from jaxzero.mcts.options import check_rule, in_range
 from jaxzero.mcts.root import per_game_number
+from jaxzero.mcts.rows import places
 from jaxzero.mcts.rules import stores_probabilities
 from jaxzero.mcts.summary import legal_actions
 from jaxzero.mcts.tree import RootData, Tree
@@ -122,7 +123,8 @@ def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
         q, exploration = puct_terms(rule, view)
         forced = None
         if k is not None:
-            wanted = jnp.maximum(view.prior, 0) * jnp.sum(view.visits, -1, keepdims=True)
+            total = jnp.sum(view.visits, -1, keepdims=True)
+            wanted = jnp.maximum(view.prior, 0) * total.astype(view.prior.dtype)
             forced = jnp.sqrt(per_game_number(k, tree)[:, None] * wanted)
         return _shares(tree, _without_surplus(view, q, exploration, forced))
 
@@ -191,7 +193,7 @@ def puct_terms(rule: Rule, view: EdgeView) -> Terms:
     more = view._replace(action=with_two(view.action, view.action.shape[-1]), prior=with_two(view.prior, 0, 1), **blank)
     first_play, highest = jnp.split(rule.score(more)[..., -2:], 2, -1)
     exploration = highest - first_play
-    drawn = exploration * jnp.maximum(view.prior, 0) / (1 + view.visits)
+    drawn = exploration * jnp.maximum(view.prior, 0) / (1 + view.visits).astype(view.prior.dtype)
     return Terms(jnp.where(view.visits > 0, rule.score(view) - drawn, first_play), exploration)
 
 
@@ -199,7 +201,7 @@ def _without_surplus(view: EdgeView, q: Array, exploration: Array, forced: Array
     """The visits of `pruned_visits`; `forced`: how many may go, None: any number, and single ones stay."""
     prior, visits = jnp.maximum(view.prior, 0), view.visits.astype(q.dtype)
     weight = visits if forced is not None else jnp.where(visits > 0, visits + 2 * prior, 0)
-    best = jnp.arange(visits.shape[-1]) == jnp.argmax(weight, -1, keepdims=True)
+    best = places(visits.shape[-1], visits.ndim) == jnp.argmax(weight, -1, keepdims=True).astype(jnp.int32)
     score = jnp.sum(jnp.where(best, q + exploration * prior / (1 + visits), 0), -1, keepdims=True)
     above = score - q
     balance = jnp.where(above > 0, exploration * prior / jnp.where(above > 0, above, 1) - 1, jnp.inf)
@@ -214,7 +216,7 @@ def _without_surplus(view: EdgeView, q: Array, exploration: Array, forced: Array
 def _shares(tree: Tree, visits: Float[Array, "B W"]) -> Float[Array, "B W"]:
     """What sums to 1; uniform over the legal actions where there is nothing."""
     total, legal = jnp.sum(visits, -1, keepdims=True), legal_actions(tree)
-    uniform = legal.astype(visits.dtype) / jnp.sum(legal, -1, keepdims=True)
+    uniform = legal.astype(visits.dtype) / jnp.sum(legal, -1, keepdims=True, dtype=visits.dtype)
     return jnp.where(total > 0, visits / jnp.where(total > 0, total, 1), uniform)
 
 
@@ -257,7 +259,7 @@ def _is_puct(rule: Rule) -> bool:
         root=RootData(simulations=jnp.full(2, 4002), prior=one / 3),
     )
     try:
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), jax.debug_infs(False):
             q, exploration = puct_terms(rule, view)
             same = jnp.allclose(q[0], q[1], atol=1e-4) & jnp.allclose(exploration[0], exploration[1], rtol=1e-4)
             return bool(same & (exploration[0, 0] > 0))

@@ -49,7 +49,12 @@ def raw(first_play: float | FirstPlay = 0.0) -> QValues:
 
 def with_virtual_zero() -> QValues:
     """W/(1+N), as in AlphaGo-style texts: every edge counts one outcome of 0 that was never seen."""
-    return lambda view: view.value * view.visits / (1 + view.visits)
+
+    def transform(view: EdgeView) -> Array:
+        visits = view.visits.astype(view.value.dtype)
+        return view.value * visits / (1 + visits)
+
+    return transform
 
 
 def by_min_max(min_value: float, max_value: float) -> QValues:
@@ -120,7 +125,8 @@ def completed_by_mix_value(
         if rescale_values:
             least = jnp.min(completed, -1, keepdims=True)
             completed = (completed - least) / jnp.maximum(jnp.max(completed, -1, keepdims=True) - least, epsilon)
-        return (maxvisit_init + jnp.max(view.visits, -1, keepdims=True)) * value_scale * completed
+        most = jnp.max(view.visits, -1, keepdims=True).astype(completed.dtype)
+        return (maxvisit_init + most) * value_scale * completed
 
     return transform
 
@@ -139,5 +145,5 @@ def mixed_value(view: EdgeView, probabilities: Float[Array, "... W"]) -> Float[A
     weights = jnp.where(seen, jnp.maximum(jnp.finfo(probabilities.dtype).tiny, probabilities), 0)
     total = jnp.sum(weights, -1, keepdims=True)
     mean = jnp.sum(weights * view.value / jnp.where(seen, total, 1), -1)
-    visits = jnp.sum(view.visits, -1)
+    visits = jnp.sum(view.visits, -1).astype(mean.dtype)
     return (view.raw_value + visits * mean) / (visits + 1)

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.mcts.inputs import check_tree
-from jaxzero.mcts.rows import HEAD, pack, put, take, unpack_facts, unpack_stats
+from jaxzero.mcts.rows import HEAD, pack, places, put, take, unpack_facts, unpack_stats
 from jaxzero.mcts.slots_view import Slots, parts_of, slot_of
 from jaxzero.mcts.tree import NONE, Status, Tree, as_read, as_stored, rows_of
 from jaxzero.mcts.view import by_action, edge_view, parents, take_edges, visited_edges
@@ -151,7 +151,7 @@ def _follow(tree: Tree, actions: Int[Array, "B L"]) -> tuple[Int[Array, "B"], Bo
 def _below(tree: Tree, new_root: Int[Array, "B"]) -> Bool[Array, "B N"]:
     """The nodes of the subtree of `new_root`, by pointer jumping: each turn doubles how far up a node sees."""
     nodes, up = jnp.arange(tree.capacity, dtype=jnp.int32), parents(tree)
-    tops = (up < 0) | (nodes == new_root[:, None])  # where the way up ends: there, at the old root, or in no tree
+    tops = (up < 0) | (nodes[None] == new_root[:, None])  # where the way up ends: there, at the old root, or in no tree
     up = jnp.where(tops, nodes, up)
 
     def jump(carry: tuple) -> tuple:
@@ -170,7 +170,7 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
     order = jnp.pad(order, ((0, 0), (0, 1)), constant_values=tree.capacity)
     index = jnp.where(keep, jnp.cumsum(keep, -1, dtype=jnp.int32) - 1, 0)
     index = jnp.pad(index, ((0, 0), (0, 1)))
-    used = jnp.arange(tree.capacity + 1) < size[:, None]
+    used = places(tree.capacity + 1, 2) < size[:, None]
 
     def moved(x: Array) -> Array:
         return take(x, order)

@@ -45,8 +45,8 @@ class ByTemperature(NamedTuple):
     def __call__(self, keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
         """Arguments and results as those of `most_visited`."""
         t = per_game_number(self.temperature, tree)
-        drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t))
-        drawn = jnp.where(t > 0, drawn, most_visited(keys, tree, summary)).astype(jnp.int32)
+        drawn = jax.vmap(jax.random.categorical)(keys, sharpened(summary.visit_probs, t)).astype(jnp.int32)
+        drawn = jnp.where(t > 0, drawn, most_visited(keys, tree, summary))
         return jnp.where(any_legal(tree), drawn, 0)
 
 

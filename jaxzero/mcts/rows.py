@@ -26,6 +26,7 @@ __all__ = [
     "held",
     "pack",
     "per_game",
+    "places",
     "put",
     "put_column",
     "put_entry",
@@ -136,6 +137,11 @@ def per_game(x: Array, like: Array) -> Array:
     return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
 
 
+def places(width: int, axes: int) -> Int[Array, "... W"]:
+    """The indices 0 ... W−1 as the last of so many axes: with fewer, jax_numpy_rank_promotion="raise" refuses them."""
+    return jnp.arange(width, dtype=jnp.int32).reshape((1,) * (axes - 1) + (width,))
+
+
 class Tile(NamedTuple):
     """Neighbouring games that are handled together: `size` of them, from `first` on."""
 
@@ -159,7 +165,7 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
         x = jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
     x = x if columns is None else x[..., columns]
     index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
-    return x.reshape(-1, *x.shape[2:]).at[index].get(mode="promise_in_bounds")
+    return _merged(x).at[index].get(mode="promise_in_bounds")
 
 
 def held(rows: Rows) -> Rows:
@@ -194,7 +200,12 @@ def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = N
     if nodes.ndim == 1:  # in the array's own shape: a column may follow, which XLA then writes in place
         return x.at[games, nodes].set(rows, mode="promise_in_bounds")
     index = nodes + x.shape[1] * per_game(games, nodes)
-    return x.reshape(-1, *x.shape[2:]).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
+    return _merged(x).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
+
+
+def _merged(x: Array) -> Array:
+    """`x [B, N+1, ...]` with games and nodes as one axis; its length is said, for rows may be of no numbers at all."""
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entries: Array) -> Array:

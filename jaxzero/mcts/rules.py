@@ -31,17 +31,22 @@ def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
     """Softmax over the legal edges, −inf elsewhere; the logits' maximum is 0."""
     exp = jnp.exp(logits)
     total = jnp.sum(exp, -1, keepdims=True)
-    return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / total)
+    return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / jnp.where(total > 0, total, 1))
 
 
-# Divided by 1 − logit it stays above every score of a visited edge, and the order of the logits survives in float32.
-UNVISITED_FIRST = 1e30
+def unvisited_first(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
+    """Scores above those of all visited edges, in the order of the logits, whose maximum is 0.
+
+    The lowest logit of a legal action is a quarter of the type's lowest number. Its score is about 5e18 in float32,
+    thanks to the square root, and close logits still differ.
+    """
+    return jnp.finfo(logits.dtype).max / 8 / jnp.sqrt(1 - logits)
 
 
 def _puct(exploration: Callable[[EdgeView], Array], qvalues: q.QValues) -> Rule:
     def score(view: EdgeView) -> Array:
         prior = jnp.maximum(view.prior, 0)
-        return qvalues(view) + exploration(view)[..., None] * prior / (view.visits + 1)
+        return qvalues(view) + exploration(view)[..., None] * prior / (view.visits + 1).astype(prior.dtype)
 
     return Rule(prepare=probabilities, score=score, by_prior=True)
 
@@ -109,7 +114,7 @@ def _ucb1(bonus: Callable[[EdgeView, Array], Array]) -> Rule:
     def score(view: EdgeView) -> Array:
         dtype = view.value.dtype
         ratio = jnp.log(view.node_visits.astype(dtype))[..., None] / jnp.maximum(view.visits, 1).astype(dtype)
-        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(view, ratio), UNVISITED_FIRST / (1 - view.prior))
+        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(view, ratio), unvisited_first(view.prior))
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 
@@ -150,7 +155,8 @@ def stores_probabilities(rule: Rule, num_actions: int = 2) -> bool | None:
     are not known yet. They are believed to be what they are used for.
     """
     try:
-        with jax.ensure_compile_time_eval():  # a policy may be built in a function that is being traced
+        # A policy may be built in a function that is being traced; and −inf, which marks closed edges, is meant.
+        with jax.ensure_compile_time_eval(), jax.debug_infs(False):
             return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, num_actions))))) - 1) < 1e-3
     except (jax.errors.ConcretizationTypeError, TypeError, ValueError, IndexError):
         return None

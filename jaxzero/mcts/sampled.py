@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.mcts.options import counts
-from jaxzero.mcts.outputs import checked
+from jaxzero.mcts.outputs import at_least_float32, checked
 from jaxzero.mcts.slots import by_number, in_slots, number_type
 from jaxzero.mcts.slots_view import at_slot, slots_of
 from jaxzero.mcts.summary import Summary
@@ -186,7 +186,7 @@ def gaussian_sample(num_samples: int, temperature: float | Float[Array, ""] = 1.
                 f"gaussian_sample: Step.prior_logits has shape {parameters.shape}; it must be [B, 2S], S means and "
                 "then S log standard deviations."
             )
-        mean, log_std = jnp.split(parameters.astype(jnp.promote_types(parameters.dtype, jnp.float32)), 2, -1)
+        mean, log_std = jnp.split(parameters.astype(at_least_float32(parameters.dtype)), 2, -1)
         shape, tau = (num_samples, mean.shape[1]), jnp.asarray(temperature, mean.dtype)
         noise = jax.vmap(lambda key: jax.random.normal(key, shape, mean.dtype))(keys)
         action = mean[:, None] + jnp.exp(log_std)[:, None] * jnp.sqrt(tau) * noise

@@ -37,7 +37,7 @@ from jaxtyping import Array, Int
 from jaxzero.mcts.evaluations import Kept
 from jaxzero.mcts.inputs import check_start, one_per_game
 from jaxzero.mcts.options import check_function, counts
-from jaxzero.mcts.outputs import as_pair, checked, masks_at_root_only
+from jaxzero.mcts.outputs import as_pair, at_least_float32, checked, masks_at_root_only
 from jaxzero.mcts.slots_view import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.mcts.summary import Summary
 from jaxzero.mcts.tree import NONE, Tree
@@ -115,7 +115,7 @@ def of_legal(step: Step, width: int) -> tuple[Step, Int[Array, "B W"], Int[Array
             f"between 1 and {num_actions}; the most legal moves that a position can have is enough."
         )
     legal = checked(step)[0].legal
-    logits = step.prior_logits.astype(jnp.promote_types(step.prior_logits.dtype, jnp.float32))
+    logits = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
     # NaN stays, and counts as the highest: so it is kept, and reported.
     order = jnp.where(legal, jnp.maximum(logits, jnp.finfo(logits.dtype).min), -jnp.inf)
     best = jax.lax.top_k(order, width)[1]

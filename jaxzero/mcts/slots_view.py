@@ -101,6 +101,8 @@ def slot_of(tree: Tree, action: Array) -> Int[Array, "B"] | Int[Array, "B L"]:
         )
 
     def look(here: Array, wanted: Array) -> Array:
+        if whole:
+            here, wanted = here.astype(jnp.int32), wanted.astype(jnp.int32)
         same = here == wanted[:, None]
         same = jnp.all(same.reshape(*same.shape[:2], -1), -1)
         if not whole:

@@ -48,7 +48,7 @@ def summary(tree: Tree) -> Summary:
     total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
     legal = legal_actions(tree).astype(view.value.dtype)
     uniform = legal / jnp.sum(legal, -1, keepdims=True)
-    shares = jnp.where(total > 0, view.visits / jnp.maximum(total, 1), uniform)
+    shares = jnp.where(total > 0, view.visits.astype(total.dtype) / jnp.maximum(total, 1), uniform)
     return Summary(view.visits, without_worse(tree, shares), view.value, view.node_value)
 
 
@@ -76,7 +76,7 @@ def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W
     still_open = open_actions(tree)
     left = jnp.where(still_open, weights, 0)
     total = jnp.sum(left, -1, keepdims=True)
-    even = still_open.astype(weights.dtype) / jnp.sum(still_open, -1, keepdims=True)
+    even = still_open.astype(weights.dtype) / jnp.sum(still_open, -1, keepdims=True, dtype=weights.dtype)
     return jnp.where(total > 0, left / jnp.where(total > 0, total, 1), even)
 
 

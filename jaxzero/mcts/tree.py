@@ -271,7 +271,7 @@ def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, ".
     as_bits = dtype == jnp.uint16
     kept = jnp.bfloat16 if as_bits else dtype
     if jnp.finfo(kept).min > jnp.finfo(prior.dtype).min:
-        prior = jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, jnp.finfo(kept).min))
+        prior = jnp.where(jnp.isneginf(prior), -jnp.inf, jnp.maximum(prior, float(jnp.finfo(kept).min)))
     prior = prior.astype(kept)
     return jax.lax.bitcast_convert_type(prior, jnp.uint16) if as_bits else prior
 

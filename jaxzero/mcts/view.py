@@ -14,6 +14,7 @@ from jaxzero.mcts.rows import (
     Tile,
     children_at_hand,
     per_game,
+    places,
     take,
     unpack_facts,
     unpack_frontier,
@@ -58,7 +59,7 @@ def visited_edges(tree: Tree, at: Rows, width: int | None = None, tile: Tile | N
         child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
     child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
     frontier = unpack_frontier(at.frontier)
-    seen = jnp.arange(width) < jnp.minimum(frontier.num_children, most)[..., None]
+    seen = places(width, child.ndim) < jnp.minimum(frontier.num_children, most)[..., None]
     child = jnp.where(seen, child, 0)
     action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, EDGE), -1, 0)
     return Edges(child, jnp.where(seen, action.astype(jnp.int32), tree.num_edges), prior, seen)
@@ -100,7 +101,7 @@ def edge_view(
     taken = edges.prior.reshape(count, width)
     prior = as_read(take(tree.prior, nodes, tile), tree.stats.dtype)
     prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
-    actions = jnp.broadcast_to(jnp.arange(tree.num_edges), prior.shape)
+    actions = jnp.broadcast_to(places(tree.num_edges, prior.ndim), prior.shape)
     view = _view(tree, at, tile, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
         return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
@@ -124,7 +125,7 @@ def candidate_view(tree: Tree, at: Rows, width: int, tile: Tile | None = None) -
     full = tree.size >= tree.capacity
     full = full if tile is None else full[tile.games]
     next_action = jnp.where(per_game(full, at.nodes), NONE, frontier.next_action)[..., None]
-    wanted = (jnp.arange(width) == frontier.num_children[..., None]) & (next_action >= 0)
+    wanted = (places(width, edges.child.ndim) == frontier.num_children[..., None]) & (next_action >= 0)
     next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
     prior = jnp.where(edges.seen, edges.prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)

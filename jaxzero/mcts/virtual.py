@@ -59,8 +59,9 @@ def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
 
     def virtual(view: EdgeView) -> EdgeView:
         more = weight * jnp.asarray(view.in_flight)
-        total = jnp.maximum(view.visits + more, 1)
-        return _with_visits(view, more, (view.value * view.visits + loss * more) / total)
+        dtype = view.value.dtype
+        visits, total = view.visits.astype(dtype), jnp.maximum(view.visits + more, 1).astype(dtype)
+        return _with_visits(view, more, (view.value * visits + loss * more.astype(dtype)) / total)
 
     return virtual
 
@@ -75,5 +76,5 @@ def _with_visits(view: EdgeView, more: Array, value: Array) -> EdgeView:
     return view._replace(
         visits=view.visits + more,
         value=jnp.where(busy, value, view.value),
-        node_visits=view.node_visits + jnp.sum(more, -1),
+        node_visits=view.node_visits + jnp.sum(more, -1, dtype=view.node_visits.dtype),
     )

@@ -61,6 +61,17 @@ def test_rows_of_a_tile_of_games():
 
 
 @pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_rows_may_be_of_no_numbers(shape, batch):
+    x, one = jnp.zeros((batch, 4, *shape)), jnp.zeros(batch, jnp.int32)
+    for nodes in (one, one[:, None]):
+        rows = r.take(x, nodes)
+        assert rows.shape == (*nodes.shape, *shape) and r.put(x, nodes, rows).shape == x.shape
+    assert r.take(x, one[:1], r.Tile(jnp.int32(0), 1)).shape == (1, *shape)
+    assert r.put_column(x, jnp.int32(1), x[:, 0]).shape == x.shape
+
+
+@pytest.mark.parametrize("batch", [1, 3])
 def test_entries_are_put_to_their_row(batch):
     x = jnp.arange(24.0)[: batch * 8].reshape(batch, 4, 2)
     changed = r.put_entry(x, jnp.arange(batch) + 1, jnp.ones(batch, jnp.int32), -1.0)

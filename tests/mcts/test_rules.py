@@ -45,9 +45,11 @@ def test_ucb1_is_the_formula_on_win_rates(rule, bonus):
 
 @pytest.mark.parametrize("rule", [rules.ucb1(), rules.ucb1_uctk()], ids=["ucb1", "ucb1_uctk"])
 def test_ucb1_tries_everything_first_and_by_logit(rule):
-    logits = [-1e-4, 0.0, -3e-4, -2e-4, -5.0, -1e9]  # close ones, too, and one that a user meant to be a mask
-    view = edges(prior=logits + [-0.1], visits=[0] * 6 + [1], value=[0] * 6 + [1000.0], node_visits=2)
-    assert np.argsort(-rule.score(view), stable=True).tolist() == [1, 0, 3, 2, 4, 5, 6]
+    lowest = float(np.finfo(np.float32).min) / 4  # what the search makes of a logit of −inf where it is legal
+    logits = [-1e-4, 0.0, -3e-4, -2e-4, -5.0, -1e9, -1e31, lowest]  # close ones, and what a user meant to be a mask
+    view = edges(prior=[*logits, -0.1], visits=[0] * 8 + [1], value=[0] * 8 + [1e6], node_visits=2)
+    scores = rule.score(view)
+    assert np.argsort(-scores, stable=True).tolist() == [1, 0, 3, 2, 4, 5, 6, 7, 8] and np.isfinite(scores).all()
 
 
 def test_probabilities_are_a_softmax_over_what_is_legal():
