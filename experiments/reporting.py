@@ -17,6 +17,7 @@ from jaxzero import games, viz
 from jaxzero.play.boards import names
 from jaxzero.train import metrics, progress
 from jaxzero.viz import report as pages
+from jaxzero.viz.boards import without_board
 from jaxzero.viz.grounds import players
 from jaxzero.viz.overlay import expected
 
@@ -60,7 +61,7 @@ def write(
         seed: the games follow from it.
         play: whether there are games at all; they take time.
     """
-    rows = metrics.read(folder)
+    rows = [row for row in metrics.read(folder) if "minutes" in row]
     parts = [pages.Section("What was learned", "".join(pages.table(*one) for one in tables))] if tables else []
     if shown := curves(rows):
         parts.append(pages.Section("How it went", pages.pictures(*shown, note=late(rows))))
@@ -135,7 +136,8 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list
     with progress.announced("Playing the games of the report"):
         records, tree, first = play(game, search, params, seed)
     called = players(game) if first == 0 else players(game)[::-1]
-    picture = viz.tree(tree, names=names(game), draw=viz.drawer(game, first), players=called)
+    draw = None if without_board(game) else viz.drawer(game, first)
+    picture = viz.tree(tree, names=names(game), draw=draw, players=called)
     return [
         pages.Section(
             "Six games, with what the search thought",
@@ -171,7 +173,7 @@ def play(game: games.Game, search: Callable, params: Any, seed: int):
         for i in np.flatnonzero(over & ~before):
             won = float(np.asarray(reward(state))[i, firsts[i]])
             words = "A draw." if not won else f"{players(game)[0 if won > 0 else 1]} has won."
-            board = viz.board(game, at(state, i), int(firsts[i]), last=int(lasts[i]))
+            board = without_board(game) or viz.board(game, at(state, i), int(firsts[i]), last=int(lasts[i]))
             plies[i].append(pages.Ply(board, f"{words} {len(plies[i])} moves."))
         if over.all():
             break
@@ -205,7 +207,8 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
         "",
         "Expected play: " + " ".join(called[a] for a in best[0].line) if best else "",
     ]
-    picture = viz.board(game, state, first, report=report, last=last if last >= 0 else None)
+    last = last if last >= 0 else None
+    picture = without_board(game) or viz.board(game, state, first, report=report, last=last)
     return pages.Ply(picture, "\n".join(lines))
 
 

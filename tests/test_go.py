@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from jaxzero import games, machine, models, playouts
 from jaxzero.games import go_board, go_moves, go_playouts, go_rules
+from jaxzero.games.go_rules import turned
 from jaxzero.games.lanes import in_tiles
 from tests import worlds
 
@@ -225,6 +227,30 @@ def test_the_move_limit_ends_and_scores():
     assert not game.terminal(state)
     ended = game.step(state, 7, jax.random.key(0))
     assert game.terminal(ended) and game.rewards(ended).tolist() == [1, -1]
+
+
+def test_a_turn_out_of_turn_is_a_pass_that_was_not_made():
+    game, key = games.go(5, komi=2.5), jax.random.key(0)
+    ko = played(game, 1, 2, 5, 8, 11, 12, 7, 6)  # black may not take back on 7
+    for state in (played(game), played(game, 12, 7), played(game, 12, 25), ko):
+        mover = int(game.to_play(state))
+        same, other, passed = turned(state, mover), turned(state, 1 - mover), game.step(state, 25, key)
+        chex.assert_trees_all_equal(same, state._replace(passes=jnp.int8(0)))
+        assert game.to_play(other) == 1 - mover and not game.terminal(other)
+        fields = dict(last=state.last, passes=jnp.int8(0), over=jnp.array(False), result=jnp.int8(0))
+        chex.assert_trees_all_equal(other, passed._replace(**fields))
+    assert turned(ko, 0).ko == 7 and turned(ko, 1).ko == -1
+    assert game.legal(turned(ko, 1))[7], "white may fill the ko"
+
+
+def test_a_game_that_is_over_may_go_on():
+    game, key = games.go(5, komi=2.5), jax.random.key(0)
+    over = played(game, 12, 25, 25)
+    assert game.terminal(over) and game.rewards(over)[0] == 1
+    going = turned(over, 1)
+    assert not game.terminal(going) and game.rewards(going).tolist() == [0, 0] and game.legal(going).sum() == 25
+    once = game.step(going, 25, key)
+    assert not game.terminal(once) and game.terminal(game.step(once, 25, key)), "two more passes end it again"
 
 
 @pytest.mark.parametrize("size", [2, 5, 9, 13, 16, 19, 25])

@@ -124,6 +124,7 @@ def asked_and_told():
 
     def once(keys, states):
         tree, path = jz.enter(jz.plant(*model.root(None, keys, states), rule, 5), rule)
+        assert model.evaluate is not None
         question = jz.ask(None, keys, tree, path, model, rule, rule, lanes=2)
         return jz.tell(question, *model.evaluate(None, keys, question.position), rule, rule)
 

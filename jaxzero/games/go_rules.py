@@ -17,7 +17,7 @@ from jaxzero.games.go_playouts import Lanes, playouts
 from jaxzero.games.lanes import in_tiles, seeds_of
 from jaxzero.games.record import Game, board_symmetries
 
-__all__ = ["GoState", "go", "keep_eyes"]
+__all__ = ["GoState", "go", "keep_eyes", "turned"]
 
 SIZES = 2, 25
 
@@ -194,6 +194,28 @@ def keep_eyes(size: int) -> Callable[[GoState, Bool[Array, "A"]], Bool[Array, "A
         return jnp.append(points, legal[-1] & ~points.any())
 
     return policy
+
+
+def turned(state: GoState, player: Int[Array, ""]) -> GoState:
+    """The position with that player to move and the game going on, whoever moved last and whether it was over.
+
+    For handicap, and for programs that move out of turn. No pass is made: those so far no longer count towards the end.
+    Where the turn changes nothing is forbidden by ko, and the move limit comes one move nearer.
+
+    >>> import jax
+    >>> game = go(5)
+    >>> state = turned(game.step(game.init(jax.random.key(0)), 12, jax.random.key(0)), 0)
+    >>> int(game.to_play(state)), int(state.passes), int(state.stones[0].sum() > 0)
+    (0, 0, 1)
+    """
+    changes = state.moves % 2 != jnp.asarray(player, jnp.int16)
+    return state._replace(
+        ko=jnp.where(changes, jnp.full_like(state.ko, -1), state.ko),
+        moves=state.moves + changes.astype(jnp.int16),
+        passes=jnp.zeros_like(state.passes),
+        over=jnp.zeros_like(state.over),
+        result=jnp.zeros_like(state.result),
+    )
 
 
 def _mine_and_theirs(state: GoState) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxzero.games.go_rules import GoState, turned
 from jaxzero.games.record import Game
 from jaxzero.mcts.tree import Tree
 from jaxzero.play.programs import FOREVER, Programs, programs
@@ -23,6 +24,8 @@ from jaxzero.types import Params
 __all__ = ["Engine"]
 
 CHUNK = 0.02  # seconds of thinking between two looks at who has something to say
+
+_turned = jax.jit(jax.vmap(turned, (0, None)))
 
 
 class Engine:
@@ -34,6 +37,7 @@ class Engine:
         state: the position, a batch of one.
         first: the player who moved first.
         moves: the actions so far.
+        movers: who made each of them, 0: the player who moved first; by turns, but for `turn_to`.
 
     Args:
         game: a `jaxzero.games.Game` of two players.
@@ -55,6 +59,7 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._undo: list[Any] = []
+        self._in_turn: Any = None  # the position as it was before `turn_to`
         self.clear()
 
     def another(self, seed: int = 0) -> "Engine":
@@ -69,7 +74,9 @@ class Engine:
         self.state = self.programs.init(self._keys(0))
         self.first = int(self.game.to_play(self._one()))
         self.moves: list[int] = []
+        self.movers: list[int] = []
         self._undo.clear()
+        self._in_turn = None
         self._forget()
 
     def play(self, action: int) -> None:
@@ -85,9 +92,34 @@ class Engine:
         after = self.programs.step(self.state, played, self._keys(len(self.moves) + 1))
         tree = None if self._tree is None else self.programs.advance(self._tree, played)
         jax.block_until_ready((after, tree))  # a device that fails does so here, and the position stays what it is
-        self._undo.append(self.state)
+        self._undo.append(self.state if self._in_turn is None else self._in_turn)
+        self.movers.append(self.to_move())
         self.moves.append(action)
-        self.state, self._tree = after, tree
+        self.state, self._tree, self._in_turn = after, tree, None
+
+    def turn_to(self, player: int) -> None:
+        """Make it a player's turn until a move is made, also after the end of the game: in Go as `games.go` has it.
+
+        Args:
+            player: 0: who moved first; 1: the other.
+
+        Raises:
+            ValueError: the game knows no moves out of turn, or after its end.
+        """
+        self.turn_back()
+        if self.to_move() == player and not self.over():
+            return
+        if not isinstance(self.state, GoState):
+            raise ValueError("the game is over" if self.over() else "it is the other's turn")
+        self._in_turn, self.state = self.state, _turned(self.state, self.first if player == 0 else 1 - self.first)
+        self._forget()
+
+    def turn_back(self) -> None:
+        """Whose turn it is by the rules, if `turn_to` has changed that and no move was made since."""
+        self.rest()
+        if self._in_turn is not None:
+            self.state, self._in_turn = self._in_turn, None
+            self._forget()
 
     def undo(self) -> None:
         """Take the last move back.
@@ -99,19 +131,27 @@ class Engine:
         if not self.moves:
             raise ValueError("there is no move to take back")
         self.moves.pop()
-        self.state = self._undo.pop()
+        self.movers.pop()
+        self.state, self._in_turn = self._undo.pop(), None
         self._forget()
 
-    def go_to(self, moves: list[int]) -> None:
+    def go_to(self, moves: list[int], movers: list[int] | None = None) -> None:
         """The position after these moves: those that were made otherwise are taken back, those that lack are made.
+
+        Args:
+            moves: actions.
+            movers: who makes each of them; None: by turns.
 
         Raises:
             ValueError: one is not legal; those before it are made.
         """
-        while self.moves != moves[: len(self.moves)]:
+        self.turn_back()
+        while self.moves != moves[: len(self.moves)] or self.movers != (movers or self.movers)[: len(self.movers)]:
             self.undo()
-        for action in moves[len(self.moves) :]:
-            self.play(action)
+        for ply in range(len(self.moves), len(moves)):
+            if movers is not None:
+                self.turn_to(movers[ply])
+            self.play(moves[ply])
 
     def legal(self) -> np.ndarray:
         """Which actions are legal, bool `[A]`."""

@@ -81,7 +81,9 @@ def moves_of(record: Record, game: Game, most: int) -> list[tuple[str, str]]:
     return handicap + [(colour, place(point)) for colour, point in record.moves[: max(most, 0)]]
 
 
-def written(game: Game, moves: list[int], result: str = "", players: tuple[str, str] = ("", ""), komi=None) -> str:
+def written(
+    game: Game, moves: list[int], result: str = "", players: tuple[str, str] = ("", ""), komi=None, movers=None
+) -> str:
     """A game as SGF. Games that SGF has no kind for have their moves by name.
 
     Args:
@@ -90,7 +92,9 @@ def written(game: Game, moves: list[int], result: str = "", players: tuple[str, 
         result: "B+3.5", "W+R", "0" and so on.
         players: black, and white.
         komi: of Go.
+        movers: who made each move, 0 or 1, as `Engine.movers`; None: by turns.
     """
+    movers = [ply % 2 for ply in range(len(moves))] if movers is None else movers
     kind = KINDS.get(game.id.split("_")[0])
     size, called = game.observation_shape[0], names(game)
     head = {
@@ -104,10 +108,10 @@ def written(game: Game, moves: list[int], result: str = "", players: tuple[str, 
         "RE": result,
     }
     text = "".join(f"{name}[{_escaped(str(value))}]" for name, value in head.items() if value not in (None, ""))
-    for ply, action in enumerate(moves):
+    for mover, action in zip(movers, moves, strict=True):
         row, column = divmod(action, size)
         place = f"{LETTERS[column]}{LETTERS[row]}" if row < size else ""
-        text += f";{'BW'[ply % 2]}[{place if kind == 1 else called[action]}]"
+        text += f";{'BW'[mover]}[{place if kind == 1 else called[action]}]"
     return f"(;{text})\n"
 
 

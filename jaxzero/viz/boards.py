@@ -9,12 +9,12 @@ from jaxzero.games.record import Game, check_game
 from jaxzero.play.boards import stones
 from jaxzero.play.reports import Report
 from jaxzero.types import State
-from jaxzero.viz.grounds import Ground, ground_of, named_by, stones_drawn
+from jaxzero.viz.grounds import Ground, drawable, ground_of, named_by, stones_drawn
 from jaxzero.viz.overlay import At, caption, overlay, place_of
 from jaxzero.viz.page import Picture
 from jaxzero.viz.svg import INK, QUIET, sheet, tag, text_width, words
 
-__all__ = ["board", "drawer"]
+__all__ = ["board", "drawer", "without_board"]
 
 WIDE = 448  # of a board; large ones are wider, for a square to have room for a number
 SQUARE = 28, 84
@@ -30,7 +30,7 @@ def board(
     got less than 1 % of the visits. The best move has a ring; the small numbers are the play that is expected.
 
     Args:
-        game: its rules; a game without a board of stones gets a sentence in place of a picture.
+        game: its rules: of a game whose moves put stones on the squares of a board.
         state: one position, without a batch.
         first: the player who moved first, `game.to_play` of the beginning. None: as the state's number of moves has
             it, if the state counts them as those of pgx and `games.go` do, else player 0.
@@ -38,7 +38,8 @@ def board(
         last: the action that led here, to be marked.
 
     Raises:
-        ValueError: something else in place of a game, a single position, or a report; a last action that is none.
+        ValueError: something else in place of a game, a single position, or a report; a last action that is none; a
+            game without a board of stones.
 
     >>> import jax
     >>> from jaxzero import games, viz
@@ -56,9 +57,7 @@ def board(
         raise ValueError(f"board: last={last} of {game.num_actions} actions: give the action that led here, or None.")
     if np.ndim(game.to_play(state)):
         raise ValueError("board: this is a batch of positions. Give one: jax.tree.map(lambda x: x[0], state).")
-    ground = ground_of(game)
-    if ground is None:
-        return Picture(_sentence(f"{game.id} has no board of stones that could be drawn."))
+    ground = drawable("board", game)
     mover = int(game.to_play(state))
     if first is None:
         count = getattr(state, "_step_count", getattr(state, "moves", None))
@@ -74,10 +73,10 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
         first: the player who moved first.
 
     Returns:
-        `state -> str`, an `<svg>` element; of a game without a board of stones a sentence.
+        `state -> str`, an `<svg>` element.
 
     Raises:
-        ValueError: something else in place of a game.
+        ValueError: something else in place of a game; a game without a board of stones.
 
     >>> import jax
     >>> from jaxzero import games, viz
@@ -86,9 +85,7 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
     True
     """
     check_game("drawer", game)
-    ground = ground_of(game)
-    if ground is None:
-        return lambda state: _sentence("no board")
+    ground = drawable("drawer", game)
     quick = game._replace(observe=jax.jit(game.observe), to_play=jax.jit(game.to_play))
     box = "0 0 {:g} {:g}".format(*ground.size)
 
@@ -99,8 +96,17 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
     return draw
 
 
-def _sentence(text: str) -> str:
-    return sheet(24 + text_width(text, 15), 36, words(8, 23, text, 15, "start"))
+def without_board(game: Game) -> Picture | None:
+    """A sentence in place of the board, for a page that shows any game; None: the game has one.
+
+    >>> from jaxzero import games
+    >>> "kuhn_poker has no board" in without_board(games.from_pgx("kuhn_poker")).svg, without_board(games.go(9))
+    (True, None)
+    """
+    if ground_of(game) is not None:
+        return None
+    text = f"{game.id} has no board of stones that could be drawn."
+    return Picture(sheet(24 + text_width(text, 15), 36, words(8, 23, text, 15, "start")))
 
 
 def _picture(game: Game, ground: Ground, seen: np.ndarray, report: Report | None, mover: int, last: int | None) -> str:

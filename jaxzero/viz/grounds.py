@@ -9,7 +9,7 @@ from jaxzero.games.record import Game
 from jaxzero.play.boards import names
 from jaxzero.viz.svg import dots, line, tag
 
-__all__ = ["Ground", "ground_of", "named_by", "players", "stones_drawn"]
+__all__ = ["Ground", "drawable", "ground_of", "named_by", "players", "stones_drawn"]
 
 
 class Ground(NamedTuple):
@@ -74,6 +74,19 @@ def ground_of(game: Game) -> Ground | None:
         return None  # pieces that move, or no squares at all
     kind = "go" if game.id.startswith("go_") else game.id if game.id in LOOKS else "plain"
     return Ground(kind, rows, columns, *LOOKS[kind])
+
+
+def drawable(function: str, game: Game) -> Ground:
+    """The board of a game; a ValueError in the name of `function` if it is none in which stones are put on squares."""
+    ground = ground_of(game)
+    if ground is None:
+        raise ValueError(
+            f"{function}: {game.id} has no board of stones that could be drawn. Games that have one are games.go(9), "
+            "connect_four, othello, hex and tic_tac_toe of pgx, and others whose observation is [rows, columns, 2 or "
+            "more planes], the stones of the two players first, with an action for each square. Use print(state), and "
+            "viz.tree(out.tree) without draw."
+        )
+    return ground
 
 
 def players(game: Game) -> tuple[str, str]:

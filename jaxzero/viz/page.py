@@ -26,6 +26,9 @@ class Picture(NamedTuple):
 
     svg: str
 
+    def __repr__(self) -> str:
+        return f"<Picture: {len(self.svg):,} characters of SVG; show it in a notebook, or .save('picture.svg')>"
+
     def _repr_html_(self) -> str:
         return self.svg
 
@@ -60,6 +63,9 @@ class Page(NamedTuple):
 
     html: str
     height: int = 640
+
+    def __repr__(self) -> str:
+        return f"<Page: {len(self.html):,} characters of HTML; show it in a notebook, or .save('page.html')>"
 
     def _repr_html_(self) -> str:
         # In single quotes, for the data are full of double ones, and an escape is six characters.

@@ -80,16 +80,68 @@ def test_moves_that_cannot_be():
     wrong = said(talk, "play", "play red A1", "play b", "play b I5", "play b Z9", "play b A0", "play b resign")
     assert wrong[:2] == ["? syntax error: give a colour, black or white"] * 2
     assert wrong[2:] == ["? invalid vertex: give a move like A5"] * 5
-    assert said(talk, "play b pass", "play w pass", "play b A1")[2] == "? illegal move: the game is over"
-    assert said(talk, "play b pass", "play b A1")[1].startswith("? illegal move: it is the other's turn, and a pass")
 
 
-def test_undo_takes_back_what_a_command_did():
+def test_a_colour_may_move_out_of_turn_and_nobody_passes():
     talk = session()
-    said(talk, "play b A1", "play b B1")
-    assert len(talk.engine.moves) == 3  # white passed in between
-    talk.answer("undo")
-    assert len(talk.engine.moves) == 1
+    lines = (
+        "play b D4",
+        "play b E5",
+        "play b pass",
+        "showboard",
+        "play w pass",
+        "showboard",
+        "undo",
+        "undo",
+        "showboard",
+    )
+    answers = said(talk, *lines)
+    assert [answer for line, answer in zip(lines, answers) if line != "showboard"] == ["="] * 6
+    turns = [answer.split("\n")[-1] for line, answer in zip(lines, answers) if line == "showboard"]
+    assert turns == ["white (O) to move", "the game is over", "white (O) to move"]
+    assert talk.engine.moves == [8, 4] and talk.engine.movers == [0, 0]
+    board = answers[-1].split("\n")
+    assert board[2:4] == [" 5 . . . .(X)", " 4 . . . X ."], board
+    said(talk, "play w A1", "undo")
+    assert talk.engine.moves == [] and talk.engine.to_move() == 0, "undo takes back what a command did"
+    assert said(talk, "play b pass", "play b pass", "play w A1")[2] == "=", "one colour's passes end no game"
+
+
+def test_it_moves_out_of_turn_when_it_is_told_to():
+    talk = session()
+    assert all(answer[0] == "=" for answer in said(talk, "genmove b", "genmove b", "genmove b"))
+    assert talk.engine.movers == [0, 0, 0] and len(talk.engine.moves) == 3
+    answers = said(talk, "reg_genmove w", "showboard", "genmove w", "showboard")
+    assert answers[1].endswith("black (X) to move") and answers[3].endswith("black (X) to move")
+    assert talk.engine.movers == [1]
+
+
+def test_after_two_passes_the_game_goes_on():
+    talk = session()
+    passed = "play b C3", "play w pass", "play b pass"
+    assert said(talk, *passed, "showboard", "play w A1", "showboard", "final_score")[3:] == [
+        said(talk, *passed, "showboard")[3], "=", said(talk, "play b C3", "play w A1", "showboard")[2], "= W+2.5",
+    ]  # fmt: skip
+    assert said(talk, *passed, "genmove w")[3].startswith("= ") and len(talk.engine.moves) == 4
+    assert said(talk, *passed, "genmove b")[3].startswith("= ") and talk.engine.movers == [0, 1, 0, 0]
+    said(talk, *passed, "play w A1", "undo")
+    assert talk.engine.over(), "what ended the game is undone no further"
+
+
+def test_komi_and_what_fails_leave_moves_out_of_turn_as_they_were():
+    talk = session()
+    said(talk, "play b C3", "play b D4", "komi 2.5", "play w C3", "play b C3", "loadsgf none.sgf")
+    assert talk.engine.moves == [12, 8] and talk.engine.movers == [0, 0] and talk.engine.to_move() == 1
+
+
+def test_moves_out_of_turn_are_part_of_a_record(tmp_path):
+    talk, file = session(), tmp_path / "game.sgf"
+    said(talk, "play b C3", "play b D4", "play w pass", "play w A1")
+    moves, movers = talk.engine.moves, talk.engine.movers
+    text = sgf.written(talk.engine.game, moves, komi=2.5, movers=movers)
+    assert text.endswith(";B[cc];B[db];W[];W[ae])\n")
+    file.write_text(text)
+    assert said(talk, f"loadsgf {file}") == ["="] and (talk.engine.moves, talk.engine.movers) == (moves, movers)
 
 
 @pytest.mark.slow
@@ -98,8 +150,8 @@ def test_it_moves_for_both_and_reg_genmove_makes_no_move():
     first, second = said(talk, "reg_genmove b", "genmove b")
     assert len(talk.engine.moves) == 1
     assert re.fullmatch(r"= ([A-E][1-5]|pass)", first) and re.fullmatch(r"= ([A-E][1-5]|pass)", second)
-    (third,) = [talk.answer("genmove b")]  # white has to pass first
-    assert ANSWER.fullmatch(third) and len(talk.engine.moves) == 3
+    (third,) = [talk.answer("genmove b")]  # out of turn
+    assert ANSWER.fullmatch(third) and len(talk.engine.moves) == 2
 
 
 def test_a_game_to_its_end():
@@ -110,7 +162,7 @@ def test_a_game_to_its_end():
         assert answer.startswith("= "), answer
         if talk.engine.over():
             break
-    assert talk.engine.over() and talk.answer("genmove b") == "? the game is over\n\n"
+    assert talk.engine.over()
     score = talk.answer("final_score")
     assert re.fullmatch(r"= [BW]\+[0-9]+\.5\n\n", score)
     assert (score[2] == "B") == (talk.engine.result() > 0), "the rules and the scorer agree"
@@ -151,6 +203,9 @@ def test_the_score_as_the_board_stands():
     assert said(other("connect_four"), "final_score") == ["? cannot score: the game is not over"]
     columns = said(other("connect_four"), *(f"play {'bw'[i % 2]} {'12'[i % 2]}" for i in range(7)), "final_score")
     assert columns == ["="] * 7 + ["= B+"]
+    wrong = said(other("connect_four"), "play w 1", "play b 1", "play b 1", "genmove b", "lz-analyze b")
+    assert wrong == ["? illegal move: it is the other's turn", "=", "? illegal move: it is the other's turn",
+                     "? it is the other's turn", "? it is the other's turn"]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -171,7 +226,8 @@ def test_records_are_loaded(tmp_path):
     assert talk.engine.moves == [12, 0, 25, 6]
     assert said(talk, f"loadsgf {file} 3") == ["="] and talk.engine.moves == [12, 0]
     file.write_text("(;SZ[5]KM[2.5]AB[aa][bb];W[cc])")
-    assert said(talk, f"loadsgf {file}") == ["="] and talk.engine.moves == [0, 25, 6, 12]
+    assert said(talk, f"loadsgf {file}") == ["="] and talk.engine.moves == [0, 6, 12]
+    assert talk.engine.movers == [0, 0, 1], "handicap stones are black's, one after another"
     for text, words in (
         ("", "no game"), ("(;GM[2])", "another game"), ("(;SZ[9])", "unacceptable"), ("(;SZ[5]KM[x])", "no number"),
         ("(;SZ[5]KM[2.5];B[zz])", "no point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
@@ -187,11 +243,11 @@ def test_a_record_is_loaded_whole_or_not_at_all(tmp_path):
     file, engines = tmp_path / "game.sgf", {}
     make = lambda size, komi: engines.setdefault(size, built(games.go(size, 2.5)).another())
     talk = session(make=make, sizes=(3, 5))
-    said(talk, "play b C3", "play b D4")  # white passed in between
+    said(talk, "play b C3", "play b D4")  # one after another
     for text in ("(;SZ[3]KM[2.5];B[aa];W[bb];B[aa])", "(;SZ[5]KM[2.5];B[cc];W[aa];B[aa])", "(;SZ[3]KM[0];B[cc];W[cc])"):
         file.write_text(text)
         assert talk.answer(f"loadsgf {file}").startswith("? cannot load file: move ")
-        assert (talk.size, talk.komi, talk.engine) == (5, 2.5, engines[5]) and talk.engine.moves == [12, 25, 8]
+        assert (talk.size, talk.komi, talk.engine) == (5, 2.5, engines[5]) and talk.engine.moves == [12, 8]
     assert talk.answer("undo") == "=\n\n" and talk.engine.moves == [12]
 
 
@@ -365,7 +421,10 @@ def test_an_analysis_comes_line_by_line_until_the_next_command():
             )
             for move in moves
         ), line
-    assert [x[0] for x in said(talk, "lz-analyze w", "name")] == ["?", "="]
+    assert talk.answer("lz-analyze w") == "=\n" and talk.engine.to_move() == 1, "of moves out of turn, too"
+    assert talk.answer("name") == "\n= jaxzero\n\n" and talk.engine.to_move() == 0
+    said(talk, "play b pass", "play w pass")
+    assert talk.answer("lz-analyze b") == "? the game is over\n\n"
 
 
 class Slow(io.BytesIO):

@@ -13,6 +13,7 @@ from jaxzero import games, models, viz
 from jaxzero.play.boards import names, stones
 from jaxzero.play.engine import Engine
 from jaxzero.play.reports import Candidate, Report
+from jaxzero.viz.boards import without_board
 from jaxzero.viz.grounds import ground_of, stones_drawn
 
 KEY = jax.random.key(3)
@@ -185,11 +186,13 @@ def test_who_moved_first_is_told_by_the_number_of_moves(name):
 @pytest.mark.parametrize(
     "name", ["kuhn_poker", *(pytest.param(name, marks=SLOW) for name in ("2048", "gardner_chess"))]
 )
-def test_a_game_without_a_board_gets_a_sentence(name):
+def test_a_game_without_a_board_is_not_drawn(name):
     game = games.from_pgx(name)
-    state = game.init(KEY)
-    assert texts(viz.board(game, state)) == [f"{name} has no board of stones that could be drawn."]
-    assert "no board" in viz.drawer(game, 0)(state)
+    for function, ask in (("board", lambda: viz.board(game, game.init(KEY))), ("drawer", lambda: viz.drawer(game, 0))):
+        with pytest.raises(ValueError, match=rf"{function}: {name} has no board.*are games.go\(9\), connect_four"):
+            ask()
+    assert texts(without_board(game)) == [f"{name} has no board of stones that could be drawn."]
+    assert without_board(games.go(5)) is None
 
 
 def test_a_game_of_ones_own_is_drawn_on_a_plain_board():
@@ -199,7 +202,7 @@ def test_a_game_of_ones_own_is_drawn_on_a_plain_board():
     picture = viz.board(own, state, first)
     assert len(discs(picture.svg, "#23272e")) == 1 and texts(picture) == ["a", "b", "c", "1", "2", "3"]
     without = base._replace(id="my <game>", observation_shape=(9,))
-    assert texts(viz.board(without, state)) == ["my <game> has no board of stones that could be drawn."]
+    assert texts(without_board(without)) == ["my <game> has no board of stones that could be drawn."]
 
 
 def test_what_cannot_be_drawn_is_said():

@@ -8,6 +8,15 @@ PICTURE = Picture('<svg xmlns="http://www.w3.org/2000/svg" width="4" height="4">
 PAGE = Page('<!doctype html><p title="it\'s">1 &lt; 2</p>', 300)
 
 
+@pytest.mark.parametrize("what, text", [
+    (Picture("x" * 1234), "<Picture: 1,234 characters of SVG; show it in a notebook, or .save('picture.svg')>"),
+    (Page("x" * 100_000), "<Page: 100,000 characters of HTML; show it in a notebook, or .save('page.html')>"),
+])  # fmt: skip
+def test_what_is_printed_is_a_line_that_says_what_it_is(what, text, capsys):
+    print(what)
+    assert capsys.readouterr().out == f"{text}\n" and repr(what) == f"{what}" == text
+
+
 def test_a_picture_is_its_own_html():
     assert PICTURE._repr_html_() == PICTURE.svg
 

@@ -1,8 +1,8 @@
 """A conversation in the protocol: one line comes, one answer goes, so that a transcript is a test.
 
 Whatever is said, and whatever fails, the answer is well formed and the engine lives on; a command that fails changes
-nothing. Games other than Go are played with the same commands, and their own names of moves; there "black" is who
-moves first.
+nothing. In Go a colour may move out of turn, which adds no pass; and after two passes, and the game goes on. Other
+games have the same commands, and their own names of moves; there "black" is who moves first, and players take turns.
 """
 
 import contextlib
@@ -57,7 +57,6 @@ class Session:
         self.size, self.komi, self.closed = size, komi, False
         self.engine = make(size, komi)
         self._clocks = [clock.Clock(), clock.Clock()]
-        self._plies: list[int] = []  # of each move that was made, so that undo takes back what a command did
         self._meanwhile: Literal["", "pondering", "analysis"] = ""  # what goes on while nobody speaks
         self._every = 1.0
         self._commands: dict[str, Callable[[list[str]], str]] = {
@@ -121,18 +120,19 @@ class Session:
         if self._meanwhile != "analysis":
             return ""
         self._meanwhile = ""
+        self.engine.turn_back()
         return "\n"
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """What fails within leaves the board, the game and the komi as they were."""
         engine, size, komi = self.engine, self.size, self.komi
-        moves, plies = list(engine.moves), list(self._plies)
+        moves, movers = list(engine.moves), list(engine.movers)
         try:
             yield
         except Exception:
-            self.engine, self.size, self.komi, self._plies = engine, size, komi, plies
-            engine.go_to(moves)
+            self.engine, self.size, self.komi = engine, size, komi
+            engine.go_to(moves, movers)
             raise
 
     # --- commands ----------------------------------------------------------------------------------------------------
@@ -152,15 +152,13 @@ class Session:
         komi = number(words, 0, "a number of points")
         if abs(komi) > 1000 or 2 * komi != int(2 * komi):
             raise ValueError(f"komi {komi:g}: give a whole or half number of points")
-        moves, plies = list(self.engine.moves), list(self._plies)
+        moves, movers = list(self.engine.moves), list(self.engine.movers)
         self._anew(self.size, komi)
-        self.engine.go_to(moves)  # the position stays
-        self._plies = plies
+        self.engine.go_to(moves, movers)  # the position stays
         return ""
 
     def _clear(self, words: list[str]) -> str:
         self.engine.clear()
-        self._plies.clear()
         return ""
 
     def _anew(self, size: int, komi: float) -> None:
@@ -172,40 +170,37 @@ class Session:
 
     def _play(self, words: list[str]) -> str:
         colour, action = colour_of(words), action_of(words, names(self.engine.game))
-        before = len(self.engine.moves)
         try:
-            self._turn(colour)
+            self.engine.turn_to(colour)
             self.engine.play(action)
         except ValueError as error:
             raise ValueError(f"illegal move: {error}") from error
-        self._plies.append(len(self.engine.moves) - before)
         return ""
 
     def _genmove(self, words: list[str]) -> str:
-        colour, before = colour_of(words), len(self.engine.moves)
-        self._turn(colour)
+        colour = colour_of(words)
+        self.engine.turn_to(colour)
         began = time.monotonic()
         action = self._decide(colour)
         if action is None:
-            self.engine.go_to(self.engine.moves[:before])
+            self.engine.turn_back()
             return "resign"
         self.engine.play(action)
-        self._plies.append(len(self.engine.moves) - before)
         self._clocks[colour] = clock.spent(self._clocks[colour], time.monotonic() - began)
         self._meanwhile = "pondering" if self._ponders else ""
         return names(self.engine.game)[action]
 
     def _reg_genmove(self, words: list[str]) -> str:
-        colour, before = colour_of(words), len(self.engine.moves)
-        self._turn(colour)
+        colour = colour_of(words)
+        self.engine.turn_to(colour)
         action = self._decide(colour)
-        self.engine.go_to(self.engine.moves[:before])
+        self.engine.turn_back()
         return "resign" if action is None else names(self.engine.game)[action]
 
     def _undo(self, words: list[str]) -> str:
-        if not self._plies:
+        if not self.engine.moves:
             raise ValueError("cannot undo")
-        self.engine.go_to(self.engine.moves[: -self._plies.pop()])
+        self.engine.undo()
         return ""
 
     def _showboard(self, words: list[str]) -> str:
@@ -268,8 +263,7 @@ class Session:
         rest = [word for word in words if word.lower() not in COLOURS and word.isdigit()]
         if self.engine.over():
             raise ValueError("the game is over")
-        if colour != self.engine.to_move():
-            raise ValueError("it is the other's turn")
+        self.engine.turn_to(colour)
         self._every = max(1, min(integer(rest, 0, "centiseconds"), 100_000) if rest else 100) / 100
         self._meanwhile = "analysis"
         return ""
@@ -284,16 +278,3 @@ class Session:
                 self._write(told(engine.report(), names(engine.game)) + "\n")
 
         return look
-
-    def _turn(self, colour: int) -> None:
-        """Makes it this colour's turn: in Go a pass of the other does. Other games have no such moves."""
-        engine = self.engine
-        if engine.over():
-            raise ValueError("the game is over")
-        if engine.to_move() == colour:
-            return
-        if not engine.game.id.startswith("go_"):
-            raise ValueError("it is the other's turn")
-        engine.play(engine.game.num_actions - 1)
-        if engine.over():
-            raise ValueError("it is the other's turn, and a pass would end the game")
