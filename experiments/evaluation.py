@@ -1,6 +1,7 @@
 """How good is a network: games against a random player and against UCT, and mistakes on exactly solved positions."""
 
 import functools
+import hashlib
 import json
 import pathlib
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import jaxzero as jz
 from jaxzero import models
 from jaxzero.play import arena, mistakes
 from jaxzero.train import progress
-from jaxzero.train.folder import write_whole
+from jaxzero.train.folder import keep_aside, write_whole
 
 __all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
 
@@ -152,14 +153,30 @@ def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str],
 
 
 def stored(folder: pathlib.Path) -> dict:
-    """Earlier results of the run."""
+    """Earlier results of the run; none where the file is damaged, which is told and kept under another name."""
     file = folder / "results.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    try:
+        results = json.loads(file.read_bytes())
+        digest = results.pop("sha256", None)
+        if digest in (None, _digest(results)) and isinstance(results["before"], dict | None):
+            return results
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        pass
+    if jax.process_index() == 0:
+        progress.console.print(f"{file} is damaged, and measured anew; the file as it was is {keep_aside(file)}.")
+    return {}
+
+
+def _digest(results: dict) -> str:
+    return hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
 
 
 def store(folder: pathlib.Path, **results: Any) -> dict:
     """Add to the run's results; returns them all. Several hosts find the same, and one of them writes it down."""
     results = stored(folder) | results
     if jax.process_index() == 0:
-        write_whole(folder / "results.json", json.dumps(results, indent=2) + "\n")
+        text = json.dumps(results | {"sha256": _digest(json.loads(json.dumps(results)))}, indent=2)
+        write_whole(folder / "results.json", text + "\n")
     return results

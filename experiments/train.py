@@ -14,6 +14,7 @@ values are known.
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
 import shlex
 import signal
@@ -87,7 +88,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             well, _ = health.look(well, row)
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress.interruptible())
-        write = stack.enter_context(metrics.writing(folder, step)) if first_host() else lambda *_: None
+        write = stack.enter_context(metrics.writing(folder, step, say)) if first_host() else lambda *_: None
         run, measure = compiled(config, run, measure, state, interrupted)
         if step:  # going on costs the budget nothing: the compiling before it was counted once
             began = time.monotonic() - 60 * minutes
@@ -100,7 +101,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             )
             done = used(config, spent, step)
             if due:
-                checkpoint.save(folder, step, state)
+                checkpoint.save(folder, step, state, about=about_run(config, spent))
                 export(config, folder, game, on_host(state["learner"].average), step)
                 saved = time.monotonic()
             if done >= 1 or stop:
@@ -120,7 +121,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
                 say(f"[bold yellow]{sentence}")
             done = min(1.0, used(config, values["minutes"], step))
             show(done, line(values, done))
-        checkpoint.save(folder, step, state)
+        checkpoint.save(folder, step, state, about=about_run(config, spent))
         return state, step, interrupted() or ("another host" if stop else None)
 
 
@@ -151,6 +152,11 @@ def give_up(folder: pathlib.Path, step: int) -> None:
     )
 
 
+def about_run(config: Config, minutes: float) -> dict:
+    """What a checkpoint holds beside the state: with it a run goes on whose other files are damaged."""
+    return {"minutes": minutes, "config": dataclasses.asdict(config)}
+
+
 def used(config: Config, minutes: float, step: int) -> float:
     """The share of the budget that is used up."""
     return max(minutes / config.budget.minutes, step / config.budget.steps if config.budget.steps else 0)
@@ -166,7 +172,7 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), free=FREE)
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train.py: {error}")
@@ -183,8 +189,10 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
-    """How long the run took up to a step, as its metrics say."""
-    return max((row["minutes"] for row in metrics.read(folder) if row["step"] <= step), default=0.0)
+    """How long the run took up to a step: as the checkpoint says, or the metrics of runs whose checkpoints do not."""
+    saved = checkpoint.about(folder, step).get("minutes")
+    rows = () if saved is not None else metrics.read(folder)
+    return saved or max((row.get("minutes", 0.0) for row in rows if row["step"] <= step), default=0.0)
 
 
 def main(config: Config) -> None:
@@ -292,9 +300,18 @@ def following(config: Config, folder: pathlib.Path, game: games.Game, step: int)
 
 
 def stop(*_) -> None:
-    """SIGTERM where there is nothing to save: before the loop, and after it."""
-    say(f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}")
-    sys.exit(0)
+    """SIGTERM where there is nothing to save: before the loop, and after it.
+
+    Ends the process here. An exception would be lost where Python ignores them: in a callback of the garbage
+    collector, or in a `__del__`. Every file is written atomically, so none is left half written.
+    """
+    words = f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}\n"
+    try:
+        sys.stdout.flush()
+    except RuntimeError:  # the signal came while something was being printed
+        pass
+    os.write(1, words.encode())
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ are here, too.
 """
 
 import contextlib
+import json
 import logging
 import os
 import pathlib
@@ -23,20 +24,22 @@ from typing import Any
 import jax
 from orbax.checkpoint import v1 as ocp
 
-from jaxzero.files import make_folder
+from jaxzero.files import make_folder, write_whole
+from jaxzero.train import folder as folders
 from jaxzero.train import manifest, processes
-from jaxzero.train.folder import differences, open_run, writing
+from jaxzero.train.folder import differences, writing
 from jaxzero.train.manifest import CheckpointError
 
-__all__ = ["CheckpointError", "differences", "newest", "open_run", "restore", "save", "writing"]
+__all__ = ["CheckpointError", "about", "differences", "newest", "open_run", "restore", "save", "writing"]
 
 Path = str | os.PathLike
 
 # How long who has written its part of a checkpoint waits for the others: seconds, and bytes per second beside that.
 PATIENCE, SLOWEST = 300, 20e6
+ABOUT = "about.json"
 
 
-def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
+def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any] | None = None) -> None:
     """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
 
     A sound checkpoint of this step is left as it is, a damaged one is replaced. Damaged ones of later steps stay until
@@ -47,6 +50,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
         step: 0 or more.
         tree: of arrays; typed PRNG keys are arrays, too.
         keep: 1 or more.
+        about: of JSON, for `about`; covered by the manifest's checksums like the arrays.
 
     Raises:
         CheckpointError: it cannot be written, the disk is full for instance, or there is one of this step that cannot
@@ -73,6 +77,8 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2) -> None:
     def finish() -> None:
         if said:
             raise _failed(root, step, tree, said) from cause
+        if about:
+            write_whole(partial / ABOUT, [json.dumps(about).encode()])
         manifest.write(root, step, entries, partial)
         _thin(root, step, keep)
 
@@ -106,6 +112,47 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
             "that there is memory for it, and that this is the version of orbax that wrote it."
         ) from cause
     return step, tree
+
+
+def about(folder: Path, step: int) -> dict[str, Any]:
+    """What was saved about a checkpoint beside its arrays; nothing if it was saved without, or is damaged."""
+    root = _root(folder)
+    try:
+        manifest.verified(root, step)
+        return json.loads((root / str(step) / ABOUT).read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def open_run(
+    folder: Path, config: dict[str, Any], free: tuple[str, ...] = (), say: Callable[[str], Any] = print
+) -> bool:
+    """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
+
+    Args:
+        folder: the run's folder.
+        config: the settings of the run, saved as `about["config"]` with its checkpoints.
+        free: names of settings that may change.
+        say: told (on process 0) what came back.
+    """
+    processes.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
+    return folders.open_run(folder, config, free)
+
+
+def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> None:
+    file = folder / "config.json"
+    try:
+        if isinstance(json.loads(file.read_bytes()), dict):
+            return
+    except (OSError, ValueError, RecursionError):
+        pass
+    step = _newest_sound(_root(folder)) if folder.is_dir() else None
+    settings = None if step is None else about(folder, step).get("config")
+    if settings:
+        aside = folders.keep_aside(file)
+        folders.write_whole(file, json.dumps(settings, indent=2) + "\n")
+        kept = f"; the file as it was is {aside}" if aside else ""
+        say(f"{file} was damaged or missing: its settings came back from checkpoint {step}{kept}.")
 
 
 def newest(folder: Path) -> int | None:

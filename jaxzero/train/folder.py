@@ -6,9 +6,11 @@
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import socket
 import time
 import warnings
@@ -23,7 +25,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["differences", "open_run", "write_whole", "writing"]
+__all__ = ["differences", "keep_aside", "open_run", "write_whole", "writing"]
 
 Path = str | os.PathLike
 
@@ -175,6 +177,16 @@ def _holder(file: BinaryIO) -> str:
         return f"process {who['pid']} on {who['host']} (since {who['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def keep_aside(file: pathlib.Path) -> pathlib.Path | None:
+    """Copies a damaged file to a name that is free, `metrics.damaged-1.jsonl`; None if there is no file."""
+    if not file.exists():
+        return None
+    names = (file.with_name(f"{file.stem}.damaged-{i}{file.suffix}") for i in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    shutil.copyfile(file, aside)
+    return aside
 
 
 def write_whole(file: pathlib.Path, text: str) -> None:

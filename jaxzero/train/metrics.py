@@ -6,11 +6,13 @@
 
 import contextlib
 import json
+import math
 import os
 import pathlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from jaxzero.train import folder as folders
 
@@ -20,19 +22,25 @@ Write = Callable[[int, dict[str, float]], None]
 
 
 @contextlib.contextmanager
-def writing(folder: str | os.PathLike, step: int) -> Iterator[Write]:
+def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = print) -> Iterator[Write]:
     """Open the metrics of a run that continues after `step`: gives `write(step, values)`.
 
     Lines of later steps, written between the last checkpoint and a kill, are dropped first: those steps are about to
-    be made again. Where TensorBoard's events cannot be written there is a warning, and the run goes on without them.
+    be made again. A damaged file is copied to another name, its sound lines are kept, and `say` is told. Where
+    TensorBoard's events cannot be written there is a warning, and the run goes on without them.
 
     Raises:
         OSError: metrics.jsonl cannot be written, the disk is full for instance.
     """
     folder = pathlib.Path(folder)
     file = folder / "metrics.jsonl"
-    kept = [line for line in read(folder) if line["step"] <= step]
+    sound, damaged = _parsed(file)
+    kept = [line for line in sound if line["step"] <= step]
     with _named(file):
+        if damaged or (step and not kept):
+            aside = folders.keep_aside(file)
+            where = f"; the file as it was is {aside}" if aside else ""
+            say(f"{file} is damaged: {damaged or 'all'} of its lines cannot be read. The others are kept{where}.")
         folders.write_whole(file, "".join(json.dumps(line) + "\n" for line in kept))
     with _board(folder / "tensorboard", step) as show, file.open("a") as lines:
 
@@ -92,9 +100,27 @@ def _board(folder: pathlib.Path, step: int) -> Iterator[Write]:
 
 
 def read(folder: str | os.PathLike) -> list[dict[str, float]]:
-    """The lines of a run's metrics; a last line that a kill cut short is left out."""
-    file, found = pathlib.Path(folder) / "metrics.jsonl", []
-    for line in file.read_text().splitlines() if file.exists() else []:
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return found
+    """The lines of a run's metrics: names to finite numbers or not, `step` among them. Damaged lines are left out."""
+    return _parsed(pathlib.Path(folder) / "metrics.jsonl")[0]
+
+
+def _parsed(file: pathlib.Path) -> tuple[list[dict[str, float]], int]:
+    """The sound lines, and how many are damaged; a last line that a kill cut short is neither."""
+    text = file.read_bytes() if file.exists() else b""
+    whole, _, rest = text.rpartition(b"\n")
+    lines = [line for line in whole.split(b"\n") if line] + ([rest] if _numbers(rest) else [])
+    sound = [numbers for line in lines if (numbers := _numbers(line))]
+    return sound, len(lines) - len(sound)
+
+
+def _numbers(line: bytes) -> dict[str, float] | None:
+    """One line's numbers; None where it is damaged."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or len(found) < 2:  # a step, and something about it
+        return None
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in found.values())
+    steps = isinstance(found.get("step"), int) and found["step"] >= 0
+    return found if numbers and steps and math.isfinite(found.get("minutes", 0.0)) else None

@@ -35,15 +35,17 @@ def interruptible() -> Iterator[Callable[[], str | None]]:
     """While inside, Ctrl-C and SIGTERM do not stop the program but say so: gives `interrupted() -> name or None`.
 
     A second Ctrl-C acts as usual, for those who cannot wait for the end of a chunk. A second SIGTERM changes nothing:
-    some schedulers send several.
+    some schedulers send several. A signal that came after the last question is sent again on the way out.
     """
     received: list[str] = []
+    unanswered: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # signals belong to the main thread
         yield lambda: None
         return
     before = {}
 
     def note(number, frame):
+        unanswered.append(number)
         received.append("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
         if number == signal.SIGINT:
             signal.signal(number, before[number])
@@ -51,11 +53,18 @@ def interruptible() -> Iterator[Callable[[], str | None]]:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.signal(number, note)
+
+    def interrupted() -> str | None:
+        unanswered.clear()
+        return received[0] if received else None
+
     try:
-        yield lambda: received[0] if received else None
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if unanswered:
+            signal.raise_signal(unanswered[0])
 
 
 def wait(tree: Any, poll: float = 0.02) -> Any:

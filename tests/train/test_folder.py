@@ -61,7 +61,6 @@ def test_a_run_that_was_stopped_before_it_began_can_begin(tmp_path):
 
 
 def test_checkpoint_offers_the_folder_functions():
-    assert checkpoint.open_run is folder.open_run
     assert checkpoint.differences is folder.differences
     assert checkpoint.writing is folder.writing
 
