@@ -649,3 +649,10 @@ def test_300_fuzzed_files(good, tmp_path):
 def test_10_000_fuzzed_files(good, tmp_path):
     loaded, kinds = fuzz(good, tmp_path / "file", range(1000, 11_000))
     assert loaded > 100 and kinds > 20
+
+
+def test_a_path_with_a_nul_character_is_told(tmp_path):
+    game = games.from_pgx("tic_tac_toe")
+    for use in (lambda file: weights.load(file, game), weights.read_about, lambda file: weights.save(file, {}, {})):
+        with pytest.raises(weights.WeightsError, match="NUL character"):
+            use(f"{tmp_path}/a\0b.safetensors")

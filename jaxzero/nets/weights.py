@@ -290,6 +290,8 @@ def _built(kind: Kind, given: dict[str, Any], game: Game) -> tuple[Callable, Par
 @contextlib.contextmanager
 def _saying(file: Path, what: str) -> Iterator[None]:
     """Errors begin with the file's name, and those of the system are of the same kind."""
+    if "\0" in os.fspath(file):
+        raise WeightsError(f"{os.fspath(file)!r} cannot be {what}: no path has a NUL character. Use another name.")
     try:
         yield
     except WeightsError as error:

@@ -49,7 +49,7 @@ def jitted(run, *args):
 
 
 def checkified(run, *args):
-    errors, out = jax.jit(checkify.checkify(run, errors=checkify.float_checks | checkify.index_checks))(*args)
+    errors, out = jax.jit(checkify.checkify(run, errors=checkify.float_checks))(*args)
     return out, errors.get()
 
 

@@ -21,7 +21,7 @@ def stochastic_fns(lib):
         after = world.successor[game, state, jnp.clip(action, 0, A - 1)]
         noise = jax.random.normal(key, state.shape, world.value.dtype)
         return lib.DecisionRecurrentFnOutput(
-            chance_logits=world.logits[game, after, :C] + noise[:, None] * jnp.arange(C),
+            chance_logits=world.logits[game, after, :C] + noise[:, None] * jnp.arange(C, dtype=noise.dtype)[None],
             afterstate_value=world.value[game, after],
         ), {"after": after}
 
