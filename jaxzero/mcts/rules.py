@@ -34,13 +34,10 @@ def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
     return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / jnp.where(total > 0, total, 1))
 
 
-def unvisited_first(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
-    """Scores above those of all visited edges, in the order of the logits, whose maximum is 0.
-
-    The lowest logit of a legal action is a quarter of the type's lowest number. Its score is about 5e18 in float32,
-    thanks to the square root, and close logits still differ.
-    """
-    return jnp.finfo(logits.dtype).max / 8 / jnp.sqrt(1 - logits)
+# Divided by 1 − logit it stays above every score of a visited edge, and the order of the logits survives in float32.
+UNVISITED_FIRST = 1e30
+# Lower logits are meant as masks, and count as this one: else they would come after the visited edges.
+LOWEST_LOGIT = -1e20
 
 
 def _puct(exploration: Callable[[EdgeView], Array], qvalues: q.QValues) -> Rule:
@@ -114,7 +111,8 @@ def _ucb1(bonus: Callable[[EdgeView, Array], Array]) -> Rule:
     def score(view: EdgeView) -> Array:
         dtype = view.value.dtype
         ratio = jnp.log(view.node_visits.astype(dtype))[..., None] / jnp.maximum(view.visits, 1).astype(dtype)
-        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(view, ratio), unvisited_first(view.prior))
+        first = UNVISITED_FIRST / (1 - jnp.maximum(view.prior, LOWEST_LOGIT))
+        return jnp.where(view.visits > 0, (view.value + 1) / 2 + bonus(view, ratio), first)
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True)
 
