@@ -91,7 +91,9 @@ def outcome(context, around, run, args):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AROUND)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "policy", [pytest.param(x, marks=[pytest.mark.exhaustive] * (x != "gumbel_muzero_policy")) for x in POLICIES]
+)
 def test_results_are_mctx_results(policy, name):
     world, invalid = pairs.make(4, num_actions=A, dtype=np.float32)
     make, around = AROUND[name]

@@ -97,7 +97,7 @@ DRAWS = front.GumbelMuZeroExtraData(root_gumbel=jnp.array([[0.0, 1.0, 2.0]]))
         (lambda key, tree, node: MUZERO(key, tree, node, 0), MUZERO, None, False),
     ],
 )
-@pytest.mark.parametrize("compare", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compare", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.exhaustive])])
 def test_known_selectors_run_on_the_fast_search_and_find_what_the_plain_path_finds(
     root, interior, extra_data, fast, compare
 ):

@@ -83,7 +83,9 @@ def test_a_sound_run_comes_back_without_a_word(sound, tmp_path):
     "cases", [range(40), pytest.param(range(40, 540), marks=[pytest.mark.slow, pytest.mark.exhaustive])], ids=len
 )
 def test_damage_of_any_file_is_told_and_the_run_goes_on(sound, tmp_path, cases):
-    names = sorted(x.relative_to(sound) for x in sound.rglob("*") if x.name != "lock" and x.is_file() and x.stat().st_size)
+    names = sorted(
+        x.relative_to(sound) for x in sound.rglob("*") if x.name != "lock" and x.is_file() and x.stat().st_size
+    )
     texts = [x for x in names if len(x.parts) == 1]
     for case in cases:
         draw = random.Random(case)
