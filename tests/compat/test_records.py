@@ -1,4 +1,7 @@
-"""The records, against mctx's."""
+"""The records for where mctx is not installed, against mctx's."""
+
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +9,7 @@ import mctx
 import numpy as np
 import pytest
 
-from jaxzero.compat import mctx as front
+from jaxzero.compat.mctx import records as front
 
 
 def test_records_take_parameters_and_refuse_positions():
@@ -55,3 +58,26 @@ def test_a_tree_of_ones_own_making_answers_as_mctx_tree():
     np.testing.assert_array_equal(ours.qvalues(jnp.array([1, 3])), theirs.qvalues(jnp.array([1, 3])))
     for name, value in theirs.summary().items():
         np.testing.assert_allclose(ours.summary()[name], value)
+
+
+WITHOUT_MCTX = """
+import sys
+sys.modules["mctx"] = None  # as if it were not installed
+import jax, jax.numpy as jnp
+from jaxzero.compat import mctx as front
+from jaxzero.compat.mctx import records
+def model(params, key, action, embedding):
+    zeros = jnp.zeros(2)
+    return front.RecurrentFnOutput(reward=zeros, discount=zeros, value=zeros, prior_logits=jnp.zeros((2, 3))), embedding
+root = front.RootFnOutput(prior_logits=jnp.zeros((2, 3)), value=jnp.zeros(2), embedding=jnp.zeros(2))
+out = jax.eval_shape(lambda: front.gumbel_muzero_policy((), jax.random.key(0), root, model, 4))
+assert type(out.search_tree) is records.Tree is front.Tree and type(out) is records.PolicyOutput
+assert type(out.search_tree.extra_data) is records.GumbelMuZeroExtraData
+print(jax.eval_shape(lambda tree: tree.summary(), out.search_tree).visit_probs.shape)
+"""
+
+
+def test_the_front_works_without_mctx():
+    run = subprocess.run([sys.executable, "-c", WITHOUT_MCTX], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "(2, 3)"
