@@ -190,9 +190,10 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
     """How long the run took up to a step: as the checkpoint says, or the metrics of runs whose checkpoints do not."""
-    saved = checkpoint.about(folder, step).get("minutes")
-    rows = () if saved is not None else metrics.read(folder)
-    return saved or max((row.get("minutes", 0.0) for row in rows if row["step"] <= step), default=0.0)
+    about = checkpoint.about(folder, step)
+    if "minutes" in about:
+        return about["minutes"]
+    return max((row.get("minutes", 0.0) for row in metrics.read(folder) if row["step"] <= step), default=0.0)
 
 
 def main(config: Config) -> None:
@@ -307,11 +308,11 @@ def stop(*_) -> None:
     """
     words = f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}\n"
     try:
-        sys.stdout.flush()
-    except RuntimeError:  # the signal came while something was being printed
-        pass
-    os.write(1, words.encode())
-    os._exit(0)
+        with contextlib.suppress(RuntimeError):  # the signal came while something was being printed
+            sys.stdout.flush()
+        os.write(1, words.encode())
+    finally:  # also where nobody reads what is printed any more
+        os._exit(0)
 
 
 if __name__ == "__main__":

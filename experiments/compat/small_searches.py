@@ -1,27 +1,46 @@
 """mctx and the front side by side, in small searches: what a first program costs, compiling included.
 
     python experiments/compat/small_searches.py                # four minutes on two CPU cores
-    python experiments/compat/small_searches.py --json out.json
+    python experiments/compat/small_searches.py --save      # and write results/compat/small-searches-<date>.json
 
 Both run in one process, in turn; of the times of calls the median counts. "tree" returns the whole search tree from the
 jitted policy; the other columns return the action and its weights.
 """
 
-import argparse
-import json
+import dataclasses
 import pathlib
-import statistics
+import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import mctx
+import tyro
 
 from jaxzero.compat import mctx as front
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from measure import circumstances, interleaved, save  # noqa: E402
+
+LIBRARIES = {"mctx": mctx, "front": front}
 WIDTH = 64  # of the model's one layer
 SHAPES = [(batch, simulations, actions) for batch, simulations in ((1, 50), (16, 16), (128, 32)) for actions in (4, 18)]
 POLICIES = ("muzero_policy", "gumbel_muzero_policy", "stochastic_muzero_policy")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What is measured, and how long."""
+
+    seconds: float = 1.5
+    """For each row, after the first calls."""
+    quick: bool = False
+    """One shape for each policy."""
+    save: bool = False
+    """Write the rows, with hardware and versions; nothing is overwritten."""
 
 
 def models(library, num_actions):
@@ -51,7 +70,7 @@ def models(library, num_actions):
 
 
 def program(library, policy, shape, with_tree):
-    """A jitted search, and its arguments."""
+    """A jitted search with its arguments; a call waits for the result."""
     batch, simulations, num_actions = shape
     plain, stochastic = models(library, num_actions)
     functions = stochastic if policy == "stochastic_muzero_policy" else plain
@@ -63,46 +82,41 @@ def program(library, policy, shape, with_tree):
         return out if with_tree else (out.action, out.action_weights)
 
     params = jax.random.normal(jax.random.key(0), (WIDTH, WIDTH)) / WIDTH**0.5
-    return jax.jit(run), (params, jax.random.key(1), jax.random.normal(jax.random.key(2), (batch, WIDTH)))
+    arguments = params, jax.random.key(1), jax.random.normal(jax.random.key(2), (batch, WIDTH))
+    jitted = jax.jit(run)
+    return lambda: jax.block_until_ready(jitted(*arguments))
 
 
-def first_call(run, arguments):
+def first_call(run: Callable[[], Any]) -> float:
     began = time.perf_counter()
-    jax.block_until_ready(run(*arguments))
+    run()
     return time.perf_counter() - began
 
 
-def row(policy, shape, with_tree, calls):
+def row(policy: str, shape: tuple[int, int, int], with_tree: bool, seconds: float) -> dict[str, Any]:
     """Seconds of the first call and milliseconds of later ones, of both libraries."""
-    pairs = [program(library, policy, shape, with_tree) for library in (mctx, front)]
-    first = [first_call(*pair) for pair in pairs]
-    times = [[1000 * first_call(*pair) for pair in pairs] for _ in range(calls)]
-    later = [statistics.median(column) for column in zip(*times)]
+    runs = {name: program(library, policy, shape, with_tree) for name, library in LIBRARIES.items()}
+    first = {name: first_call(run) for name, run in runs.items()}
+    later = {name: 1000 * timing.seconds for name, timing in interleaved(runs, seconds, most=200).items()}
     return dict(policy=policy, shape=shape, with_tree=with_tree, first_s=first, later_ms=later)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=pathlib.Path, help="write the rows there, too")
-    parser.add_argument("--calls", type=int, default=60)
-    parser.add_argument("--quick", action="store_true", help="one shape, few calls")
-    options = parser.parse_args()
-    shapes, calls = (SHAPES[2:3], 5) if options.quick else (SHAPES, options.calls)
+def main(config: Config) -> None:
     rows = []
     print(
         "| policy | games, simulations, actions | tree | first call, s: mctx, front | later, ms: mctx, front | faster |"
     )
     for policy in POLICIES:
-        for shape in shapes:
+        for shape in SHAPES[2:3] if config.quick else SHAPES:
             for with_tree in (False, True) if shape in SHAPES[-2:] else (False,):
-                rows.append(found := row(policy, shape, with_tree, calls))
-                (a, b), (c, d) = found["first_s"], found["later_ms"]
+                rows.append(found := row(policy, shape, with_tree, config.seconds))
+                (a, b), (c, d) = found["first_s"].values(), found["later_ms"].values()
                 name = f"| {policy} | {', '.join(map(str, shape))} | {'yes' if with_tree else 'no'} "
                 print(f"{name}| {a:.1f}, {b:.1f} | {c:.2f}, {d:.2f} | {c / d:.1f} |", flush=True)
-    if options.json:
-        about = dict(device=jax.devices()[0].device_kind, jax=jax.__version__, date=time.strftime("%Y-%m-%d"))
-        options.json.write_text(json.dumps(about | {"mctx": mctx.__version__, "rows": rows}, indent=1) + "\n")
+    if config.save:
+        results = circumstances() | {"rows": rows}
+        print(f"Written: {save(results, HERE.parent / 'results' / 'compat', 'small searches')}")
 
 
 if __name__ == "__main__":
-    main()
+    main(tyro.cli(Config, description=__doc__))

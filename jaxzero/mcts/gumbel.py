@@ -37,9 +37,7 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
         seen, scaled = view.visits > 0, qvalues(view)
         logits = jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + scaled)
         highest = jnp.max(logits, -1, keepdims=True)
-        highest = jnp.where(
-            jnp.isneginf(highest), 0, highest
-        )  # nothing is legal: the scores are of no use, but numbers
+        highest = jnp.where(jnp.isneginf(highest), 0, highest)  # where nothing is legal: no NaN
         weights = jnp.exp(logits - highest)
         # All unvisited edges have the same σ(q), so their part of the softmax's sum is their mass times one factor.
         unseen = jnp.max(jnp.where(seen, -jnp.inf, scaled), -1, keepdims=True)

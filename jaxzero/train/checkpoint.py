@@ -115,11 +115,9 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
 
 
 def about(folder: Path, step: int) -> dict[str, Any]:
-    """What was saved about a checkpoint beside its arrays; nothing if it was saved without, or is damaged."""
-    root = _root(folder)
+    """What was saved about a checkpoint beside its arrays; nothing if it was saved without, or that is damaged."""
     try:
-        manifest.verified(root, step)
-        return json.loads((root / str(step) / ABOUT).read_bytes())
+        return json.loads(manifest.sound_file(_root(folder), step, ABOUT))
     except (OSError, ValueError):
         return {}
 

@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import pathlib
-import shutil
 import socket
 import time
 import warnings
@@ -180,13 +179,12 @@ def _holder(file: BinaryIO) -> str:
 
 
 def keep_aside(file: pathlib.Path) -> pathlib.Path | None:
-    """Copies a damaged file to a name that is free, `metrics.damaged-1.jsonl`; None if there is no file."""
+    """Moves a damaged file to a name that is free, `metrics.damaged-1.jsonl`; None if there is no file."""
     if not file.exists():
         return None
     names = (file.with_name(f"{file.stem}.damaged-{i}{file.suffix}") for i in itertools.count(1))
     aside = next(name for name in names if not name.exists())
-    shutil.copyfile(file, aside)
-    return aside
+    return file.rename(aside)
 
 
 def write_whole(file: pathlib.Path, text: str) -> None:

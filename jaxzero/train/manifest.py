@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxzero.files import flush, write_whole
 
-__all__ = ["CheckpointError", "Damaged", "Unreadable", "described", "verified", "write"]
+__all__ = ["CheckpointError", "Damaged", "Unreadable", "described", "sound_file", "verified", "write"]
 
 FORMAT, NAME = 1, "manifest.json"
 
@@ -98,6 +98,19 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
         except OSError as error:
             raise Unreadable(f"{step}/{name} cannot be read ({error.strerror})") from error
     return content["entries"]
+
+
+def sound_file(root: pathlib.Path, step: int, name: str) -> bytes:
+    """One small file of a checkpoint, as it was written; the others are not looked at.
+
+    Raises:
+        Damaged: it is not there, or not as it was written.
+    """
+    expected = _read(root / str(step) / NAME)["files"].get(name)
+    data = (root / str(step) / name).read_bytes() if expected else b""
+    if not expected or hashlib.sha256(data).hexdigest() != expected["sha256"]:
+        raise Damaged(f"{step}/{name} is missing or damaged")
+    return data
 
 
 def _read(file: pathlib.Path) -> dict[str, Any]:

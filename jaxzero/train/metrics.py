@@ -39,8 +39,8 @@ def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = pr
     with _named(file):
         if damaged or (step and not kept):
             aside = folders.keep_aside(file)
-            where = f"; the file as it was is {aside}" if aside else ""
-            say(f"{file} is damaged: {damaged or 'all'} of its lines cannot be read. The others are kept{where}.")
+            lost = f"has {damaged} damaged lines, which are left out" if damaged else "is empty or missing"
+            say(f"{file} {lost}; the run goes on." + (f" The file as it was is {aside}." if aside else ""))
         folders.write_whole(file, "".join(json.dumps(line) + "\n" for line in kept))
     with _board(folder / "tensorboard", step) as show, file.open("a") as lines:
 

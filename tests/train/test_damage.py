@@ -114,7 +114,7 @@ def test_time_spent_survives_metrics_that_are_emptied(sound, tmp_path):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "metrics.jsonl").write_text("")
     step, minutes, _, said = come_back(folder)
-    assert (step, minutes) == (10, pytest.approx(3.0)) and "metrics.jsonl is damaged" in said[0]
+    assert (step, minutes) == (10, pytest.approx(3.0)) and "metrics.jsonl is empty or missing" in said[0]
 
 
 def test_reduced_lines_are_kept_aside(sound, tmp_path):
@@ -123,7 +123,7 @@ def test_reduced_lines_are_kept_aside(sound, tmp_path):
     lines[5] = '{"step": 6}'
     (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     _, _, _, said = come_back(folder)
-    assert "1 of its lines" in said[0] and (folder / "metrics.damaged-1.jsonl").read_text().splitlines() == lines
+    assert "has 1 damaged lines" in said[0] and (folder / "metrics.damaged-1.jsonl").read_text().splitlines() == lines
     assert [row["step"] for row in metrics.read(folder)] == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]
 
 
@@ -133,3 +133,13 @@ def test_settings_come_back_from_the_checkpoint(sound, tmp_path):
     assert "came back from checkpoint 10" in come_back(folder)[3][0]
     assert json.loads((folder / "config.json").read_text()) == CONFIG
     assert (folder / "config.damaged-1.json").read_text() == "[1]"
+
+
+def test_damaged_results_are_told_and_kept_aside_once(sound, tmp_path, capsys):
+    folder = shutil.copytree(sound, tmp_path / "run")
+    (folder / "results.json").write_text("{}")
+    assert evaluation.stored(folder) == {}
+    evaluation.store(folder, before={"random": 0.5}, step=None)
+    assert capsys.readouterr().out.count("measured anew") == 1
+    assert [x.name for x in folder.glob("*damaged*")] == ["results.damaged-1.json"]
+    assert evaluation.stored(folder)["before"] == {"random": 0.5}

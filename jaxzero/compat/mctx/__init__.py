@@ -5,15 +5,17 @@ The names, arguments, defaults, results and the use of random keys are those of 
 afterwards, only the root has a mask, a root without a valid action takes action 0, and at `max_depth` a node is
 evaluated anew and overwritten. The trees are the same trees, node for node. What differs:
 
-* It is faster: choices are remembered at the nodes. The policies with the Q transforms below, and `search` with the
-  action selectors below, run on jaxzero's search; a Q transform of your own too, if it reads no more than the row of
-  its node. Any other selector is asked at every level of every walk, as in mctx. `search_tree` works its arrays out
-  when they are read.
-* Equal scores: the lowest action wins. mctx adds random numbers of up to 1e-7 to the scores of PUCT, which also
-  reverses some choices between scores that are that close.
+* Speed: nodes remember their choices. The policies with the Q transforms below, and `search` with the action selectors
+  below, run on jaxzero's search; a Q transform of your own too, if it reads no more than the row of its node. Anything
+  else takes the plain path, which is mctx's algorithm step by step: other selectors, a traced `max_depth`, and half
+  precision.
+* Equal scores: the lowest action wins, except on the plain path. mctx adds random numbers of up to 1e-7 to the scores
+  of PUCT, which also reverses some choices between scores that are that close.
+* `with_tree=False` leaves the tree out of a policy's output.
+* Calls outside of `jit` are compiled once, see `jaxzero.compat.mctx.eager`.
 
 Where mctx has no defined result, with NaN or infinity from the model, jaxzero's search takes uniform logits and zeros
-in their place. Records made by mctx itself are accepted.
+in their place. The records are mctx's own where mctx is installed.
 """
 
 from jaxzero.compat.mctx._src.action_selection import (

@@ -42,8 +42,8 @@ def compiled_once(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
-        leaves, structure = jax.tree.flatten(given)
-        names = [path[0].key for path, _ in jax.tree.leaves_with_path(given)]
+        found, structure = jax.tree_util.tree_flatten_with_path(given)
+        names, leaves = [path[0].key for path, _ in found], [leaf for _, leaf in found]
         traced = any(isinstance(x, jax.core.Tracer) for x in leaves)
         own_loop = given.get("loop_fn", jax.lax.fori_loop) is not jax.lax.fori_loop
         if traced or own_loop or jax.config.jax_disable_jit:

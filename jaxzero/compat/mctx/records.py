@@ -18,6 +18,7 @@ __all__ = [
     "StochasticRecurrentState",
     "Tree",
     "infer_batch_size",
+    "summarise",
 ]
 
 T = TypeVar("T")
@@ -194,12 +195,16 @@ class Tree(Generic[T]):
 
     def summary(self) -> SearchSummary:
         """The root of each game after the search."""
-        value = self.node_values[:, 0]
-        counts = self.children_visits[:, 0].astype(value.dtype)
-        total = jnp.sum(counts, -1, keepdims=True)
-        probs = jnp.where(total > 0, counts / jnp.maximum(total, 1), 1 / self.num_actions)
-        qvalues = self.qvalues(jnp.zeros(value.shape[0], jnp.int32))
-        return SearchSummary(visit_counts=counts, visit_probs=probs, value=value, qvalues=qvalues)
+        root = jnp.zeros(self.node_values.shape[0], jnp.int32)
+        return summarise(self.node_values[:, 0], self.children_visits[:, 0], self.qvalues(root))
+
+
+def summarise(value: Float[Array, "B"], visits: Int[Array, "B A"], qvalues: Float[Array, "B A"]) -> SearchSummary:
+    """The root's visits with their shares: uniform if there were none."""
+    counts = visits.astype(value.dtype)
+    total = jnp.sum(counts, -1, keepdims=True)
+    probs = jnp.where(total > 0, counts / jnp.maximum(total, 1), 1 / counts.shape[-1])
+    return SearchSummary(visit_counts=counts, visit_probs=probs, value=value, qvalues=qvalues)
 
 
 def infer_batch_size(tree: Tree) -> int:

@@ -1,7 +1,7 @@
 """A conversation in the protocol: one line comes, one answer goes, so that a transcript is a test.
 
 Whatever is said, and whatever fails, the answer is well formed and the engine lives on; a command that fails changes
-nothing. In Go a colour may move out of turn, which adds no pass; and after two passes, and the game goes on. Other
+nothing. In Go a colour may move out of turn, which adds no pass, and the game goes on after two passes. Other
 games have the same commands, and their own names of moves; there "black" is who moves first, and players take turns.
 """
 

@@ -71,7 +71,7 @@ def muzero_policy(
         temperature: actions are drawn by visits^(1/temperature); 0: the most visited.
         with_tree: False leaves the tree out: `search_tree` is None, and takes neither time nor memory.
     """
-    as_count("num_simulations", num_simulations, least=0)
+    num_simulations = as_count("num_simulations", num_simulations, least=0)
     check_root(root, invalid_actions)
     rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     logits = noisy_logits(dirichlet_key, root.prior_logits, invalid_actions, dirichlet_alpha, dirichlet_fraction)
@@ -127,7 +127,7 @@ def gumbel_muzero_policy(
         gumbel_scale: 1 to explore, 0 to play for strength.
         with_tree: see `muzero_policy`.
     """
-    as_count("num_simulations", num_simulations, least=1)
+    num_simulations = as_count("num_simulations", num_simulations, least=1)
     check_root(root, invalid_actions)
     logits = mask_invalid_actions(root.prior_logits, invalid_actions)
     rng_key, gumbel_key = jax.random.split(rng_key)

@@ -56,6 +56,7 @@ def search(
     Raises:
         ValueError: a number of simulations below 0, or a root of other shapes.
     """
+    num_simulations = as_count("num_simulations", num_simulations, least=0)
     check_root(root, invalid_actions)
     found = run_search(
         params,
@@ -87,9 +88,7 @@ def run_search(
     extra_data: Any = None,
     loop_fn: Callable = jax.lax.fori_loop,
 ) -> Found | Tree:
-    """`search` before its tree is put together, see `as_tree`. Arguments and errors are the same."""
-    num_simulations = as_count("num_simulations", num_simulations, least=0)
-    check_root(root)
+    """`search` before its tree is put together, see `as_tree`, and with arguments that were checked."""
     invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
     if is_native(root, max_depth):
         games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data, num_simulations)

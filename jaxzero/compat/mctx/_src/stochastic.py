@@ -71,7 +71,7 @@ def stochastic_muzero_policy(
         temperature: see `muzero_policy`.
         with_tree: see `muzero_policy`.
     """
-    as_count("num_simulations", num_simulations, least=0)
+    num_simulations = as_count("num_simulations", num_simulations, least=0)
     check_root(root, invalid_actions)
     rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     logits = noisy_logits(dirichlet_key, root.prior_logits, invalid_actions, dirichlet_alpha, dirichlet_fraction)

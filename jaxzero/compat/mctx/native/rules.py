@@ -21,6 +21,19 @@ from jaxzero.types import EdgeView, Rule
 __all__ = ["native_qvalues", "native_rules", "qvalues_at_roots"]
 
 
+KNOWN = {
+    function.__name__: function
+    for function in (
+        action_selection.muzero_action_selection,
+        action_selection.gumbel_muzero_root_action_selection,
+        action_selection.gumbel_muzero_interior_action_selection,
+        qtransforms.qtransform_by_min_max,
+        qtransforms.qtransform_by_parent_and_siblings,
+        qtransforms.qtransform_completed_by_mix_value,
+    )
+}
+
+
 class Family(NamedTuple):
     """How one kind of selector becomes rules.
 
@@ -123,8 +136,7 @@ def _unwrap(function: Callable) -> tuple[Any, dict[str, Any]]:
             return None, {}
         options, function = {**function.keywords, **options}, function.func
     name = getattr(function, "__name__", "")
-    known = {**vars(qtransforms), **vars(action_selection)}
-    ours = known[name] if name.startswith(("qtransform_", "muzero_", "gumbel_")) and name in known else None
+    ours = KNOWN.get(name)
     theirs = str(getattr(function, "__module__", "")).partition(".")[0] == "mctx"
     return (ours, options) if ours is not None and (function is ours or theirs) else (None, {})
 

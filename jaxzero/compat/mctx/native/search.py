@@ -60,9 +60,9 @@ def is_native(root: RootFnOutput, max_depth: Any) -> bool:
     mctx keeps statistics in the type of the values. In 16 bits each step rounds so much that the same search needs the
     same operations in the same order.
     """
-    known = max_depth is None or hasattr(max_depth, "__index__") and not isinstance(max_depth, jax.core.Tracer)
+    known = max_depth is None or (hasattr(max_depth, "__index__") and not isinstance(max_depth, jax.core.Tracer))
     types = jnp.result_type(root.value), jnp.result_type(root.prior_logits)
-    return known and all(jnp.finfo(x).bits >= 32 for x in types)
+    return known and all(jnp.issubdtype(x, jnp.floating) and jnp.finfo(x).bits >= 32 for x in types)
 
 
 def allowed_at_root(invalid: Array) -> Bool[Array, "B A"]:

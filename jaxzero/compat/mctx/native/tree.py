@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.compat.mctx._src.tree import SearchSummary, Tree
+from jaxzero.compat.mctx.records import summarise
 from jaxzero.mcts import tree as native_tree
 from jaxzero.mcts.rows import per_game, unpack_facts
 from jaxzero.mcts.view import edge_view, parents
@@ -52,10 +53,7 @@ def summary(found: Found | Tree) -> SearchSummary:
     if isinstance(found, Tree):
         return found.summary()
     view = root_view(found)
-    counts = view.visits.astype(view.node_value.dtype)
-    total = jnp.sum(counts, -1, keepdims=True)
-    probs = jnp.where(total > 0, counts / jnp.maximum(total, 1), 1 / found.num_actions)
-    return SearchSummary(visit_counts=counts, visit_probs=probs, value=view.node_value, qvalues=view.value)
+    return summarise(view.node_value, view.visits, view.value)
 
 
 def as_tree(found: Found | Tree) -> Tree:
