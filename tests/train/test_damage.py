@@ -79,6 +79,14 @@ def test_a_sound_run_comes_back_without_a_word(sound, tmp_path):
     assert not list(folder.rglob("*damaged*"))
 
 
+def nothing_is_lost(text, rows):
+    """Whether all whole lines of metrics are among these rows; a last line that was cut short may be missing."""
+    try:
+        return all(json.loads(line) in rows for line in text.split(b"\n")[:-1])
+    except ValueError:
+        return False
+
+
 @pytest.mark.parametrize(
     "cases", [range(40), pytest.param(range(40, 540), marks=[pytest.mark.slow, pytest.mark.exhaustive])], ids=len
 )
@@ -103,10 +111,9 @@ def test_damage_of_any_file_is_told_and_the_run_goes_on(sound, tmp_path, cases):
         assert results == {} or set(results) == {"evaluate", "before", "after", "step"}, (case, how, name)
         rows = metrics.read(folder)
         assert rows[-1]["step"] == step + 1 and all("step" in row for row in rows)
-        if len(name.parts) == 1 and unread is not None and (folder / name).read_bytes() != unread:
-            kept = [x.read_bytes() for x in folder.glob(f"{name.stem}.damaged-*")]
-            told_apart = name.name == "metrics.jsonl" and not kept  # nothing but a line that can be made again
-            assert unread in kept or told_apart, (case, how, name)
+        if len(name.parts) == 1 and unread is not None:
+            left = [x.read_bytes() for x in (folder / name, *folder.glob(f"{name.stem}.damaged-*")) if x.exists()]
+            assert unread in left or nothing_is_lost(unread, rows), (case, how, name)
         shutil.rmtree(folder)
 
 
