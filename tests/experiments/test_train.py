@@ -436,9 +436,9 @@ def watched(*args):
     return out
 
 
-def saving(*args):
+def saving(*args, **about):
     saved.append(args[1])
-    save(*args)
+    save(*args, **about)
 
 
 train.one_step, train.checkpoint.save = watched, saving
