@@ -15,7 +15,7 @@ import numpy as np
 from measure import Progress, geometric_mean, interleaved, markdown
 
 import jaxzero as jz
-from jaxzero.mcts.view import parents
+from jaxzero.search.edge_view import parents
 
 __all__ = ["Search", "compile", "inputs", "memory", "sizes", "speed", "speed_row", "tree_depths", "weight"]
 

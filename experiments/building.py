@@ -11,7 +11,8 @@ from jax.sharding import NamedSharding
 
 import jaxzero as jz
 from jaxzero import games, models, nets
-from jaxzero.train import devices, learner, memory, replay, selfplay
+from jaxzero.runs import memory
+from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
 
 __all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]

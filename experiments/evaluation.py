@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import jaxzero as jz
 from jaxzero import models
 from jaxzero.play import arena, mistakes
-from jaxzero.train import progress
-from jaxzero.train.folder import keep_aside, write_whole
+from jaxzero.runs import progress
+from jaxzero.runs.run_folder import keep_aside, write_whole
 
 __all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
 

@@ -25,9 +25,9 @@ import numpy as np
 from bench_worlds import World, looked_at, rule
 
 import jaxzero as jz
-from jaxzero.machine import machine
-from jaxzero.mcts import rows, search
-from jaxzero.mcts.backup import group_size, tile_size
+from jaxzero.backend import machine
+from jaxzero.search import node_storage, search
+from jaxzero.search.backup import group_size, tile_size
 
 __all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
 
@@ -92,7 +92,7 @@ def recording(world: World, simulations: int) -> Callable:
             length = (path := search.descend(tree, None, path)).length
             own = search.fold_simulation(keys, tree.root.simulations)
             tree, path, value = search.expand(params, own, tree, path, jz.Model(root, step), choose)
-            at = rows.take(tree.frontier, rows.take(path.nodes, length - 1))
+            at = node_storage.take(tree.frontier, node_storage.take(path.nodes, length - 1))
             children = tree.frontier[:, i + 1]
             found = path.nodes[:, :room], length, path.length > length, value, at, children
             return (search.finish(tree, path, value, choose, choose), path), found
@@ -181,10 +181,10 @@ def _walk(now: Record, path: Any) -> Any:
 def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
     path = search.descend(tree, None, path)
     node = tree.root.simulations[0] + 1
-    parent = jnp.where(now.grew, rows.take(path.nodes, path.length - 1), tree.capacity)
-    frontier = rows.put_column(rows.put(tree.frontier, parent, now.parents), node, now.children)
+    parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
+    frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
     end = jnp.where(now.grew, node, tree.capacity)
-    nodes = rows.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
+    nodes = node_storage.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
     path = path._replace(nodes=nodes, length=path.length + now.grew)
     tree = tree.replace(frontier=frontier, size=jnp.full_like(tree.size, node + 1))
     return search.finish(tree, path, now.value, choose, choose), path

@@ -31,13 +31,13 @@ from play import engine, limits  # noqa: E402
 from play_config import komi  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
-from jaxzero.files import write_whole  # noqa: E402
+from jaxzero.atomic_files import write_whole  # noqa: E402
 from jaxzero.play import scoring, sgf  # noqa: E402
+from jaxzero.play.analysis import hopeless  # noqa: E402
 from jaxzero.play.arena import Score, interval, share  # noqa: E402
-from jaxzero.play.boards import names  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
-from jaxzero.play.reports import hopeless  # noqa: E402
-from jaxzero.train import progress  # noqa: E402
+from jaxzero.play.notation import names  # noqa: E402
+from jaxzero.runs import progress  # noqa: E402
 
 COLOURS = "black", "white"
 SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won

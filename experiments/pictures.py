@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import jaxzero as jz
 from jaxzero import games, models, viz
 from jaxzero.nets import weights
-from jaxzero.play.boards import names, stones
-from jaxzero.play.reports import Report
+from jaxzero.play.analysis import Report
+from jaxzero.play.notation import names, stones
 from jaxzero.viz import svg
-from jaxzero.viz.grounds import ground_of, named_by, stones_drawn
+from jaxzero.viz.board_shapes import ground_of, named_by, stones_drawn
 from jaxzero.viz.overlay import expected, overlay
 
 FOLDER = pathlib.Path(__file__).parent.parent / "notebooks" / "pictures"

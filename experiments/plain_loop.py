@@ -102,7 +102,7 @@ from plain_iteration import Loop, build, searcher  # noqa: E402
 
 from jaxzero import games, models  # noqa: E402
 from jaxzero.play import arena, mistakes  # noqa: E402
-from jaxzero.train import progress  # noqa: E402
+from jaxzero.runs import progress  # noqa: E402
 
 GAME = "connect_four"  # the game whose positions are solved
 

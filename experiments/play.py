@@ -28,11 +28,12 @@ from caching import keep_programs  # noqa: E402
 import jaxzero as jz  # noqa: E402
 from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.play import gtp, server, shown  # noqa: E402
-from jaxzero.play.boards import names  # noqa: E402
+from jaxzero.play import gtp  # noqa: E402
+from jaxzero.play.browser import board_json, server  # noqa: E402
+from jaxzero.play.browser.sessions import Sessions  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
-from jaxzero.play.sessions import Sessions  # noqa: E402
-from jaxzero.train import progress  # noqa: E402
+from jaxzero.play.notation import names  # noqa: E402
+from jaxzero.runs import progress  # noqa: E402
 
 DEFAULT = 400  # simulations per move
 
@@ -116,7 +117,7 @@ def tree_page(thinker: Engine) -> Callable:
 
         if not draw:
             draw.append(viz.drawer(thinker.game, thinker.first))
-        sides = shown.layout(thinker.game)["sides"]
+        sides = board_json.layout(thinker.game)["sides"]
         called = sides if thinker.first == 0 else sides[::-1]
         return viz.tree(tree, names=names(thinker.game), draw=draw[0], players=called).html
 

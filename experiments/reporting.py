@@ -14,11 +14,11 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, viz
-from jaxzero.play.boards import names
-from jaxzero.train import metrics, progress
+from jaxzero.play.notation import names
+from jaxzero.runs import metrics, progress
 from jaxzero.viz import report as pages
+from jaxzero.viz.board_shapes import players
 from jaxzero.viz.boards import without_board
-from jaxzero.viz.grounds import players
 from jaxzero.viz.overlay import expected
 
 __all__ = ["write"]

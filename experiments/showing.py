@@ -9,7 +9,7 @@ import jax
 from building import newest
 from config import Config
 
-from jaxzero.train import progress
+from jaxzero.runs import progress
 
 __all__ = ["again", "announced", "arguments", "describe", "first_host", "line", "python", "say", "speeds"]
 

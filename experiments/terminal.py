@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from play_config import Player, komi
 
-from jaxzero.play import shown
-from jaxzero.play.boards import drawn, names
+from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
-from jaxzero.train import progress
+from jaxzero.play.notation import drawn, names
+from jaxzero.runs import progress
 
 __all__ = ["play", "say", "thinking"]
 
@@ -74,7 +74,7 @@ def table(thinker: Engine) -> list[str]:
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
     for one in report.candidates:
-        points, visits = 100 * shown.share(one.value), 100 * one.visits / report.visits
+        points, visits = 100 * board_json.share(one.value), 100 * one.visits / report.visits
         rows.append(f"  {called[one.action]:>{wide}}   {points:4.0f} %   {visits:4.0f} %")
     return [f"  {'move':>{wide}}   points   visits", *rows] if rows else []
 
@@ -94,7 +94,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         if changed:
             print("\n" + "\n".join(drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))))
         if thinker.over():
-            say(shown.outcome(thinker, SIDES, komi(player)))
+            say(board_json.outcome(thinker, SIDES, komi(player)))
             word = ask("Another one? [y/N] or undo: ").strip().lower()
             if word in ("undo", "u"):
                 changed = _back(thinker, mine)

@@ -43,9 +43,9 @@ from play import engine, rules  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero.play import gtp  # noqa: E402
-from jaxzero.play.boards import names  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
-from jaxzero.train import progress  # noqa: E402
+from jaxzero.play.notation import names  # noqa: E402
+from jaxzero.runs import progress  # noqa: E402
 
 COLOURS = "black", "white"
 

@@ -47,9 +47,9 @@ from rich.markup import escape  # noqa: E402
 import jaxzero as jz  # noqa: E402
 from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.play import arena, mistakes, perfect, ratings  # noqa: E402
-from jaxzero.train import progress  # noqa: E402
-from jaxzero.train.folder import write_whole  # noqa: E402
+from jaxzero.play import arena, mistakes, perfect_play, ratings  # noqa: E402
+from jaxzero.runs import progress  # noqa: E402
+from jaxzero.runs.run_folder import write_whole  # noqa: E402
 
 
 # ------------------------------------------------------------------------------------------------------------- players
@@ -75,7 +75,7 @@ def player(entrant: Entrant, game: Any) -> Player:
     if kind == "perfect":
         try:
             with progress.announced(f"Looking at the positions of {game.id}"):
-                return Player(word, perfect.perfect_player(game, perfect.solve(game)))
+                return Player(word, perfect_play.perfect_player(game, perfect_play.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)

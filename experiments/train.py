@@ -37,7 +37,8 @@ from showing import again, announced, arguments, describe, first_host, line, pyt
 import jaxzero as jz  # noqa: E402
 from jaxzero import games, models  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.train import checkpoint, devices, health, metrics, progress  # noqa: E402
+from jaxzero.runs import checkpoint, health, metrics, progress  # noqa: E402
+from jaxzero.train import devices  # noqa: E402
 
 TOO_MANY = 10  # minibatches skipped in a row
 

@@ -9,35 +9,52 @@ Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) an
 to be imported by name: this one needs jax, chex and jaxtyping only.
 """
 
-from jaxzero.mcts.anytime import any_of, decided, search_until, total_visits
-from jaxzero.mcts.asking import ask, tell
-from jaxzero.mcts.evaluations import num_kept, with_evaluations_kept
-from jaxzero.mcts.explore import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
-from jaxzero.mcts.first_play import mean_of_visited, parent_raw_value, parent_value, reduced_parent
-from jaxzero.mcts.forced import forced_playouts
-from jaxzero.mcts.graph import num_positions, transpositions
-from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, with_gumbel
-from jaxzero.mcts.parallel import max_evaluations, num_evaluations, parallel
-from jaxzero.mcts.perspectives import kl, player_values, policy_improvement
-from jaxzero.mcts.playout_cap import BothTrees, playout_cap
-from jaxzero.mcts.pruning import pruned_visits, solved_visits
-from jaxzero.mcts.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
-from jaxzero.mcts.reuse import action_and_outcome, advance
-from jaxzero.mcts.root import best_value, by_temperature, most_visited
-from jaxzero.mcts.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
-from jaxzero.mcts.sampled import Sample, SampledInfo, gaussian_sample, with_continuous_actions, with_sampled_actions
-from jaxzero.mcts.schedules import by_move, decaying, falling, steps
-from jaxzero.mcts.search import backup, choose_at_root, descend, enter, expand, finish, plant, rescore, search, simulate
-from jaxzero.mcts.slots import SlotsInfo, with_legal_slots
-from jaxzero.mcts.slots_view import Slots, action_of, slot_of, to_action_space
-from jaxzero.mcts.solver import avoid_proven, bounds, seek_proof, solved
-from jaxzero.mcts.summary import principal_variation, qvalues, summary
-from jaxzero.mcts.tree import COMPACT, Layout, Status, Tree
-from jaxzero.mcts.view import edge_view
-from jaxzero.mcts.virtual import virtual_loss, virtual_mean, virtual_visits
-from jaxzero.outcomes import win_rates
+from jaxzero.models.sharded_evaluation import over_devices
+from jaxzero.options.early_stopping import any_of, decided, search_until, total_visits
+from jaxzero.options.evaluation_cache import num_kept, with_evaluations_kept
+from jaxzero.options.graph_search import num_positions, transpositions
+from jaxzero.options.leaf_parallel.ask_tell import ask, tell
+from jaxzero.options.leaf_parallel.parallel import max_evaluations, num_evaluations, parallel
+from jaxzero.options.leaf_parallel.virtual_loss import virtual_loss, virtual_mean, virtual_visits
+from jaxzero.options.legal_slots import SlotsInfo, with_legal_slots
+from jaxzero.options.sampled_actions import (
+    Sample,
+    SampledInfo,
+    gaussian_sample,
+    with_continuous_actions,
+    with_sampled_actions,
+)
+from jaxzero.options.slot_actions import Slots, action_of, slot_of, to_action_space
+from jaxzero.options.solver import avoid_proven, bounds, seek_proof, solved
+from jaxzero.options.subtree_reuse import action_and_outcome, advance
 from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
-from jaxzero.sharding import over_devices
+from jaxzero.root.exploration import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
+from jaxzero.root.forced_playouts import forced_playouts
+from jaxzero.root.gumbel import gumbel_interior, gumbel_root, with_gumbel
+from jaxzero.root.player_values import kl, player_values, policy_improvement
+from jaxzero.root.playout_cap import BothTrees, playout_cap
+from jaxzero.root.root_action import best_value, by_temperature, most_visited
+from jaxzero.root.schedules import by_move, decaying, falling, steps
+from jaxzero.root.summary import principal_variation, qvalues, summary
+from jaxzero.root.target_pruning import pruned_visits, solved_visits
+from jaxzero.root.win_rates import win_rates
+from jaxzero.search.edge_view import edge_view
+from jaxzero.search.first_play_urgency import mean_of_visited, parent_raw_value, parent_value, reduced_parent
+from jaxzero.search.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
+from jaxzero.search.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
+from jaxzero.search.search import (
+    backup,
+    choose_at_root,
+    descend,
+    enter,
+    expand,
+    finish,
+    plant,
+    rescore,
+    search,
+    simulate,
+)
+from jaxzero.search.tree import COMPACT, Layout, Status, Tree
 from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
 
 __version__ = "0.1.0"

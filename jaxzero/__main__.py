@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     if arguments != ["doctor"]:
         print(f"python -m jaxzero {' '.join(arguments)}: no such command; use doctor or help.", file=sys.stderr)
         return 2
-    from jaxzero import doctor
+    from jaxzero.cli import doctor
 
     return doctor.report()
 

@@ -37,8 +37,8 @@ class Step(NamedTuple):
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
-        chance: True where chance moves next, not a player: see `jaxzero.mcts.chance`; None: never. `value` is then
-            for the player that `to_play` names all the same.
+        chance: True where chance moves next, not a player: see `jaxzero.options.chance_nodes`; None: never. `value` is
+            then for the player that `to_play` names all the same.
     """
 
     prior_logits: Float[Array, "B A"]
@@ -132,7 +132,7 @@ class Rule(NamedTuple):
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
         returns: the least and the greatest return of the game. Given, the search proves values, and shows the rule
-            what is proven; see `jaxzero.mcts.solver`. None: it does not.
+            what is proven; see `jaxzero.options.solver`. None: it does not.
     """
 
     prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
@@ -169,7 +169,7 @@ class PolicyOutput:
         value: the root's value after the search, for the player to move (`[B, P]` with several players): the mean of
             all simulations, those that explored included. What an action is worth: `info.summary.qvalues`.
         tree: the search tree; pass it back to think on, if the builder's `capacity` left room.
-        info: diagnostics; `info.status` is a bit mask per game, see `jaxzero.mcts.tree.Status`.
+        info: diagnostics; `info.status` is a bit mask per game, see `jaxzero.search.tree.Status`.
     """
 
     action: Int[Array, "B"]

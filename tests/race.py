@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxzero.chance_models import Outcomes
 from jaxzero.games import Game
 from jaxzero.models import perfect
+from jaxzero.models.chance import Outcomes
 from jaxzero.types import Model
 
 GAIN = np.array([[1.4, 1.4, 1.4, 1.4], [0.0, 1.2, 2.3, 3.4], [-2.0, 0.4, 3.1, 5.2]])

@@ -10,7 +10,12 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEAVY = ["flax", "optax", "orbax", "tensorstore", "pgx", "mctx", "matplotlib", "tyro", "rich", "tensorboardX"]
 # Rooms that may bring heavy packages along. (flax imports optax, orbax and rich itself.)
-NEEDS = {"nets": {"flax", "optax", "orbax", "tensorstore", "rich"}, "train": set(HEAVY), "compat": {"mctx"}}
+NEEDS = {
+    "nets": {"flax", "optax", "orbax", "tensorstore", "rich"},
+    "train": {"flax", "optax", "orbax", "tensorstore", "rich"},
+    "runs": {"orbax", "tensorstore", "rich"},
+    "compat": {"mctx"},
+}
 
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

@@ -12,38 +12,39 @@ PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "jaxzero"
 # Read a line as: this room may import those rooms, wherever in the file the import stands.
 ROOMS = {
     "types": set(),
-    "files": set(),
-    "machine": set(),
-    "mcts": {"types", "machine", "mcts"},
-    "policies": {"types", "mcts"},
-    "targets": {"types", "mcts"},
-    "outcomes": {"types", "mcts"},
-    "games": {"types", "machine", "games"},
-    "playouts": {"types", "games"},
-    "models": {"types", "games", "playouts"},
-    "chance_models": {"types", "games"},
-    "symmetry": {"types", "games", "models"},
-    "teams": {"types", "games"},
-    "sharding": {"types"},
-    "nets": {"types", "files", "games", "nets"},
-    "train": {"types", "files", "mcts", "games", "models", "targets", "policies", "train"},
-    "play": {"types", "mcts", "games", "models", "targets", "policies", "play"},
+    "atomic_files": set(),
+    "backend": set(),
+    "search": {"types", "backend", "search", "options"},
+    "root": {"types", "search", "root", "options"},
+    "options": {"types", "search", "root", "options"},
+    "policies": {"types", "search", "root", "options", "policies"},
+    "games": {"types", "backend", "games"},
+    "models": {"types", "games", "models"},
+    "nets": {"types", "atomic_files", "games", "nets"},
+    "train": {"types", "search", "root", "options", "train"},
+    "runs": {"types", "atomic_files", "train", "runs"},
+    "play": {"types", "search", "root", "options", "games", "play"},
     # Leaves: nothing in jaxzero imports them, the package's __init__ included.
-    "play.gtp": {"types", "mcts", "games", "models", "policies", "play"},
-    "viz": {"types", "files", "mcts", "games", "models", "chance_models", "policies", "play", "viz"},
-    "compat": {"types", "mcts", "policies", "compat"},
-    "canary": {"types", "mcts", "policies"},
-    "doctor": {"canary"},
-    "__main__": {"doctor"},
+    "play.gtp": {"games", "play"},
+    "play.browser": {"search", "games", "play"},
+    "viz": {"types", "atomic_files", "search", "root", "options", "games", "models", "play", "viz"},
+    "compat": {"types", "search", "root", "compat"},
+    "cli": {"types", "search", "root", "options", "policies", "cli"},
+    "__main__": {"cli"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "mcts", "policies", "targets", "outcomes", "games", "models", "play", "sharding"},
+    "": {"types", "search", "root", "options", "policies", "games", "models", "play"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 
 # Other packages that may be imported at module level: these everywhere, and a few more in the rooms that live off them.
 # Whatever else a function needs (pgx, mctx, tyro ...) it imports when it is called.
 EVERYWHERE = {"jax", "jaxlib", "chex", "jaxtyping", "numpy"} | set(sys.stdlib_module_names)
-ALSO = {"nets": {"flax"}, "train": {"flax", "optax", "orbax", "tensorboardX", "rich"}, "compat": {"mctx"}}
+ALSO = {
+    "nets": {"flax"},
+    "train": {"flax", "optax"},
+    "runs": {"orbax", "tensorboardX", "rich"},
+    "compat": {"mctx"},
+}
 
 # Names that say "things that did not fit elsewhere".
 HOMELESS = {"utils", "common", "base", "helpers", "misc", "_src"}
@@ -129,17 +130,17 @@ def test_names_say_what_lives_there():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("types", "from jaxzero.mcts import tree"),
-        ("mcts.search", "import flax"),
-        ("mcts.search", "from flax import nnx"),
-        ("mcts.search", "from jaxzero import policies"),
-        ("mcts.search", "from jaxzero.games import Game"),
-        ("mcts.search", "from ..games import Game"),
-        ("mcts.search", "def f():\n    from jaxzero.train import learner"),
-        ("mcts.search", "import jaxzero as jz"),
-        ("mcts.search", "from jaxzero import gumbel"),
-        ("mcts.search", "import mctx"),
-        ("policies", "from jaxzero.models import perfect"),
+        ("types", "from jaxzero.search import tree"),
+        ("search.search", "import flax"),
+        ("search.search", "from flax import nnx"),
+        ("search.search", "from jaxzero.policies import uct"),
+        ("search.search", "from jaxzero.games import Game"),
+        ("search.search", "from ..games import Game"),
+        ("search.search", "def f():\n    from jaxzero.train import learner"),
+        ("search.search", "import jaxzero as jz"),
+        ("search.search", "from jaxzero import gumbel"),
+        ("search.search", "import mctx"),
+        ("policies.uct", "from jaxzero.models import perfect"),
         ("policies", "from jaxzero import nets"),
         ("policies", "if True:\n    from . import games"),
         ("models", "from jaxzero.nets import mlp"),
@@ -169,15 +170,15 @@ def test_a_forbidden_import_is_found(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("mcts.search", "import functools\nimport jax.numpy as jnp\nimport chex\nfrom jaxtyping import Float"),
-        ("mcts.search", "from jaxzero.types import Step\nfrom jaxzero.mcts import tree, rules\nfrom . import root"),
+        ("search.search", "import functools\nimport jax.numpy as jnp\nimport chex\nfrom jaxtyping import Float"),
+        ("search.search", "from jaxzero.types import Step\nfrom jaxzero.search import tree, rules\nfrom . import backup"),
         ("games", "def from_pgx(env_id):\n    import pgx"),
-        ("policies", "from jaxzero.mcts.search import search\nfrom jaxzero.types import Model"),
+        ("policies", "from jaxzero.search.search import search\nfrom jaxzero.types import Model"),
         ("nets.mlp", "from flax import nnx"),
-        ("train.learner", "import optax\nfrom jaxzero.train.replay import Replay\nfrom jaxzero import targets"),
+        ("train.learner", "import optax\nfrom jaxzero.train.replay import Replay\nfrom jaxzero.train import value_targets"),
         ("play.gtp", "from jaxzero.play import arena\nimport sys"),
         ("play.gtp.session", "from jaxzero.play.gtp.lines import told"),
-        ("compat.mctx", "from jaxzero.mcts import rules\ntry:\n    import mctx\nexcept ImportError:\n    pass"),
+        ("compat.mctx", "from jaxzero.search import rules\ntry:\n    import mctx\nexcept ImportError:\n    pass"),
         ("", "from jaxzero import games, models\nfrom jaxzero.policies import gumbel"),
         ("", "from . import games\nfrom .policies import gumbel"),
     ],

@@ -10,9 +10,11 @@ import pytest
 from jax.experimental import checkify
 
 import jaxzero as jz
-from jaxzero import chance_models, games, models, symmetry, targets
-from jaxzero.machine import ACCELERATOR, CPU, laid_out_for
-from tests import options, worlds
+from jaxzero import games, models
+from jaxzero.backend import ACCELERATOR, CPU, laid_out_for
+from jaxzero.models import chance, symmetry
+from jaxzero.train import value_targets
+from tests import option_combinations, worlds
 
 GAMES = 4
 KEYS = jax.random.split(jax.random.key(0), GAMES)
@@ -46,7 +48,7 @@ def read(tree):
 
 def searched_on(given):
     """One combination of options: a search, what is read off its tree, and the search after it."""
-    policy = options.policy_of(given, worlds.model)
+    policy = option_combinations.policy_of(given, worlds.model)
     world = world_of(3 if given["players"] == "three" else 2, given["chance"] == "some")
     out = jax.eval_shape(policy, world, KEYS, START)
     if not isinstance(out.tree, jz.Tree):
@@ -62,7 +64,7 @@ def searched_on(given):
 @pytest.mark.parametrize("machine", [CPU, ACCELERATOR], ids=["cpu", "accelerator"])
 @pytest.mark.parametrize("rule", ["puct", "muzero_puct", "ucb1", "gumbel"])
 def test_a_search_promotes_nothing(rule, machine, strict):
-    plain = {name: values[0] for name, values in options.OPTIONS.items()} | dict(rule=rule)
+    plain = {name: values[0] for name, values in option_combinations.OPTIONS.items()} | dict(rule=rule)
     with laid_out_for(machine):
         for how in (dict(), dict(simulate="lanes")):
             searched_on(plain | how)
@@ -71,7 +73,7 @@ def test_a_search_promotes_nothing(rule, machine, strict):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0, *(pytest.param(i, marks=pytest.mark.exhaustive) for i in (1, 2, 3))])
 def test_nor_does_one_with_options(strict, part):
-    for given in options.covering()[part::4]:
+    for given in option_combinations.covering()[part::4]:
         searched_on(dict(given))
 
 
@@ -112,10 +114,10 @@ def with_arrays():
 
 def with_chance():
     game, model = go()
-    outcomes = chance_models.sampled(game, 3)
-    of_game(game, chance_models.with_outcomes(model, game, outcomes))
-    keyed = chance_models.by_keys(game, jax.random.split(jax.random.key(0), 2), jnp.ones(2) / 2)
-    of_game(game, chance_models.with_outcomes(model, game, keyed))
+    outcomes = chance.sampled(game, 3)
+    of_game(game, chance.with_outcomes(model, game, outcomes))
+    keyed = chance.by_keys(game, jax.random.split(jax.random.key(0), 2), jnp.ones(2) / 2)
+    of_game(game, chance.with_outcomes(model, game, keyed))
 
 
 def asked_and_told():
@@ -146,7 +148,7 @@ OTHERS = {
     "chance": with_chance,
     "asked": asked_and_told,
     "learned": learned,
-    "targets": lambda: targets.for_players(jnp.zeros(GAMES), jnp.zeros(GAMES, jnp.int32), 2),
+    "targets": lambda: value_targets.for_players(jnp.zeros(GAMES), jnp.zeros(GAMES, jnp.int32), 2),
     "playouts": lambda: of_game(games.go(3), models.rollout(games.go(3), 2)),
     "masked playouts": lambda: of_game(games.go(3), models.rollout(games.go(3), 2, policy=games.keep_eyes(3))),
     "averaged": lambda: of_game(games.go(3), models.perfect(games.go(3), symmetry.averaged(games.go(3), know_nothing))),

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxzero.mcts.search import plant, search
-from jaxzero.mcts.tree import Layout, RootData, Tree
-from jaxzero.mcts.view import by_action
+from jaxzero.search.edge_view import by_action
+from jaxzero.search.search import plant, search
+from jaxzero.search.tree import Layout, RootData, Tree
 from jaxzero.types import EdgeView, Model, Rule, Step
 
 

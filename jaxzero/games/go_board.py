@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxzero.machine import machine
+from jaxzero.backend import machine
 
 __all__ = [
     "Board",

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxzero.games.go_board import Board, Points, like
 from jaxzero.games.go_moves import own_eyes, place
-from jaxzero.games.lanes import scramble
+from jaxzero.games.playout_batches import scramble
 
 __all__ = ["Lanes", "playouts", "random_point"]
 

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from jaxzero.games.game import Game, board_symmetries
 from jaxzero.games.go_board import Board, any_point, board, games_last, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place_and_count, winner
 from jaxzero.games.go_playouts import Lanes, playouts
-from jaxzero.games.lanes import in_tiles, seeds_of
-from jaxzero.games.record import Game, board_symmetries
+from jaxzero.games.playout_batches import in_tiles, seeds_of
 
 __all__ = ["GoState", "go", "keep_eyes", "turned"]
 

@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxzero.files import write_whole
+from jaxzero.atomic_files import write_whole
 from jaxzero.games import Game
-from jaxzero.games.record import check_game
+from jaxzero.games.game import check_game
 from jaxzero.nets.mlp import mlp
 from jaxzero.nets.resnet import resnet
-from jaxzero.nets.tensorfile import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
+from jaxzero.nets.safetensors_file import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
 from jaxzero.nets.windows import windows
 from jaxzero.types import Params
 

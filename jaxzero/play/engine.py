@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxzero.games.game import Game
 from jaxzero.games.go_rules import GoState, turned
-from jaxzero.games.record import Game
-from jaxzero.mcts.tree import Tree
-from jaxzero.play.programs import FOREVER, Programs, programs
-from jaxzero.play.reports import Report, reported
+from jaxzero.play.analysis import Report, reported
+from jaxzero.play.engine_programs import FOREVER, Programs, programs
+from jaxzero.search.tree import Tree
 from jaxzero.types import Params
 
 __all__ = ["Engine"]

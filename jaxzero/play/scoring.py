@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxzero.games.record import Game
-from jaxzero.play.boards import stones
+from jaxzero.games.game import Game
+from jaxzero.play.notation import stones
 
 __all__ = ["area", "final_score"]
 

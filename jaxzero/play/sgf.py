@@ -6,8 +6,8 @@ Only what the protocol of engines needs: no variations, no markup. https://www.r
 import re
 from typing import NamedTuple
 
-from jaxzero.games.record import Game
-from jaxzero.play.boards import names
+from jaxzero.games.game import Game
+from jaxzero.play.notation import names
 
 __all__ = ["Record", "moves_of", "read", "written"]
 

@@ -20,13 +20,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero import targets
-from jaxzero.mcts.graph import hash_state
-from jaxzero.mcts.perspectives import policy_improvement
-from jaxzero.mcts.slots_view import Slots
-from jaxzero.mcts.solver import bounds
-from jaxzero.mcts.tree import Tree
-from jaxzero.train.moves import exploring
+from jaxzero.options.graph_search import hash_state
+from jaxzero.options.slot_actions import Slots
+from jaxzero.options.solver import bounds
+from jaxzero.root.player_values import policy_improvement
+from jaxzero.search.tree import Tree
+from jaxzero.train import value_targets
+from jaxzero.train.move_selection import exploring
 from jaxzero.types import Keys, Params, State
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
@@ -133,9 +133,9 @@ def self_play(
         plies: T, moves per chunk.
         window: how many plies can wait for the end of their game; the longest game, if it has a bound.
         discount: γ per ply.
-        over: `tree -> bool [B]`, the games that end here though they are not over, like `jaxzero.mcts.solver.solved`:
-            nothing can be learned from what is known already. The move is made, and the next one begins a new game.
-            None: games are played to their end.
+        over: `tree -> bool [B]`, the games that end here though they are not over, like
+            `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
+            the next one begins a new game. None: games are played to their end.
         opening: the ply at which `Stats` compares the openings.
 
     Raises:
@@ -161,7 +161,7 @@ def self_play(
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
         value, known = _value(out)
-        value = targets.for_players(value, to_play, num_players)
+        value = value_targets.for_players(value, to_play, num_players)
         stopped = jnp.zeros_like(ended) if over is None else over(out.tree) & ~ended
         ply = Ply(
             observation=jax.vmap(game.observe)(games.state),
@@ -186,12 +186,14 @@ def self_play(
         new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
         record = jax.tree.map(lambda old, fresh: jnp.concatenate([old, fresh], 1), games.window, new)
         by_ply = lambda x: jnp.swapaxes(x, 0, 1)
-        value, settled = targets.returns(
+        value, settled = value_targets.returns(
             *(by_ply(x) for x in (record.reward, record.ended, record.value, record.trace)), discount
         )
         leaving = jnp.arange(window + plies) < plies
         ready = record.waiting & (by_ply(settled) | leaving)
-        rows = Row(record.observation, record.policy, targets.for_mover(by_ply(value), record.to_play, num_players))
+        rows = Row(
+            record.observation, record.policy, value_targets.for_mover(by_ply(value), record.to_play, num_players)
+        )
         record = record._replace(waiting=record.waiting & ~ready)
         games = small._replace(window=jax.tree.map(lambda x: x[:, plies:], record))
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)

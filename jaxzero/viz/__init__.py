@@ -8,7 +8,7 @@ from jaxzero.viz.crosstables import crosstable
 from jaxzero.viz.overlay import report_of
 from jaxzero.viz.page import Page, Picture
 from jaxzero.viz.plots import curves, metrics
-from jaxzero.viz.sketch import sketch
-from jaxzero.viz.trees import tree
+from jaxzero.viz.static_tree import sketch
+from jaxzero.viz.tree_page import tree
 
 __all__ = ["Page", "Picture", "board", "crosstable", "curves", "drawer", "metrics", "report_of", "sketch", "tree"]

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from jaxzero.games.record import Game, check_game
-from jaxzero.play.boards import stones
-from jaxzero.play.reports import Report
+from jaxzero.games.game import Game, check_game
+from jaxzero.play.analysis import Report
+from jaxzero.play.notation import stones
 from jaxzero.types import State
-from jaxzero.viz.grounds import Ground, drawable, ground_of, named_by, stones_drawn
+from jaxzero.viz.board_shapes import Ground, drawable, ground_of, named_by, stones_drawn
 from jaxzero.viz.overlay import At, caption, overlay, place_of
 from jaxzero.viz.page import Picture
 from jaxzero.viz.svg import INK, QUIET, sheet, tag, text_width, words

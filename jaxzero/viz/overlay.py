@@ -6,15 +6,15 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from jaxzero.games.record import Game
-from jaxzero.mcts.slots_view import Slots, parts_of
-from jaxzero.mcts.tree import Tree
-from jaxzero.play.boards import names
-from jaxzero.play.reports import Candidate, Report, known, reported
-from jaxzero.play.shown import share
-from jaxzero.viz.choosing import one_game
-from jaxzero.viz.grounds import Ground
+from jaxzero.games.game import Game
+from jaxzero.options.slot_actions import Slots, parts_of
+from jaxzero.play.analysis import Candidate, Report, known, reported
+from jaxzero.play.browser.board_json import share
+from jaxzero.play.notation import names
+from jaxzero.search.tree import Tree
+from jaxzero.viz.board_shapes import Ground
 from jaxzero.viz.svg import INK, tag, words
+from jaxzero.viz.visible_nodes import one_game
 
 __all__ = ["caption", "expected", "overlay", "place_of", "report_of"]
 

@@ -6,7 +6,7 @@ Both show themselves in a notebook and save themselves as one file that needs no
 import pathlib
 from typing import Any, NamedTuple
 
-from jaxzero import files
+from jaxzero import atomic_files
 
 __all__ = ["Page", "Picture"]
 
@@ -46,7 +46,7 @@ class Picture(NamedTuple):
         """
         path = _free(path, overwrite, (".svg", ".html"))
         whole = XML + self.svg if path.suffix == ".svg" else _around(self.svg)
-        files.write_whole(path, [(whole + "\n").encode()])
+        atomic_files.write_whole(path, [(whole + "\n").encode()])
         return path
 
 
@@ -86,7 +86,7 @@ class Page(NamedTuple):
             OSError: it cannot be written.
         """
         path = _free(path, overwrite, (".html",))
-        files.write_whole(path, [self.html.encode()])
+        atomic_files.write_whole(path, [self.html.encode()])
         return path
 
 

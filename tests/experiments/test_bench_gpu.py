@@ -33,7 +33,7 @@ import selfplay_costs  # noqa: E402
 from other_costs import positions  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
-from jaxzero import games, machine, models, nets  # noqa: E402
+from jaxzero import backend, games, models, nets  # noqa: E402
 from tests.processes import experiment  # noqa: E402
 
 run = functools.partial(experiment, "bench_gpu.py")
@@ -384,9 +384,9 @@ def test_leaving_out_leaves_the_rest_as_it_was_with_many_actions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", [machine.CPU, machine.ACCELERATOR])
+@pytest.mark.parametrize("layout", [backend.CPU, backend.ACCELERATOR])
 def test_leaving_out_leaves_the_rest_as_it_was_where_games_end(layout):
-    with machine.laid_out_for(layout):
+    with backend.laid_out_for(layout):
         _, record = check_leaving_out(tic_tac_toe(), 30, leaving_out.PHASES)
     assert not record.grew.all()  # some walks end where the game does
 
@@ -405,7 +405,7 @@ def test_turns_by_hand():
     length = np.array([[1] * 7 + [17], [3] * 8, [16] * 8])
     grew = np.array([[True] * 8, [True] * 8, [False] * 8])
     record = leaving_out.Record(*[None] * 10)._replace(length=length, grew=grew)
-    with machine.laid_out_for(machine.ACCELERATOR):
+    with backend.laid_out_for(backend.ACCELERATOR):
         few, many = (leaving_out.turns(record, edges) for edges in (9, 82))
     assert few["descend_turns"] == many["descend_turns"] == pytest.approx((2 + 1 + 1) / 3)
     assert few["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxzero import machine
+from jaxzero import backend
 from tests.compiling import as_users_have_it
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -223,7 +223,7 @@ def test_loops_and_branches_of_a_program_of_this_machine():
 @functools.cache
 def traced(rule):
     given = jax.eval_shape(lambda: against_mctx.inputs(16))
-    with machine.laid_out_for(machine.ACCELERATOR):
+    with backend.laid_out_for(backend.ACCELERATOR):
         return jax.jit(against_mctx.ours(rule, 24, 7)).trace(*given)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.play.boards import names
-from jaxzero.play.reports import Candidate, Report
+from jaxzero.play.analysis import Candidate, Report
+from jaxzero.play.notation import names
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing

@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_no_half_results(monkeypatch, tmp_path):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jaxzero.train.folder.os.fsync", full)
+    monkeypatch.setattr("jaxzero.runs.run_folder.os.fsync", full)
     monkeypatch.setattr(tournament, "tournament", lambda *args: None)
     file = tmp_path / "results.json"
     with pytest.raises(SystemExit, match="results.json: No space left on device. The results are those above"):

@@ -24,7 +24,8 @@ import train  # noqa: E402
 
 from jaxzero import games  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
-from jaxzero.train import checkpoint, devices, learner, metrics  # noqa: E402
+from jaxzero.runs import checkpoint, metrics  # noqa: E402
+from jaxzero.train import devices, learner  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = """

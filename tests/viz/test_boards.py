@@ -10,11 +10,11 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models, viz
-from jaxzero.play.boards import names, stones
+from jaxzero.play.analysis import Candidate, Report
 from jaxzero.play.engine import Engine
-from jaxzero.play.reports import Candidate, Report
+from jaxzero.play.notation import names, stones
+from jaxzero.viz.board_shapes import ground_of, stones_drawn
 from jaxzero.viz.boards import without_board
-from jaxzero.viz.grounds import ground_of, stones_drawn
 
 KEY = jax.random.key(3)
 SLOW = pytest.mark.slow

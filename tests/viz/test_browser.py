@@ -9,7 +9,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import viz
-from jaxzero.mcts.view import edge_view
+from jaxzero.search.edge_view import edge_view
 from tests import worlds
 from tests.browser import browser, listening
 from tests.viz.grown import data_of, hashed, searched

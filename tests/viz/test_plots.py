@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxzero import viz
-from jaxzero.train import metrics as written
+from jaxzero.runs import metrics as written
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -2,7 +2,7 @@
 
 import math
 
-from jaxzero.play.reports import Report
+from jaxzero.play.analysis import Report
 
 __all__ = ["COLOURS", "LONGEST", "action_of", "colour_of", "in_one_line", "integer", "number", "told", "words_of"]
 

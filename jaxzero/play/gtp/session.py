@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from jaxzero.play import clock, scoring, sgf
-from jaxzero.play.boards import drawn, names
+from jaxzero.play.analysis import hopeless
 from jaxzero.play.engine import Engine
 from jaxzero.play.gtp.lines import COLOURS, action_of, colour_of, in_one_line, integer, number, told, words_of
-from jaxzero.play.reports import hopeless
+from jaxzero.play.notation import drawn, names
 
 __all__ = ["Session"]
 

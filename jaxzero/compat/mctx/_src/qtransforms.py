@@ -1,7 +1,7 @@
 """mctx's `qtransforms`: what the actions of a node are worth, `(tree, node_index) -> [A]`, on the tree of one game.
 
 Each operation comes in mctx's order, so that half precision rounds alike. jaxzero's search knows these functions and
-uses `jaxzero.mcts.qvalues` in their place, see `jaxzero.compat.mctx.native.rules`.
+uses `jaxzero.search.qvalues` in their place, see `jaxzero.compat.mctx.native.rules`.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.mcts.gumbel import LOWEST, halving_schedule
+from jaxzero.root.gumbel import LOWEST, halving_schedule
 
 __all__ = ["get_sequence_of_considered_visits", "get_table_of_considered_visits", "score_considered"]
 

@@ -13,9 +13,9 @@ from jaxzero.compat.mctx._src.tree import Tree
 from jaxzero.compat.mctx.native.one_row import ask, reads_one_row
 from jaxzero.compat.mctx.native.search import Games, NativeRules
 from jaxzero.compat.mctx.native.tree import Found, root_view
-from jaxzero.mcts import qvalues as q
-from jaxzero.mcts.gumbel import gumbel_interior, gumbel_root, improved
-from jaxzero.mcts.rules import muzero_puct, probabilities
+from jaxzero.root.gumbel import gumbel_interior, gumbel_root, improved
+from jaxzero.search import qvalues as q
+from jaxzero.search.rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["native_qvalues", "native_rules", "qvalues_at_roots"]
@@ -114,7 +114,7 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
 
 
 def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Array]) -> q.QValues | None:
-    """What `jaxzero.mcts.qvalues` has for one of mctx's transforms; None for any other transform."""
+    """What `jaxzero.search.qvalues` has for one of mctx's transforms; None for any other transform."""
     function, options = _unwrap(transform)
     builders = {
         qtransforms.qtransform_by_min_max: q.by_min_max,

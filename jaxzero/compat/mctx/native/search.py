@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float
 from jaxzero.compat.mctx._src.base import RootFnOutput
 from jaxzero.compat.mctx.checks import check_output
 from jaxzero.compat.mctx.native.tree import Found
-from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.outputs import checked
-from jaxzero.mcts.rows import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
-from jaxzero.mcts.search import descend, enter, expand, finish, plant
+from jaxzero.search import tree as native_tree
+from jaxzero.search.model_checks import checked
+from jaxzero.search.node_storage import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
+from jaxzero.search.search import descend, enter, expand, finish, plant
 from jaxzero.types import Model, Path, Rule, Step
 
 __all__ = ["Games", "NativeRules", "allowed_at_root", "is_native", "search_natively"]

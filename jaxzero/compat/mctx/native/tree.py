@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from jaxzero.compat.mctx._src.tree import SearchSummary, Tree
 from jaxzero.compat.mctx.records import summarise
-from jaxzero.mcts import tree as native_tree
-from jaxzero.mcts.rows import per_game, unpack_facts
-from jaxzero.mcts.view import edge_view, parents
+from jaxzero.search import tree as native_tree
+from jaxzero.search.edge_view import edge_view, parents
+from jaxzero.search.node_storage import per_game, unpack_facts
 from jaxzero.types import EdgeView
 
 __all__ = ["Found", "as_tree", "edges_of", "root_view", "summary"]

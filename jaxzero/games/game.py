@@ -1,0 +1,134 @@
+"""What a game is: a record of pure functions for one position each, and relabellings its rules cannot tell apart."""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import chex
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.types import Keys, State
+
+__all__ = ["SQUARE", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
+
+Observation = Float[Array, "..."]
+
+
+class Symmetry(NamedTuple):
+    """A relabelling of positions and actions that the rules cannot tell apart.
+
+    Attributes:
+        observation: the transformed observation (one position, no batch axis).
+        actions: action i of the transformed position is action `actions[i]` of the original one, so
+            policies, masks and visit counts are carried over by `policy[..., jnp.array(actions)]`.
+    """
+
+    observation: Callable[[Observation], Observation]
+    actions: tuple[int, ...]
+
+
+class Game(NamedTuple):
+    """The rules of a game, for one position each: use `jax.vmap` for a batch.
+
+    Attributes:
+        id: the game's name.
+        num_actions: A, a Python int.
+        num_players: P, a Python int.
+        observation_shape: shape of what `observe` returns.
+        init: `key -> state`. Who moves first is the game's choice (in pgx a random player): ask `to_play`.
+        step: `(state, action, key) -> state`. Takes packed states too, returns an unpacked one. The key is for
+            games of chance, the others ignore it. On a terminal state nothing changes, and rewards are 0.
+        observe: `state -> float32 observation` from the view of the player to move.
+        legal: `state -> bool [A]`, True where an action may be taken; all False once the game is over.
+        to_play: `state -> int32`, the player to move, 0 ... P-1.
+        terminal: `state -> bool`, True when the game is over, by rule or by truncation.
+        rewards: `state -> float32 [P]`, what the last step paid, entry p to player p.
+        pack: `state -> state` without what the rules can derive again (the legal mask): what a tree stores.
+        symmetries: the identity, and whatever else leaves the rules as they are; none: nobody said.
+        playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
+            from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
+            uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playouts`.
+        truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
+
+    A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
+
+    >>> from typing import NamedTuple
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> class Heap(NamedTuple):
+    ...     stones: jax.Array
+    ...     mover: jax.Array
+    ...     paid: jax.Array
+    >>> def step(heap, action, key):
+    ...     over = heap.stones == 0
+    ...     stones = jnp.where(over, 0, heap.stones - action - 1)
+    ...     won = ~over & (stones == 0)
+    ...     paid = jnp.where(won, jnp.where(jnp.arange(2) == heap.mover, 1.0, -1.0), 0.0)
+    ...     return Heap(stones, jnp.where(over, heap.mover, 1 - heap.mover), paid)
+    >>> nim = games.Game(
+    ...     id="nim",
+    ...     num_actions=3,
+    ...     num_players=2,
+    ...     observation_shape=(11,),
+    ...     init=lambda key: Heap(jnp.int32(10), jnp.int32(0), jnp.zeros(2)),
+    ...     step=step,
+    ...     observe=lambda heap: jax.nn.one_hot(heap.stones, 11),
+    ...     legal=lambda heap: jnp.arange(3) < heap.stones,
+    ...     to_play=lambda heap: heap.mover,
+    ...     terminal=lambda heap: heap.stones == 0,
+    ...     rewards=lambda heap: heap.paid,
+    ... )
+    >>> keys = jax.random.split(jax.random.key(0), 4)
+    >>> out = jax.jit(jz.uct(models.rollout(nim), 500))((), keys, jax.vmap(nim.init)(keys))
+    >>> out.action.tolist()  # two stones, for eight are lost
+    [1, 1, 1, 1]
+    """
+
+    id: str
+    num_actions: int
+    num_players: int
+    observation_shape: tuple[int, ...]
+    init: Callable[[chex.PRNGKey], State]
+    step: Callable[[State, Int[Array, ""], chex.PRNGKey], State]
+    observe: Callable[[State], Observation]
+    legal: Callable[[State], Bool[Array, "A"]]
+    to_play: Callable[[State], Int[Array, ""]]
+    terminal: Callable[[State], Bool[Array, ""]]
+    rewards: Callable[[State], Float[Array, "P"]]
+    pack: Callable[[State], State] = lambda state: state
+    symmetries: tuple[Symmetry, ...] = ()
+    playout: Callable[[Keys, State, int | None], Float[Array, "L P"]] | None = None
+    truncated: Callable[[State], Bool[Array, ""]] | None = None
+
+
+def check_game(name: str, game: Any) -> None:
+    """Raises a ValueError if something else stands in place of a game; `name`: of the function that was given it."""
+    if not isinstance(game, Game):
+        raise ValueError(
+            f"{name}: the game is a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
+            "games.go(9)."
+        )
+
+
+def turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:
+    """Mirrors the columns, then makes quarter turns of the first two axes: observations and index grids alike."""
+    board = board[:, ::-1] if mirror else board
+    for _ in range(quarters):
+        board = board.swapaxes(0, 1)[::-1]
+    return board
+
+
+SQUARE = tuple((quarters, mirror) for mirror in (False, True) for quarters in range(4))
+
+
+def board_symmetries(num_actions: int, turns: Iterable[tuple[int, bool]] = SQUARE) -> tuple[Symmetry, ...]:
+    """The symmetries of a square board by (quarters, mirror), the identity first.
+
+    Actions are the squares row by row, then pass or swap, which stay.
+    """
+    size = int(np.sqrt(num_actions))
+    squares = np.arange(size * size).reshape(size, size)
+    rest = range(size * size, num_actions)
+    functions = [functools.partial(turn, quarters=quarters, mirror=mirror) for quarters, mirror in turns]
+    return tuple(Symmetry(f, (*f(squares).ravel().tolist(), *rest)) for f in functions)

@@ -1,0 +1,63 @@
+"""Teams: players who win and lose together.
+
+To a search a team is one player who moves from several seats. So `to_play` names the team, and everything else goes
+on as it does: two teams are a two-player game, whose values are one number, for the team to move, and whose sign
+changes where the move passes to the other team and not between partners; more teams have a value each.
+
+The other way, leaving the players apart and giving partners equal entries of a value `[B, P]`, is the same search with
+more numbers (`tests/games/test_teams.py` says so node for node). It is the way for coalitions that change.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxzero.games import Game
+from jaxzero.types import State
+
+__all__ = ["as_teams"]
+
+
+def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
+    """The same game, played by teams.
+
+    Positions, actions and observations stay: a network still sees who of the team moves, if the game shows it.
+
+    Args:
+        game: its players, P.
+        team_of: the team of each player, numbered 0 ... T−1. A team is paid the mean of what its members are.
+
+    Returns:
+        A game of T players. With T = 2 it has to be zero-sum, as any game of two is taken to be.
+
+    Raises:
+        ValueError: not one team per player, or numbers left out.
+
+    >>> import jax
+    >>> from jaxzero import games
+    >>> alone = as_teams(games.from_pgx("tic_tac_toe"), (0, 0))  # both on one side: nobody can lose
+    >>> state = alone.init(jax.random.key(0))
+    >>> alone.num_players, int(alone.to_play(state)), alone.rewards(state).tolist()
+    (1, 0, [0.0])
+    """
+    teams = sorted(set(team_of))
+    if len(team_of) != game.num_players or teams != list(range(len(teams))):
+        raise ValueError(
+            f"as_teams({game.id!r}, {tuple(team_of)}): give one team for each of the {game.num_players} players, "
+            f"numbered from 0 without a gap, like {tuple(i % 2 for i in range(game.num_players))}."
+        )
+    members = jnp.array([[t == team for t in team_of] for team in teams], jnp.float32)
+    shares = members / jnp.sum(members, -1, keepdims=True)
+
+    def rewards(state: State) -> Float[Array, "T"]:
+        return shares @ game.rewards(state)
+
+    def to_play(state: State) -> Array:
+        return jnp.array(team_of, jnp.int32)[game.to_play(state)]
+
+    playout = game.playout
+    return game._replace(
+        num_players=len(teams),
+        to_play=to_play,
+        rewards=rewards,
+        playout=None if playout is None else lambda *given: playout(*given) @ shares.T,
+    )

@@ -1,1 +1,0 @@
-"""The search: trees, rules, and the algorithm."""

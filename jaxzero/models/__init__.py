@@ -1,0 +1,12 @@
+"""Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned.
+
+`perfect`, `rollout` and `learned` build a `Model`. `chance` and `symmetry` have models for games of chance and boards
+with symmetries; `sharded_evaluation` shares the evaluation of positions among devices. Policies never import this
+package: a model is passed to them.
+"""
+
+from jaxzero.models.learned import learned
+from jaxzero.models.perfect import perfect
+from jaxzero.models.rollout import rollout
+
+__all__ = ["learned", "perfect", "rollout"]

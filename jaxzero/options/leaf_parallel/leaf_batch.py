@@ -1,0 +1,285 @@
+"""Leaves: K walks that end at nodes which are not evaluated yet, and what becomes of them when they are.
+
+`collect` walks, `apply` takes the evaluations in; between the two the evaluations can come from anywhere. See
+`parallel` for what that is good for, and `asking` for evaluators outside JAX.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.options.leaf_parallel.virtual_loss import Virtual
+from jaxzero.options.solver import new_bounds
+from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
+from jaxzero.search.backup import group_size
+from jaxzero.search.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
+from jaxzero.search.model_checks import check_embedding, checked
+from jaxzero.search.node_storage import (
+    Frontier,
+    children_at_hand,
+    pack,
+    places,
+    put,
+    repeat,
+    take,
+    unpack_facts,
+    unpack_stats,
+)
+from jaxzero.search.search import counted, descend, finish, paired, taking_part
+from jaxzero.search.tree import NONE, Status, Tree, as_read, as_stored, rows_of
+from jaxzero.types import Keys, Path, Rule, State, Step
+
+__all__ = ["Active", "Leaves", "apply", "collect", "lane_keys", "parents_of"]
+
+LANES = 0x6C616E65  # no number of parts that somebody splits a key into
+
+Active = Callable[[Tree, Int[Array, "B"], Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations before, lane)
+
+
+class Leaves(NamedTuple):
+    """What K lanes found, in the order in which they walked.
+
+    Attributes:
+        paths: their walks, each array with an axis K in front.
+        node: the new nodes, which wait for their evaluation; N: the lane asks nothing.
+        parent: the nodes above.
+        action: the edges that lead there.
+    """
+
+    paths: Path
+    node: Int[Array, "K B"]
+    parent: Int[Array, "K B"]
+    action: Int[Array, "K B"]
+
+
+def collect(
+    tree: Tree,
+    path: Path,
+    rule: Rule,
+    root_rule: Rule,
+    lanes: int,
+    virtual: Virtual,
+    max_depth: int | None = None,
+    active: Active | None = None,
+    free_walks: int = 0,
+) -> tuple[Tree, Leaves]:
+    """Walks K times, and makes the nodes where the walks end, not evaluated yet.
+
+    What it returns is to be handed to `apply`; nothing else can be done with such a tree.
+
+    Args:
+        tree: the trees; their roots have chosen, see `enter`.
+        path: memory for walks.
+        rule: how interior nodes choose.
+        root_rule: how the root chooses.
+        lanes: K.
+        virtual: what walks in flight change.
+        max_depth: how many edges below the root a walk may go.
+        active: which games walk in a lane; None: all that take part.
+        free_walks: how often a lane walks again, after a walk that ended where the value is known went up at once.
+    """
+    busy, busy_root = rule, paired(rule, root_rule)
+    if lanes > 1:
+        busy, busy_root = (_in_flight(r, virtual) for r in (busy, busy_root))
+
+    def lane(tree: Tree, i: Array) -> tuple[Tree, Leaves]:
+        memory = path if active is None else path._replace(going=path.going & active(tree, began.simulations, i))
+        walk = descend(tree, max_depth, memory)
+        if free_walks:
+            tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
+        end = ends(tree, walk, max_depth)
+        size = grown_size(tree, end)
+        growth = if_any_grows(
+            tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, asks=False
+        )
+        tree, walk = write(tree, walk, growth)
+        tree = tree.replace(size=size)
+        if lanes > 1:
+            tree = _choose_busy(tree, walk, busy, busy_root)
+        node = jnp.where(end.grows, end.node, tree.capacity)
+        return tree, Leaves(walk, node, end.at.nodes, unpack_facts(growth.facts).action)
+
+    began = tree.root  # simulations that are in flight are counted while lanes walk
+    if lanes > 1:
+        tree = tree.replace(in_flight=jnp.zeros_like(tree.best_child))
+    tree, leaves = jax.lax.scan(lane, tree, jnp.arange(lanes))
+    in_flight = lanes if leaves.paths.going is None else jnp.sum(leaves.paths.going, 0, dtype=jnp.int32)
+    done = tree.root.simulations - in_flight if lanes > 1 else tree.root.simulations
+    return tree.replace(in_flight=None, root=began.replace(simulations=done)), leaves
+
+
+def _walk_on(
+    tree: Tree, walk: Path, memory: Path, rule: Rule, root_rule: Rule, max_depth: int | None, most: int
+) -> tuple[Tree, Path]:
+    """Where a walk ended at a node whose value is known, it goes up at once, and the game walks again."""
+
+    def known(tree: Tree, walk: Path) -> tuple[Bool[Array, "B"], Bool[Array, "B"]]:
+        """The walks that are done, and those of them that found the tree full."""
+        end = ends(tree, walk, max_depth)
+        done = ~end.grows & (unpack_stats(end.at.stats).visits > 0)  # else it waits for another lane's evaluation
+        done = done if walk.going is None else done & walk.going
+        return done, done & end.wants
+
+    def again(carry: tuple) -> tuple:
+        i, tree, walk, (done, full) = carry
+        value = value_at_end(tree, walk, max_depth)
+        tree = tree.replace(overflows=tree.overflows + full, status=tree.status | Status.FULL.where(full))
+        tree = finish(tree, taking_part(walk, done, tree.capacity), value, rule, root_rule)
+        walk = descend(tree, max_depth, memory)
+        return i + 1, tree, walk, known(tree, walk)
+
+    start = jnp.int32(0), tree, walk, known(tree, walk)
+    return jax.lax.while_loop(lambda carry: (carry[0] < most) & jnp.any(carry[3][0]), again, start)[1:3]
+
+
+def value_at_end(tree: Tree, path: Path, max_depth: int | None) -> Float[Array, "B P"]:
+    """What goes up from the end of a walk: what the model said there, or the mean where `max_depth` cut it."""
+    end = take(path.nodes, path.length - 1)
+    value = unpack_facts(take(tree.facts, end)).raw_value
+    if max_depth is None:
+        return value
+    stats = unpack_stats(take(tree.stats, end))
+    cut = (path.length > max_depth) & (stats.visits > 0)  # a walk that grew is a node longer than that, too
+    return jnp.where(cut[:, None], stats.value, value)
+
+
+def _in_flight(rule: Rule, virtual: Virtual) -> Rule:
+    return rule._replace(score=lambda view: rule.score(virtual(view)))
+
+
+def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
+    """New nodes of which nothing is known yet: nothing may be done there."""
+    batch, dtype = tree.size.shape[0], tree.stats.dtype
+    value = jnp.zeros((batch, tree.num_players) if tree.num_players > 1 else batch, dtype)
+    unknown = Step(
+        prior_logits=jnp.full((batch, tree.num_edges), -jnp.inf, dtype),
+        value=value,
+        reward=value,
+        discount=jnp.zeros(batch, dtype),
+        terminal=jnp.zeros(batch, bool),
+        chance=None if unpack_facts(tree.facts).chance is None else jnp.zeros(batch, bool),
+    )
+    closed = rule._replace(prepare=lambda logits: logits)
+    state = jax.tree.map(lambda x: jnp.zeros_like(x[:, 0]), tree.state)
+    growth = grow(closed, end, tree.root.prior, unknown, state)
+    if tree.bounds is not None:
+        growth = growth._replace(bounds=tree.root.returns)
+    return growth._replace(
+        parent=jnp.where(end.grows, end.at.nodes, tree.capacity), status=Status.FULL.where(end.wants & ~end.grows)
+    )
+
+
+def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
+    """Marks the nodes of a walk as in flight, and has them choose anew, from the end up."""
+    group, batch = group_size(tree.size.shape[0]), tree.size.shape[0]
+
+    def turn(carry: tuple[Array, Tree]) -> tuple[tuple[Array, Tree], Array]:
+        k, tree = carry
+        depth = 1 + k * group + places(group, 2)
+        real = depth < path.length[:, None]
+        nodes = jax.lax.dynamic_slice(path.nodes, (jnp.int32(0), 1 + k * group), (batch, group))
+        nodes = jnp.where(real, nodes, 0)
+        where = jnp.where(real, nodes, tree.capacity)
+        tree = tree.replace(in_flight=put(tree.in_flight, where, take(tree.in_flight, nodes) + 1))
+        return (k - 1, remember(tree, where, choose(tree, rows_of(tree, nodes), rule, real))), k > 0
+
+    last = jnp.max(jnp.maximum(path.length - 2, 0) // group)
+    tree = repeat(turn, (last, tree), jnp.any(path.length > 1))[1]
+    return choose_at_root(counted(tree, path), root_rule)
+
+
+def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
+    """The edges to the new nodes of all lanes, game by game, and the embeddings above.
+
+    A model may be asked of positions that there are, only. So where a lane asks nothing, what the game's first lane to
+    ask asks stands in, else what the first node below the root was made of: what is known need not be asked again.
+    """
+    new, lane = leaves.node < tree.capacity, jnp.argmax(leaves.node < tree.capacity, 0)
+
+    def of_first(x: Array, other: Array) -> Array:
+        there = jnp.take_along_axis(x, lane[None], 0)[0]
+        return jnp.where(new, x, jnp.where(jnp.any(new, 0), there, other)).T
+
+    parent, action = of_first(leaves.parent, jnp.int32(0)), of_first(leaves.action, stand_in(tree)).reshape(-1)
+    return action, jax.tree.map(lambda x: take(x, parent).reshape(action.size, *x.shape[2:]), tree.state)
+
+
+def lane_keys(keys: Keys, lanes: int) -> Keys:
+    """Keys for each lane of each game, [B·K]; the first lane's is the game's own."""
+    if lanes == 1:
+        return keys
+
+    def others(key: Any) -> Any:  # a branch of their own: `split` of a key gives what `fold_in` of small numbers gives
+        key = jax.random.fold_in(key, LANES)
+        return jax.vmap(lambda lane: jax.random.fold_in(key, lane))(jnp.arange(1, lanes))
+
+    of_game = jax.vmap(others)(keys)
+    both = jnp.concatenate([keys[:, None], of_game], 1)
+    return both.reshape(-1, *both.shape[2:])
+
+
+def apply(
+    tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule, root_rule: Rule, max_depth: int | None = None
+) -> tuple[Tree, Path]:
+    """Writes down what was said of the leaves, and carries the value of every lane up, lane after lane.
+
+    Args:
+        tree: as `collect` left it.
+        leaves: likewise.
+        step: the evaluations, game by game, `[B·K]`; anything where a lane asks nothing.
+        state: what the tree stores of the positions, likewise.
+        rule: how interior nodes choose.
+        root_rule: how the root chooses.
+        max_depth: as in `collect`.
+
+    Returns:
+        The trees, and the last lane's walk for the sake of its memory.
+    """
+    tree = _settle(tree, leaves, step, state, rule)
+
+    def lane(tree: Tree, path: Path) -> tuple[Tree, None]:
+        value = value_at_end(tree, path, max_depth)
+        return finish(tree, path, value, rule, root_rule), None
+
+    tree, _ = jax.lax.scan(lane, tree, leaves.paths)
+    return tree, jax.tree.map(lambda x: x[-1], leaves.paths)
+
+
+def _settle(tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule) -> Tree:
+    """The new nodes of all lanes, evaluated."""
+    lanes, batch = leaves.node.shape
+    step, bad = checked(step, tree, lanes * batch)
+    check_embedding(state, lanes * batch, tree.state)
+    node, dtype = leaves.node.T, tree.stats.dtype
+
+    def by_lane(x: Array) -> Array:
+        return x.reshape(batch, lanes, *x.shape[1:])
+
+    edge = unpack_facts(take(tree.facts, node))
+    flat = [x.reshape(-1) for x in (edge.action, edge.edge_prior, edge.mover)]
+    facts = pack(new_facts(*flat, step, (batch * lanes, tree.num_players)), dtype)
+    prior = as_stored(rule.prepare(step.prior_logits), tree.prior.dtype)
+    none, zero = jnp.full(batch * lanes, NONE), jnp.zeros(batch * lanes, dtype)
+    found = (
+        next_edge(rule, as_read(prior, dtype))._asdict()
+        if rule.by_prior
+        else dict(next_action=none, next_prior=zero, unvisited_mass=zero)
+    )
+    children = jnp.zeros((batch * lanes, children_at_hand(tree.frontier)), jnp.int32)
+    frontier = pack(Frontier(num_children=none + 1, children=children, **found), dtype)
+    bounds = tree.bounds
+    if bounds is not None:
+        returns = jnp.repeat(tree.root.returns, lanes, 0)
+        bounds = put(bounds, node, by_lane(new_bounds(returns, step)))
+    wrong = jnp.any(by_lane(bad) & (node < tree.capacity), -1)
+    return tree.replace(
+        facts=put(tree.facts, node, by_lane(facts)),
+        prior=put(tree.prior, node, by_lane(prior)),
+        frontier=put(tree.frontier, node, by_lane(frontier)),
+        state=jax.tree.map(lambda x, y: put(x, node, by_lane(y)), tree.state, state),
+        bounds=bounds,
+        status=tree.status | Status.NON_FINITE.where(wrong),
+    )

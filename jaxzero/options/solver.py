@@ -1,0 +1,260 @@
+"""Proven values: where the game ends, the search knows, and what follows from that is known, too.
+
+Every node keeps two bounds: what its value is proven to be at least, and at most. A terminal node is exact; a node is
+worth at least what its best edge is proven to pay, and at most what the best of its edges might. So a win is proven by
+one winning move, a loss by all moves losing, and a draw by a draw and nothing better. Rewards on the way and discounts
+are no obstacle, for bounds are returns. Where bounds meet,
+
+* the node's past visits are re-valued, and the difference goes up the path;
+* the rule is shown no edge that is proven to be worse than another (`avoid_proven`), nor is it taken in the end, and
+  what the policy answers as a target has no weight on it;
+* a proven root can end its game's search: `stop=jaxzero.solved`.
+
+    policy = jaxzero.alphazero(model, 800, rule=jaxzero.avoid_proven(jaxzero.puct()))
+
+It helps where games end within reach of the search: tactics, endgames, and small games, which it solves. A simulation
+that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
+a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
+know it. An end by a move limit proves nothing, if `Step.truncated` says so; nor is anything proven where chance moves,
+if `Step.chance` says so, for its outcomes may be samples; nor any more in a game that a number was replaced in
+(`Status.NON_FINITE`).
+
+After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
+2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node
+is needed: with more than two players what a player gets depends on the others' choice among equals.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.search.argument_checks import check_rule
+from jaxzero.search.edge_view import edge_bounds, edge_view, take_edges, visited_edges
+from jaxzero.search.input_checks import check_tree
+from jaxzero.search.node_storage import Stats, Tile, put, take, unpack_facts, unpack_stats
+from jaxzero.search.tree import Tree, as_read, rows_of
+from jaxzero.types import EdgeView, Path, Rule, Step
+
+__all__ = [
+    "avoid_proven",
+    "bounds",
+    "closer",
+    "from_edges",
+    "new_bounds",
+    "prove",
+    "revalued",
+    "seek_proof",
+    "solved",
+    "with_bounds",
+    "worse",
+]
+
+
+def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
+    """The same rule where no edge is followed that is proven to be worse than another; and values are proven.
+
+    What it does, when it helps and what it costs: `help(jaxzero.options.solver)`.
+
+    Among losing moves only, or at a node that is solved, the rule chooses among those that are as good as any.
+
+    Args:
+        rule: what chooses among the other edges.
+        least: the least return of the game, for the player to move: −1 for a loss.
+        greatest: the greatest: 1 for a win. Where players take turns, both must hold for each of them: −1 and 1, not 0
+            and 1.
+
+    Raises:
+        ValueError: numbers that leave no range between them; a rule that proves already.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> keys = jax.random.split(jax.random.key(0), 1)
+    >>> states = jax.vmap(game.init)(keys)
+    >>> for action in (0, 3, 1, 4):  # both have two in a row: who is to move wins by the third
+    ...     states = jax.vmap(game.step)(states, jnp.full(1, action), keys)
+    >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
+    >>> policy = jz.alphazero(model, 64, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, stop=jz.solved)
+    >>> out = jax.jit(policy)((), keys, states)
+    >>> jz.bounds(out.tree).tolist(), out.action.tolist(), bool(out.tree.root.simulations[0] < 64)
+    ([[1.0, 1.0]], [2], True)
+    """
+    return _without(rule, worse, least, greatest)
+
+
+def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
+    """As `avoid_proven`, and only such edges are followed that may be better than what is proven of the others.
+
+    Every walk then ends where something can be learned, and games are solved with far fewer simulations. What is lost
+    is the meaning of visits and means: the best move, once solved, gets none any more. So it is for solving, not for
+    targets. (A policy's `root_rule` that proves nothing itself is wrapped in `avoid_proven`; wrap it here, if it is to
+    seek proof, too.)
+
+    Args:
+        rule: what chooses among the other edges.
+        least: the least return of the game, for the player to move.
+        greatest: the greatest.
+
+    Raises:
+        ValueError: as `avoid_proven`.
+
+    >>> import jax, jax.numpy as jnp, jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> keys = jax.random.split(jax.random.key(0), 1)
+    >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
+    >>> how = dict(rule=jz.seek_proof(jz.puct()), simulate=jz.transpositions(), stop=jz.solved)
+    >>> policy = jz.alphazero(model, 8000, dirichlet_fraction=0.0, **how)
+    >>> jz.bounds(jax.jit(policy)((), keys, jax.vmap(game.init)(keys)).tree).tolist()  # from the start: a draw
+    [[0.0, 0.0]]
+    """
+
+    def nothing_to_learn(view: EdgeView) -> Array:
+        legal = ~jnp.isneginf(view.prior)
+        low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
+        better = legal & (view.upper > low)  # none: the node is solved
+        return worse(view) | (jnp.any(better, -1, keepdims=True) & ~better)
+
+    return _without(rule, nothing_to_learn, least, greatest)
+
+
+def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, greatest: float) -> Rule:
+    check_rule("avoid_proven, seek_proof: rule", rule)
+    if rule.returns is not None:
+        raise ValueError("the rule proves values already: avoid_proven(rule) or seek_proof(rule), and once, is enough.")
+    if not least < greatest:
+        raise ValueError(
+            f"returns between {least} and {greatest}: the first must be the lesser. Give the least and the greatest "
+            "return of the game, -1 and 1 by default."
+        )
+
+    def score(view: EdgeView) -> Array:
+        shut = closed(view)
+        open_prior = jnp.where(shut, -jnp.inf, view.prior)
+        return jnp.where(shut, -jnp.inf, rule.score(view._replace(prior=open_prior)))
+
+    return rule._replace(score=score, returns=(float(least), float(greatest)))
+
+
+def worse(view: EdgeView) -> Bool[Array, "... W"]:
+    """The legal edges that are proven to be worse than another, or to lose while another may not.
+
+    At a solved node also those that are not proven to be as good as the best.
+    """
+    if view.lower is None or view.upper is None:
+        raise ValueError("the tree keeps no bounds: plant it with the rule of avoid_proven(...) that searches it.")
+    legal = ~jnp.isneginf(view.prior)
+    low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
+    high = jnp.max(jnp.where(legal, view.upper, -jnp.inf), -1, keepdims=True)
+    least = view.root.returns[view.game][..., :1]
+    loses = (view.upper <= least) & (high > least)
+    return legal & ((view.upper < low) | loses | ((low >= high) & (view.lower < low)))
+
+
+def with_bounds(tree: Tree, rule: Rule, step: Step) -> Tree:
+    """A tree of roots only that keeps bounds between those of the rule, if that has any.
+
+    Raises:
+        ValueError: values for several players, or a model that does not tell the end of the game.
+    """
+    if rule.returns is None:
+        return tree
+    if tree.num_players > 1:
+        raise ValueError(
+            "avoid_proven with one value per player: proven values need one value per node, for the player to move, as "
+            "models of one or two players give. Use the rule without avoid_proven."
+        )
+    if step.terminal is None:
+        raise ValueError(
+            "avoid_proven with a model that does not tell the end of the game (Step.terminal is None), as learned ones "
+            "do not: it could prove nothing. Use the rule without avoid_proven, or a model of the game's rules."
+        )
+    batch, nodes = tree.best_child.shape
+    returns = jnp.broadcast_to(jnp.asarray(rule.returns, tree.stats.dtype), (batch, 2))
+    rows = jnp.zeros((batch, nodes, 2), returns.dtype).at[:, 0].set(new_bounds(returns, step))
+    return tree.replace(bounds=rows, root=tree.root.replace(returns=returns))
+
+
+def new_bounds(returns: Float[Array, "B 2"], step: Step) -> Float[Array, "B 2"]:
+    """The bounds of a new node: 0 at the end of the game, whose result was paid on the way there; else anything."""
+    over = step.terminal if step.truncated is None else step.terminal & ~step.truncated
+    return jnp.where(over[:, None], 0, returns)
+
+
+def prove(tree: Tree, path: Path) -> Tree:
+    """Carries what is proven of the ends of the paths up, as far as it proves more."""
+    at_end = take(tree.bounds, take(path.nodes, path.length - 1))
+    news = (path.length > 1) & (at_end[:, 0] == at_end[:, 1])
+    news = news if path.going is None else news & path.going
+
+    def turn(carry: tuple) -> tuple:
+        depth, rows, news = carry
+        node = take(path.nodes, jnp.maximum(depth, 0))
+        old = take(rows, node)
+        new = closer(old, from_edges(tree.replace(bounds=rows), node))
+        news = news & (depth >= 0) & jnp.any(new != old, -1)
+        return depth - 1, put(rows, jnp.where(news, node, tree.capacity), new), news
+
+    start = path.length - 2, tree.bounds, news
+    return tree.replace(bounds=jax.lax.while_loop(lambda carry: jnp.any(carry[2]), turn, start)[1])
+
+
+def closer(old: Float[Array, "B 2"], new: Float[Array, "B 2"]) -> Float[Array, "B 2"]:
+    """What both bounds say."""
+    return jnp.stack([jnp.maximum(old[:, 0], new[:, 0]), jnp.minimum(old[:, 1], new[:, 1])], -1)
+
+
+def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
+    """The bounds of nodes by those of their edges; of nodes without any, anything."""
+    edges = visited_edges(tree, rows_of(tree, node))
+    facts = unpack_facts(take(tree.facts, edges.child))
+    low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
+    left = as_read(take(tree.prior, node), tree.stats.dtype)  # an expanded edge's prior is with its child
+    unvisited = jnp.any(left > -jnp.inf, -1)
+    known, waits = edges.seen, None
+    if tree.in_flight is not None:  # nothing is known yet of nodes that other lanes wait for
+        waits = edges.seen & (unpack_stats(take_edges(tree.stats, edges.child)).visits == 0)
+        known = known & ~waits
+    lower = jnp.max(jnp.where(known, low, -jnp.inf), -1)
+    upper = jnp.max(jnp.where(known, high, -jnp.inf), -1)
+    least, greatest = tree.root.returns[:, 0], tree.root.returns[:, 1]
+    unvisited = unvisited | ~jnp.any(edges.seen, -1) | (False if waits is None else jnp.any(waits, -1))
+    found = jnp.stack([jnp.maximum(lower, least), jnp.where(unvisited, greatest, jnp.minimum(upper, greatest))], -1)
+    chance = unpack_facts(take(tree.facts, node)).chance
+    return found if chance is None else jnp.where(chance[:, None], tree.root.returns, found)
+
+
+def revalued(
+    tree: Tree, nodes: Int[Array, "G ..."], stats: Stats, ret: Float[Array, "G ... 1"], tile: Tile | None = None
+) -> Float[Array, "G ... 1"]:
+    """The return to take in at nodes that were passed: at solved ones, what makes their mean the proven value.
+
+    It is this visit's own return and what the visits before were wrong by; carried up the path, it corrects the means
+    above in the same way.
+    """
+    low, high = jnp.moveaxis(take(tree.bounds, nodes, tile), -1, 0)
+    exact = low * (stats.visits + 1) - stats.value[..., 0] * stats.visits
+    return jnp.where((low == high)[..., None], exact[..., None], ret)
+
+
+def bounds(tree: Tree) -> Float[Array, "B 2"]:
+    """What the root's value is proven to be at least and at most, for the player to move; equal: it is solved."""
+    check_tree("bounds: tree", tree)
+    if tree.bounds is None:
+        raise ValueError("the tree keeps no bounds: search with a rule of avoid_proven(...).")
+    return tree.bounds[:, 0]
+
+
+def solved(tree: Tree, remaining: Any = None) -> Bool[Array, "B"]:
+    """The games whose root is solved, to be used as `stop=solved`."""
+    low, high = jnp.moveaxis(bounds(tree), -1, 0)
+    return low == high
+
+
+def not_worse(tree: Tree, nodes: Int[Array, "B"]) -> EdgeView:
+    """The view of nodes in which edges that are proven to be worse than another look illegal."""
+    view = edge_view(tree, nodes)
+    return view if tree.bounds is None else view._replace(prior=jnp.where(worse(view), -jnp.inf, view.prior))

@@ -1,0 +1,135 @@
+"""What a search thinks of a position, for people: the moves that it visited, the best first, and what it expects."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxzero.options.slot_actions import Slots, action_of, parts_of
+from jaxzero.root.summary import principal_variation, summary
+from jaxzero.search.edge_view import edge_view
+from jaxzero.search.qvalues import prior_weights
+from jaxzero.search.tree import Tree
+
+__all__ = ["Candidate", "Known", "Report", "hopeless", "known", "prior_probabilities", "reported"]
+
+LINE = 12  # plies of the expected play
+ENOUGH = 100  # visits before a position is given up
+
+
+class Candidate(NamedTuple):
+    """What the search thinks of one move.
+
+    Attributes:
+        action: the move.
+        visits: simulations through it.
+        value: mean return for the player to move, between −1 and 1.
+        prior: what the model thought of it; 0 where the rule asks for no prior.
+        line: the play that is expected, this move first.
+    """
+
+    action: int
+    visits: int
+    value: float
+    prior: float
+    line: tuple[int, ...]
+
+
+class Report(NamedTuple):
+    """What is known of the position.
+
+    Attributes:
+        visits: of the root: simulations, those kept from earlier moves among them.
+        value: of the position for the player to move, between −1 and 1.
+        candidates: the moves that were visited, the best first.
+    """
+
+    visits: int
+    value: float
+    candidates: tuple[Candidate, ...]
+
+
+class Known(NamedTuple):
+    """The arrays that a report is made of.
+
+    Attributes:
+        visits: of the root's edges.
+        values: likewise, for the player to move.
+        value: of the root.
+        prior: probabilities; 0 where the rule asks for no prior.
+        best: the edge that the principal variation begins with; −1: there is none.
+        line: the actions of the principal variation; −1 after the last.
+        actions: of the root's edges, which in a tree over slots are others than their numbers.
+    """
+
+    visits: Int[Array, "B W"]
+    values: Float[Array, "B W"]
+    value: Float[Array, "B"]
+    prior: Float[Array, "B W"]
+    best: Int[Array, "B"]
+    line: Int[Array, "B L"]
+    actions: Int[Array, "B W"]
+
+
+def known(tree: Tree) -> Known:
+    """What a report of each game is made of; the actions of the tree are numbers, its values those of one player."""
+    found, line, slots = summary(tree), principal_variation(tree, LINE), parts_of(tree.state, Slots)
+    prior = prior_probabilities(tree, edge_view(tree, jnp.zeros_like(tree.size)))
+    kind = tree.prior_kind
+    asked = kind is None or kind.probabilities is not False or kind.mass  # UCB1 keeps logits, and never looks at them
+    actions = slots[0].action[:, 0] if slots else jnp.broadcast_to(jnp.arange(prior.shape[-1]), prior.shape)
+    return Known(
+        visits=found.visits,
+        values=found.qvalues,
+        value=found.value,
+        prior=jnp.where(jnp.isfinite(prior) & asked, prior, 0),
+        best=line[:, 0],
+        line=action_of(tree, line) if slots else line,
+        actions=actions.astype(jnp.int32),
+    )
+
+
+def reported(found: Known, game: int = 0, most: int = 1_000) -> Report:
+    """The report of one game, of its best moves.
+
+    Args:
+        found: the arrays, those of `known` brought to the host.
+        game: which.
+        most: how many moves.
+    """
+    each = found.visits, found.values, found.prior, found.actions
+    visits, values, prior, actions = (np.asarray(x[game]) for x in each)
+    best, line = int(found.best[game]), tuple(int(a) for a in found.line[game] if a >= 0)
+    order = sorted(np.flatnonzero(visits).tolist(), key=lambda a: (a != best, -visits[a], -values[a]))
+    candidates = tuple(
+        Candidate(move, int(visits[a]), float(values[a]), float(prior[a]), line if a == best else (move,))
+        for a, move in ((a, int(actions[a])) for a in order[:most])
+    )
+    return Report(int(visits.sum()), float(found.value[game]), candidates)
+
+
+def hopeless(report: Report, resign: float) -> bool:
+    """Whether enough is known, and the best move's win rate is below `resign`.
+
+    >>> lost = Candidate(action=3, visits=200, value=-0.98, prior=0.5, line=(3,))
+    >>> hopeless(Report(200, -0.98, (lost,)), 0.05), hopeless(Report(50, -0.98, (lost,)), 0.05)
+    (True, False)
+    """
+    best = report.candidates[:1]
+    return bool(best) and report.visits >= ENOUGH and (best[0].value + 1) / 2 < resign
+
+
+def prior_probabilities(tree: Tree, view: Any) -> Float[Array, "... W"]:
+    """The prior of a view as probabilities: stored so by some rules, as logits by others, as who knows what by a few.
+
+    NaN in a row that cannot be told to hold either; −inf where illegal.
+    """
+    legal = ~jnp.isneginf(view.prior)
+    weights = jnp.where(legal, prior_weights(view), 0)
+    total = jnp.sum(weights, -1, keepdims=True)
+    kind = None if tree.prior_kind is None else tree.prior_kind.probabilities
+    found = weights if kind else weights / jnp.where(total > 0, total, 1)
+    if kind is None:
+        found = jnp.where(jnp.abs(total - 1) < 0.05, found, jnp.nan)
+    return jnp.where(legal, found, -jnp.inf)

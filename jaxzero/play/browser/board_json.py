@@ -1,0 +1,170 @@
+"""What those who draw a game are told of it, as JSON has it: the board, a position, and what a search thinks there.
+
+Places are `[row, column]` from the top left, or None for what is not on the board, a pass. Shares are expected points
+of one game, between 0 and 1: a win is one, a draw half.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxzero.games.game import Game
+from jaxzero.play.analysis import Report
+from jaxzero.play.engine import Engine
+from jaxzero.play.notation import names, stones
+from jaxzero.play.scoring import final_score
+
+__all__ = ["check_board", "layout", "outcome", "position", "share", "thoughts"]
+
+Place = list[int] | None
+
+TITLES = {"tic_tac_toe": "Tic-tac-toe", "connect_four": "Connect Four"}
+SIDES = {
+    "go": ("Black", "White"),
+    "othello": ("Black", "White"),
+    "tic_tac_toe": ("X", "O"),
+    "plain": ("Black", "White"),
+}
+
+
+def kind(game: Game) -> str:
+    """How the board looks: "go", "othello", "connect_four", "hex", "tic_tac_toe", or "plain" squares."""
+    if game.id.startswith("go_"):
+        return "go"
+    return game.id if game.id in ("othello", "connect_four", "hex", "tic_tac_toe") else "plain"
+
+
+def check_board(game: Game) -> None:
+    """Raises a ValueError if this is no game of two in which each move puts a stone on a board, or is beside it."""
+    shape = game.observation_shape
+    on_board = len(shape) == 3 and shape[-1] >= 2
+    fits = on_board and (game.id == "connect_four" or 0 <= game.num_actions - shape[0] * shape[1] <= 1)
+    if game.num_players != 2 or not fits:
+        raise ValueError(
+            f"{game.id} cannot be played here: its moves are not stones that two players put on a board. Use go, "
+            "connect_four, othello, hex or tic_tac_toe."
+        )
+
+
+def layout(game: Game) -> dict[str, Any]:
+    """What stays the same in a game: its board, its players, and what the actions are called.
+
+    Raises:
+        ValueError: it is no game of stones on a board.
+
+    >>> from jaxzero import games
+    >>> told = layout(games.go(5))
+    >>> told["title"], told["sides"], told["rows"], told["columnNames"], told["rowNames"], told["beside"]
+    ('Go 5×5', ['Black', 'White'], 5, ['A', 'B', 'C', 'D', 'E'], ['5', '4', '3', '2', '1'], [25])
+    """
+    check_board(game)
+    rows, columns = game.observation_shape[:2]
+    called, look = names(game), kind(game)
+    title = f"Go {rows}×{columns}" if look == "go" else TITLES.get(game.id, game.id.replace("_", " ").title())
+    letters, numbers = list(called), []
+    if not called[0][0].isalpha() and look != "connect_four":
+        letters = []  # squares without names
+    elif look != "connect_four":
+        letters = [name.rstrip("0123456789") for name in called[:columns]]
+        numbers = [called[row * columns].removeprefix(letters[0]) for row in range(rows)]
+    return {
+        "title": title,
+        "kind": look,
+        "rows": rows,
+        "columns": columns,
+        "sides": list(SIDES.get(look, ("Blue", "Orange"))),
+        "names": list(called),
+        "columnNames": letters,
+        "rowNames": numbers,
+        "beside": [] if look == "connect_four" else list(range(rows * columns, game.num_actions)),
+    }
+
+
+def place(look: str, board: np.ndarray, action: int) -> Place:
+    """Where an action puts its stone: in Connect Four on top of the column, elsewhere on its square."""
+    rows, columns = board.shape
+    if look == "connect_four":
+        free = rows - int((board[:, action] > 0).sum())
+        return [free - 1, action] if free else None
+    return [int(x) for x in divmod(action, columns)] if action < rows * columns else None
+
+
+def share(value: float) -> float:
+    """Expected points of a value between −1 and 1; a search of few visits may be beyond that by rounding.
+
+    >>> share(-1.0), share(0.5)
+    (0.0, 0.75)
+    """
+    return min(max((value + 1) / 2, 0.0), 1.0)
+
+
+def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
+    """The position of an engine: stones, moves, what is legal, whose turn it is, how it ended."""
+    game, look, called = engine.game, kind(engine.game), names(engine.game)
+    board = stones(game, engine.position(), engine.first)
+    last, over = (engine.moves[-1] if engine.moves else None), engine.over()
+    where = None
+    if last is not None and look == "connect_four":
+        where = [int(np.argmax(board[:, last] > 0)), last]
+    elif last is not None:
+        where = place(look, board, last)
+    return {
+        "stones": board.ravel().tolist(),
+        "legal": np.flatnonzero(engine.legal()).tolist(),
+        "places": [place(look, board, action) for action in range(game.num_actions)],
+        "moves": [called[action] for action in engine.moves],
+        "last": where,
+        "toMove": engine.to_move(),
+        "over": over,
+        "result": share(engine.result()) if over else None,
+        "outcome": outcome(engine, layout(game)["sides"], komi) if over else None,
+    }
+
+
+def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | None = None) -> str:
+    """How a game has ended, in a sentence, by how much where it is known; komi: of Go, None: not known."""
+    paid = engine.result()
+    if paid == 0:
+        return "The game is a draw."
+    winner = sides[0 if paid > 0 else 1]
+    if kind(engine.game) == "othello" or (kind(engine.game) == "go" and komi is not None):
+        score = final_score(engine.game, engine.position(), engine.first, komi or 0.0)
+        if score[0] == ("B" if paid > 0 else "W"):  # a game of pgx that repeats a position ends otherwise
+            points = score[2:]
+            return f"{winner} has won by {points} {'point' if points == '1' else 'points'}."
+    return f"{winner} has won."
+
+
+def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dict[str, Any] | None:
+    """What the search thinks of the position; None: nothing was searched.
+
+    `first` is the share of who moved first; the candidates' are those of the player to move. `kept`: so many of the
+    visits were there before the thinking that is shown began.
+    """
+    report = engine.report() if report is None else report
+    if not report.candidates:
+        return None
+    mover, look = engine.to_move(), kind(engine.game)
+    board = stones(engine.game, engine.position(), engine.first)
+    return {
+        "visits": report.visits,
+        "kept": kept,
+        "mover": mover,
+        "first": share(report.value if mover == 0 else -report.value),
+        "candidates": [
+            {"action": c.action, "visits": c.visits, "share": share(c.value), "prior": c.prior}
+            for c in report.candidates
+        ],
+        "line": expected(engine.game, look, board, mover, report.candidates[0].line),
+    }
+
+
+def expected(game: Game, look: str, board: np.ndarray, mover: int, line: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The expected play, with names and places, players in turn; stones taken on the way still stand."""
+    called, board, told = names(game), board.copy(), []
+    for ply, action in enumerate(line):
+        where, player = place(look, board, action), (mover + ply) % 2
+        told.append({"name": called[action], "place": where, "player": player})
+        if where is not None:
+            board[tuple(where)] = player + 1
+    return told

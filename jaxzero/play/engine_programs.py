@@ -1,0 +1,86 @@
+"""The compiled functions of an engine, apart from it, so that several engines may share them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxzero.games.game import Game
+from jaxzero.options.early_stopping import total_visits
+from jaxzero.options.subtree_reuse import advance
+from jaxzero.play.analysis import known
+from jaxzero.search.tree import Tree
+
+__all__ = ["FOREVER", "Programs", "programs"]
+
+FOREVER = 2**22  # simulations in one call; `stop` ends it
+
+
+class Programs(NamedTuple):
+    """What an engine compiles: functions that hold nothing of a game in progress, so several engines may share them.
+
+    Attributes:
+        game: its rules; what is asked of one position, `observe` and `legal` and so on, is compiled.
+        init: `keys -> states`, of a batch.
+        step: `(states, actions, keys) -> states`, of a batch.
+        one: the first position of a batch.
+        empty: `(params, keys, state) -> tree` without anything in it, the same one every time.
+        more: `(params, keys, state, tree, most) -> PolicyOutput`: searches until the root has `most` visits.
+        advance: `jaxzero.advance`.
+        forgotten: `tree -> tree` of which nothing is kept.
+        known: `tree -> Known`, what a report is made of.
+    """
+
+    game: Game
+    init: Callable
+    step: Callable
+    one: Callable
+    empty: Callable
+    more: Callable
+    advance: Callable
+    forgotten: Callable
+    known: Callable
+
+
+def programs(game: Game, build: Callable[[int, Any], Callable]) -> Programs:
+    """The programs of an engine for this game and search; each is compiled when it is first called."""
+    forget = jax.jit(_forgotten)
+    more = lambda params, keys, state, tree, most: build(FOREVER, total_visits(most))(params, keys, state, tree)
+
+    made = []
+
+    def empty(params, keys, state) -> Tree:
+        # To compile a whole search for it would take as long as for the one that is wanted. Its shapes say enough, and
+        # the bounds of all returns, which no search changes: of the compiled search nothing else is left.
+        if made:
+            return made[0]
+        shapes = []
+
+        def returns(*given):
+            tree = build(1, None)(*given).tree
+            shapes.append(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree))
+            return tree.root.returns
+
+        bounds = jax.jit(returns)(params, keys, state)
+        blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes[0])
+        made.append(forget(blank.replace(root=blank.root.replace(returns=bounds))))
+        return made[0]
+
+    asked = ("observe", "legal", "to_play", "terminal", "rewards")
+    return Programs(
+        game=game._replace(**{name: jax.jit(getattr(game, name)) for name in asked}),
+        init=jax.jit(jax.vmap(game.init)),
+        step=jax.jit(jax.vmap(game.step)),
+        one=jax.jit(lambda state: jax.tree.map(lambda x: x[0], state)),
+        empty=empty,
+        more=jax.jit(more),
+        advance=jax.jit(advance),
+        forgotten=forget,
+        known=jax.jit(known),
+    )
+
+
+def _forgotten(tree: Tree) -> Tree:
+    """A tree of the same shapes, of which nothing is kept."""
+    return advance(tree, jnp.full(1, -1, jnp.int32), jnp.ones(1, jnp.bool_))

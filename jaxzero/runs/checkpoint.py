@@ -1,0 +1,334 @@
+"""Checkpoints of a run: written by orbax, from any number of processes; whole and verified, or not there.
+
+<folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `manifest`
+<folder>/checkpoints/<step>.partial... what a save that was cut short left; the next removes it
+
+In a distributed run every process calls these functions, and all see the same files; process 0 alone touches what
+orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `folder`, whose functions
+are here, too.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import pathlib
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import jax
+from orbax.checkpoint import v1 as ocp
+
+from jaxzero.atomic_files import make_folder, write_whole
+from jaxzero.runs import checkpoint_manifest, processes
+from jaxzero.runs import run_folder as folders
+from jaxzero.runs.checkpoint_manifest import CheckpointError
+from jaxzero.runs.run_folder import differences, writing
+
+__all__ = ["CheckpointError", "about", "differences", "newest", "open_run", "restore", "save", "writing"]
+
+Path = str | os.PathLike
+
+# How long who has written its part of a checkpoint waits for the others: seconds, and bytes per second beside that.
+PATIENCE, SLOWEST = 300, 20e6
+ABOUT = "about.json"
+
+
+def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any] | None = None) -> None:
+    """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
+
+    A sound checkpoint of this step is left as it is, a damaged one is replaced. Damaged ones of later steps stay until
+    their step is reached again. What cannot be read is left alone while it might be needed.
+
+    Args:
+        folder: the run's folder.
+        step: 0 or more.
+        tree: of arrays; typed PRNG keys are arrays, too.
+        keep: 1 or more.
+        about: of JSON, for `about`; covered by the manifest's checksums like the arrays.
+
+    Raises:
+        CheckpointError: it cannot be written, the disk is full for instance, or there is one of this step that cannot
+            be read. What was there before still is.
+    """
+    root, step, entries = _root(folder), int(step), checkpoint_manifest.described(tree)
+    if step < 0 or keep < 1:
+        raise CheckpointError(f"save(step={step}, keep={keep}): steps count from 0, and at least one checkpoint stays.")
+
+    def guarded(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except OSError as error:
+            raise _failed(root, step, tree, _system_says(error) or type(error).__name__) from error
+
+    if processes.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
+        return
+    partial = root / f"{step}.partial"
+    # Whoever fails stops at once, and the others wait for it: by default for 20 minutes.
+    context = ocp.Context()
+    context.asynchronous.timeout_secs = int(PATIENCE + _bytes(tree) / SLOWEST)
+    _, said, cause = _ask_orbax(context, lambda: ocp.save(partial, tree))  # written aside, by all processes
+
+    def finish() -> None:
+        if said:
+            raise _failed(root, step, tree, said) from cause
+        if about:
+            write_whole(partial / ABOUT, [json.dumps(about).encode()])
+        checkpoint_manifest.write(root, step, entries, partial)
+        _thin(root, step, keep)
+
+    processes.on_first(lambda: guarded(finish), CheckpointError)
+
+
+def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple[int, Any] | None:
+    """The newest sound checkpoint as `(step, tree)`, or None if there is none. Nothing on the disk is changed.
+
+    Args:
+        folder: the run's folder.
+        like: a tree with the shapes and types to expect (arrays or `jax.ShapeDtypeStruct`). What comes back is sharded
+            as these are, whatever the sharding was when it was saved.
+        say: told (on process 0) about each checkpoint that is passed over, and why.
+
+    Raises:
+        CheckpointError: there are checkpoints, and none is sound: better to stop than to begin anew over a run. Or the
+            newest sound one has other names, shapes or types; names the first that differs.
+    """
+    root, entries = _root(folder), checkpoint_manifest.described(like)
+    step = processes.on_first(lambda: _chosen(root, entries, say), CheckpointError)
+    if step is None:
+        return None
+    context, me = ocp.Context(), jax.process_index()  # each reads its part, and has no reason to wait for the others
+    context.multiprocessing.primary_host, context.multiprocessing.active_processes = me, {me}
+    tree, said, cause = _ask_orbax(context, lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
+    if said:
+        kind, version = said.split(":")[0], metadata.version("orbax-checkpoint")
+        raise CheckpointError(
+            f"Checkpoint {step} in {root} is as it was written, but orbax {version} cannot load it here ({kind}): see "
+            "that there is memory for it, and that this is the version of orbax that wrote it."
+        ) from cause
+    return step, tree
+
+
+def about(folder: Path, step: int) -> dict[str, Any]:
+    """What was saved about a checkpoint beside its arrays; nothing if it was saved without, or that is damaged."""
+    try:
+        return json.loads(checkpoint_manifest.sound_file(_root(folder), step, ABOUT))
+    except (OSError, ValueError):
+        return {}
+
+
+def open_run(
+    folder: Path, config: dict[str, Any], free: tuple[str, ...] = (), say: Callable[[str], Any] = print
+) -> bool:
+    """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
+
+    Args:
+        folder: the run's folder.
+        config: the settings of the run, saved as `about["config"]` with its checkpoints.
+        free: names of settings that may change.
+        say: told (on process 0) what came back.
+    """
+    processes.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
+    return folders.open_run(folder, config, free)
+
+
+def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> None:
+    file = folder / "config.json"
+    try:
+        if isinstance(json.loads(file.read_bytes()), dict):
+            return
+    except (OSError, ValueError, RecursionError):
+        pass
+    step = _newest_sound(_root(folder)) if folder.is_dir() else None
+    settings = None if step is None else about(folder, step).get("config")
+    if settings:
+        aside = folders.keep_aside(file)
+        folders.write_whole(file, json.dumps(settings, indent=2) + "\n")
+        kept = f"; the file as it was is {aside}" if aside else ""
+        say(f"{file} was damaged or missing: its settings came back from checkpoint {step}{kept}.")
+
+
+def newest(folder: Path) -> int | None:
+    """The newest step that this version of jaxzero can read and that is sound; None if there is none."""
+    root = _root(folder)
+    return processes.on_first(lambda: _newest_sound(root))
+
+
+def _root(folder: Path) -> pathlib.Path:
+    return pathlib.Path(folder).absolute() / "checkpoints"
+
+
+def _abstract(x: Any) -> jax.ShapeDtypeStruct:
+    """Without a sharding orbax would ask for the devices that it was saved from."""
+    sharding = getattr(x, "sharding", None)
+    if sharding is None and jax.process_count() == 1:
+        sharding = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+
+def _steps(root: pathlib.Path) -> list[int]:
+    """Newest first, as the disk has them now."""
+    names = os.listdir(root) if root.is_dir() else ()
+    return sorted((int(name) for name in names if re.fullmatch(r"0|[1-9][0-9]*", name)), reverse=True)
+
+
+def _chosen(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], Any]) -> int | None:
+    """The newest sound step, which holds these entries."""
+    damaged = {}
+    try:
+        steps = _steps(root)
+    except OSError as error:
+        raise CheckpointError(
+            f"{root} cannot be read ({error.strerror}): make it readable, or name another folder."
+        ) from error
+    for step in steps:
+        try:
+            there = checkpoint_manifest.verified(root, step)
+        except checkpoint_manifest.Damaged as damage:
+            damaged[step] = damage
+            say(f"Checkpoint {step} in {root} is passed over: {damage}.")
+            continue
+        if damaged:
+            say(f"Checkpoint {step} is the newest that is sound, and the one that is used.")
+        _check_entries(root, step, there, entries)
+        return step
+    if damaged:
+        raise CheckpointError(
+            f"No sound checkpoint in {root}: {'; '.join(map(str, [*damaged.values()][:3]))}"
+            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Make readable what "
+            "is not, name another --folder, or remove the damaged ones to begin anew."
+        )
+    return None
+
+
+def _check_entries(root: pathlib.Path, step: int, there: dict[str, str], expected: dict[str, str]) -> None:
+    differing = [
+        f"{name} is {there.get(name, 'not there')}, and {expected.get(name, 'nothing of that name')} is expected"
+        for name in dict.fromkeys([*expected, *there])
+        if expected.get(name) != there.get(name)
+    ]
+    if differing:
+        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+        raise CheckpointError(
+            f"Checkpoint {step} in {root} does not hold what is expected here: {differing[0]}{more}. Give the settings "
+            "that it was made with, or name another folder."
+        )
+
+
+def _sound(root: pathlib.Path, step: int) -> bool | None:
+    """None: who knows? It cannot be read, or a later version wrote it: nothing to use, and nothing to remove."""
+    try:
+        checkpoint_manifest.verified(root, step)
+    except CheckpointError as error:
+        return False if type(error) is checkpoint_manifest.Damaged else None
+    return True
+
+
+def _newest_sound(root: pathlib.Path) -> int | None:
+    return next((step for step in _steps(root) if _sound(root, step)), None)
+
+
+def _make_way(root: pathlib.Path, step: int) -> bool:
+    """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way, or it is an error."""
+    make_folder(root)
+    _remove_leftovers(root)
+    try:
+        checkpoint_manifest.verified(root, step)
+    except checkpoint_manifest.Unreadable as problem:
+        raise CheckpointError(
+            f"Checkpoint {step} is in {root}, but {problem}: make it readable and run the same command again."
+        ) from problem
+    except checkpoint_manifest.Damaged:
+        _remove(root, step)
+        return False
+    return True
+
+
+def _thin(root: pathlib.Path, step: int, keep: int) -> None:
+    """Of the checkpoints before `step`, which is sound, those go that are damaged or more than `keep` need."""
+    kept = 1
+    for old in _steps(root):
+        if old < step:
+            sound = kept < keep and _sound(root, old)
+            if sound is False:
+                _remove(root, old)
+            kept += sound is True
+
+
+def _remove(root: pathlib.Path, step: int) -> None:
+    """At once, or it would look like damage when that is cut short."""
+    with contextlib.suppress(OSError):
+        _discard((root / str(step)).replace(root / f"{step}.partial"))
+
+
+def _remove_leftovers(root: pathlib.Path) -> None:
+    """What was cut short: orbax's own temporary folders, and ours."""
+    for path in root.iterdir():
+        if re.fullmatch(r"[0-9]+\.(partial|orbax-checkpoint-tmp).*", path.name):
+            _discard(path)
+
+
+def _discard(path: pathlib.Path) -> None:
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _ask_orbax(context: ocp.Context, work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
+    """What `work` returns, what went wrong on any process ("": nothing), and the error behind that on this one.
+
+    Of several errors one is told that is no timeout: that is how the others end when one fails.
+
+    orbax logs its errors as well, with tracebacks of its threads: those are left out. Its threads may write for a while
+    after one of them has failed, and what they write is about to be removed: they are waited for.
+    """
+    log, before = logging.getLogger("absl"), set(threading.enumerate())
+    mild = lambda record: record.levelno < logging.ERROR
+    result, said, cause = None, "", None
+    log.addFilter(mild)
+    try:
+        with context:
+            result = work()
+    except Exception as error:  # orbax raises many kinds
+        said, cause = _system_says(error) or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", error
+        deadline = time.monotonic() + 5
+        while set(threading.enumerate()) - before and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        log.removeFilter(mild)
+    said = min(filter(None, processes.gathered(said)), key=lambda text: text.startswith("TimeoutError"), default="")
+    return result, said, cause
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+
+
+def _system_says(error: Exception | None) -> str | None:
+    """None: it was not the system that refused."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code is None and (found := re.search(r"os_error_code='(\d+)'", str(error))):  # tensorstore's way
+        code = int(found[1])
+    return os.strerror(code) if code else None
+
+
+def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointError:
+    """Removes what was written of this step, and says what is left."""
+    with contextlib.suppress(OSError):
+        _remove_leftovers(root)
+    good = _newest_sound(root)
+    if good == step:
+        return CheckpointError(
+            f"Checkpoint {step} in {root} is whole, but may not outlast a power failure: {said}. Mend that, and run "
+            "the same command again."
+        )
+    there = next(path for path in [root, *root.parents] if path.exists())
+    return CheckpointError(
+        f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {_bytes(tree) / 1e6:,.1f} MB, and "
+        f"{shutil.disk_usage(there).free / 1e6:,.1f} MB are free; "
+        f"{'no other is there' if good is None else f'checkpoint {good} is still there, whole'}. Mend that, by "
+        "making room for instance, and run the same command again."
+    )

@@ -1,0 +1,192 @@
+"""Run folders: one run with one set of settings each, and one program at a time that writes to it.
+
+<folder>/config.json   the settings of the run
+<folder>/lock          who writes to it: locked for as long as that process lives, whatever the file says
+"""
+
+import contextlib
+import errno
+import itertools
+import json
+import os
+import pathlib
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from jaxzero import atomic_files
+from jaxzero.runs import processes
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["differences", "keep_aside", "open_run", "write_whole", "writing"]
+
+Path = str | os.PathLike
+
+# What a run may leave in its folder before config.json is there.
+BEFORE_A_RUN = {"lock", "config.json.partial"}
+
+
+def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -> bool:
+    """Make a run folder with these settings, or check that it is one with the same settings.
+
+    In a distributed run every process calls it, one of them touches the folder, and all get the answer or the error.
+
+    Args:
+        folder: where the run lives.
+        config: nested dictionaries of JSON values.
+        free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
+
+    Returns:
+        True if the run was there already.
+
+    Raises:
+        ValueError: the folder holds something else, a run with other settings, or settings that are damaged; or it
+            cannot be made. Nothing is touched.
+    """
+    folder, config = pathlib.Path(folder), json.loads(json.dumps(config))
+    return processes.on_first(lambda: _open(folder, config, free))
+
+
+def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -> bool:
+    file = folder / "config.json"
+    try:
+        if file.exists():
+            differing = differences(_settings(file), config, free)
+            if differing:
+                lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
+                said = f"{folder} holds a run with other settings:{lines}\n"
+                raise _refused(folder, said, "Go on with the settings that are there")
+            return True
+        _check_room(folder)
+        atomic_files.make_folder(folder)
+        write_whole(file, json.dumps(config, indent=2) + "\n")
+    except OSError as error:
+        raise _refused(folder, f"{folder} cannot be used as a run's folder: {error.strerror}. ") from error
+    return False
+
+
+def _check_room(folder: pathlib.Path) -> None:
+    """Raises a ValueError if the folder holds something, and that is no run."""
+    if folder.exists() and not folder.is_dir():
+        raise _refused(folder, f"{folder} is no folder. ")
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if "config.json" not in names and names - BEFORE_A_RUN:
+        raise _refused(folder, f"{folder} is not empty and holds no run (no config.json). ")
+
+
+def _settings(file: pathlib.Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(file.read_text())
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        said = f"{file} is damaged: it should hold the settings of the run, a JSON object. "
+        raise _refused(file.parent, said, "Put a copy of it there")
+    return settings
+
+
+def _refused(folder: pathlib.Path, said: str, instead: str = "") -> ValueError:
+    name = f"{instead}, or name" if instead else "Name"
+    return ValueError(f"{said}Nothing was changed. {name} another folder: --folder {folder}-2")
+
+
+def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[str, Any, Any]]:
+    """Dotted names whose values differ, with both values (None: not there).
+
+    Example:
+        >>> differences({"seed": 1, "net": {"width": 8}}, {"seed": 1, "net": {"width": 16}})
+        [('net.width', 8, 16)]
+    """
+    flat_old, flat_new = _flat(old), _flat(new)
+    names = list(dict.fromkeys([*flat_old, *flat_new]))
+    names = [n for n in names if n not in free and n.split(".")[0] not in free]
+    return [(n, flat_old.get(n), flat_new.get(n)) for n in names if flat_old.get(n) != flat_new.get(n)]
+
+
+def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for name, value in tree.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Keep other programs from writing to this folder, which is made if need be, until the `with` block ends.
+
+    The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Where the
+    system or the file system has no such locks, nothing is locked; for a file system there is a warning. In a
+    distributed run every process calls it, one of them holds the lock, and all are refused together.
+
+    Raises:
+        ValueError: another process writes to this folder; says which one. Or the folder holds something that is no run:
+            nothing is touched then.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, writing(folder):
+        ...     sorted(os.listdir(folder))
+        ['lock']
+    """
+    with contextlib.ExitStack() as held:
+        processes.on_first(lambda: _hold(pathlib.Path(folder), held))
+        yield
+
+
+def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
+    if fcntl is None:
+        return
+    try:
+        _check_room(folder)
+        atomic_files.make_folder(folder)
+        file = held.enter_context((folder / "lock").open("a+b", buffering=0))
+    except OSError as error:
+        raise _refused(folder, f"{folder} cannot be written to: {error.strerror}. ") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):  # a file system without locks
+            said = f"{folder} cannot be locked ({error.strerror}): see that one program at a time writes to it."
+            warnings.warn(said, stacklevel=1)
+            return
+        said = f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. "
+        raise _refused(folder, said, "Wait for it or stop it") from error
+    who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    held.callback(_note, file, b"")
+    _note(file, json.dumps(who).encode() + b"\n")
+
+
+def _note(file: BinaryIO, content: bytes) -> None:
+    """In place of what is there, of a killed process perhaps. It only informs: a full disk is no reason to stop."""
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+        file.write(content)
+
+
+def _holder(file: BinaryIO) -> str:
+    file.seek(0)
+    try:
+        who = json.loads(file.read(1000))
+        return f"process {who['pid']} on {who['host']} (since {who['since']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def keep_aside(file: pathlib.Path) -> pathlib.Path | None:
+    """Moves a damaged file to a name that is free, `metrics.damaged-1.jsonl`; None if there is no file."""
+    if not file.exists():
+        return None
+    names = (file.with_name(f"{file.stem}.damaged-{i}{file.suffix}") for i in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    return file.rename(aside)
+
+
+def write_whole(file: pathlib.Path, text: str) -> None:
+    """Write a text that is there as a whole or not at all, whenever the machine stops; it is on the disk then."""
+    atomic_files.write_whole(file, [text.encode()])

@@ -1,0 +1,215 @@
+"""Where the rules are asked: the choices that nodes remember.
+
+A rule that promises `by_prior` is shown only the edges that were visited and the next one to be tried; any other is
+shown all W. The first edges of a node's list of children are gathered for a whole group of nodes at once, as many as
+the node with the most of them has: in steps, for XLA's shapes are static.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.backend import machine
+from jaxzero.options.chance_nodes import by_probability
+from jaxzero.search.edge_view import candidate_view, edge_view, visited_edges
+from jaxzero.search.node_storage import Tile, pack, per_game, places, put, take, unpack_frontier
+from jaxzero.search.rules import prior_kind, searched_by
+from jaxzero.search.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
+from jaxzero.types import EdgeView, Rule
+
+__all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "remember", "rescore"]
+
+# Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
+# or W. The first makes do with the children at hand.
+WIDTHS = (AT_HAND + 1, 32, 128)
+
+
+class Choice(NamedTuple):
+    """What nodes choose.
+
+    Attributes:
+        child: the node to go on to; −1: none, the next edge is wanted.
+        next_action: that edge's action; −1: none. Left out (None) by a rule that promises `by_prior`: it is known.
+        next_prior: its clean prior, likewise.
+    """
+
+    child: Int[Array, "..."]
+    next_action: Int[Array, "..."] | None = None
+    next_prior: Float[Array, "..."] | None = None
+
+
+def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], tile: Tile | None = None) -> Choice:
+    """The rule's choice at the nodes of `at`.
+
+    Args:
+        tree: the trees.
+        at: the rows of the nodes that choose.
+        rule: what to ask.
+        consider: where the answer matters; elsewhere it may be anything.
+        tile: the games of the nodes; default: all.
+    """
+
+    def among(width: int) -> Callable:
+        return lambda: _choose_among(tree, at, rule, width, tile)
+
+    widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
+    if len(widths) == 1 or at.nodes.size * tree.num_edges <= machine().sure_edges:
+        return among(tree.num_edges)()
+    expanded = jnp.where(consider, unpack_frontier(at.frontier).num_children, 0)
+    which = jnp.max(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]))
+    return jax.lax.switch(which, [among(w) for w in widths])
+
+
+def _choose_among(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
+    return (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width, tile)
+
+
+def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
+    view, edges = candidate_view(tree, at, width, tile)
+    return Choice(child_of_best(_open_scores(rule, view), view.action, edges.child, tree.num_edges))
+
+
+def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
+    """The rule's scores, or where chance moves its own; −inf where an edge is closed or a score is not a number."""
+    scores = _scores(rule, view)
+    if view.chance is not None:
+        scores = jnp.where(view.chance[..., None], by_probability(view), scores)
+    return jnp.where(jnp.isneginf(view.prior) | jnp.isnan(scores), -jnp.inf, scores)
+
+
+def _scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
+    """The rule's scores; a ValueError if they are something else than one for each edge."""
+    scores = rule.score(view)
+    if jnp.shape(scores) != view.visits.shape:
+        raise ValueError(
+            f"score of a Rule returned shape {list(jnp.shape(scores))}, of edges whose visits are "
+            f"{list(view.visits.shape)}: return one score for each edge, and reduce over edges with keepdims=True."
+        )
+    return scores
+
+
+def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
+    """The child under the lowest action of the highest score; −1 if it has none (`child` is 0), or all are −inf.
+
+    Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.
+    """
+    if scores.size <= machine().few_scores:
+        start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
+
+        def better(x: tuple, y: tuple) -> tuple:
+            first = (x[0] > y[0]) | ((x[0] == y[0]) & (x[1] <= y[1]))
+            return tuple(jnp.where(first, a, b) for a, b in zip(x, y))
+
+        highest, _, below = jax.lax.reduce((scores, action, child), start, better, (scores.ndim - 1,))
+        return jnp.where((below > 0) & ~jnp.isneginf(highest), below, NONE)
+    tied = (scores == jnp.max(scores, -1, keepdims=True)) & ~jnp.isneginf(scores)
+    first = jnp.min(jnp.where(tied, action, num_actions), -1, keepdims=True)
+    return jnp.max(jnp.where(tied & (child > 0) & (action == first), child, NONE), -1)
+
+
+def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
+    edges = visited_edges(tree, at, width, tile)
+    view = edge_view(tree, at.nodes, rule, width, at, tile)
+    # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
+    open_games = tree.size < tree.capacity
+    room = per_game(open_games if tile is None else open_games[tile.games], at.nodes)
+    room = room | (unpack_frontier(at.frontier).num_children == 0)
+    expanded = view.visits > 0 if view.in_flight is None else (view.visits > 0) | (view.in_flight > 0)
+    view = view._replace(prior=jnp.where(room[..., None] | expanded, view.prior, -jnp.inf))
+    best, _ = first_highest(_open_scores(rule, view))
+    below = jnp.max(jnp.where(edges.seen & (edges.action == best[..., None]), edges.child, NONE), -1)
+    prior = jnp.take_along_axis(view.prior, jnp.maximum(best, 0)[..., None], -1)[..., 0]
+    return Choice(below, jnp.where(below >= 0, NONE, best), jnp.where(below >= 0, 0, prior))
+
+
+def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
+    """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or is of another rule."""
+    root = jnp.zeros_like(tree.size)
+    if not fresh:
+        return remember(tree, root, choose(tree, rows_of(tree, root), rule, root == 0))
+    tree = _find_next(tree, root, rule) if rule.by_prior else tree
+    view = edge_view(tree, root, rule)
+    bad = jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
+    tree = tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
+    return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges, None))
+
+
+def rescore(tree: Tree, rule: Rule) -> Tree:
+    """Has every node choose anew: needed when the rule or its constants changed since the tree was searched.
+
+    The priors stay as the first rule prepared them; a rule that prepares them otherwise needs a new tree.
+
+    Raises:
+        ValueError: a rule that stores probabilities, where the tree has logits, or the other way round.
+    """
+    if tree.prior_kind is not None:  # the mass, and which edge is next, are found anew
+        found = dataclasses.replace(prior_kind(rule, tree.num_edges), probabilities=tree.prior_kind.probabilities)
+        tree = tree.replace(prior_kind=found)
+    tree = searched_by(tree, rule)
+
+    def turn(k: Array, tree: Tree) -> Tree:
+        nodes = jnp.full_like(tree.size, k)
+        tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
+        return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, nodes >= 0))
+
+    return jax.lax.fori_loop(0, tree.capacity, turn, tree)
+
+
+def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:
+    """Writes down what `choose` said of `nodes`."""
+    if choice.next_action is not None:
+        frontier = unpack_frontier(take(tree.frontier, nodes, tile))
+        frontier = frontier._replace(next_action=choice.next_action, next_prior=choice.next_prior)
+        tree = tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype), tile))
+    return tree.replace(best_child=put(tree.best_child, nodes, choice.child, tile))
+
+
+def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
+    """Finds the next edge to be tried at `nodes` by looking at all edges."""
+    view = edge_view(tree, nodes)
+    order = view.prior
+    if tree.root.prior is not None:
+        order = jnp.where((nodes == 0)[:, None], tree.root.prior, order)
+    found = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
+    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**found._asdict())
+    return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
+
+
+class NextEdge(NamedTuple):
+    """The unvisited edge that is wanted first: what `Frontier` says of it."""
+
+    next_action: Int[Array, "..."]
+    next_prior: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
+
+
+def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"] | None = None) -> NextEdge:
+    """The edge that comes first in `order` (default: `prior`), where −inf means visited or illegal."""
+    ranked = prior if order is None else order
+    action, highest = first_highest(ranked)
+    mass = jnp.zeros_like(highest)
+    if rule.mass is not None:
+        mass = jnp.sum(jnp.where(jnp.isneginf(ranked), 0, rule.mass(prior)), -1)
+    if order is not None:  # else the highest is the prior itself
+        highest = jnp.take_along_axis(prior, jnp.maximum(action, 0)[..., None], -1)[..., 0]
+    return NextEdge(action, highest, mass)
+
+
+def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:
+    """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
+
+    XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
+    reductions are taken; of few it is quicker, being fewer kernels.
+    """
+    if scores.size <= machine().few_scores:
+        first = jnp.argmax(scores, -1).astype(jnp.int32)
+        best = jnp.take_along_axis(scores, first[..., None], -1)[..., 0]
+    else:
+        best = jnp.max(scores, -1)
+        index = places(scores.shape[-1], scores.ndim)
+        first = jnp.min(jnp.where(scores == best[..., None], index, scores.shape[-1] - 1), -1)
+    return jnp.where(jnp.isneginf(best), NONE, first), best

@@ -1,0 +1,149 @@
+"""Backup: what a simulation found goes up its path; every node passed takes it in and chooses anew."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxzero.backend import machine
+from jaxzero.options.solver import revalued
+from jaxzero.search.action_selection import choose, remember
+from jaxzero.search.node_storage import (
+    Facts,
+    Stats,
+    Tile,
+    held,
+    pack,
+    places,
+    put,
+    put_column,
+    repeat,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
+from jaxzero.search.tree import Tree, rows_of
+from jaxzero.types import Path, Rule
+
+__all__ = ["backup", "group_size"]
+
+
+def group_size(batch: int) -> int:
+    """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
+    here = machine()
+    return here.levels_of_few if batch < here.few_games else here.levels
+
+
+def tile_size(batch: int) -> int:
+    """How many games go up their paths together.
+
+    On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
+    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes.
+    """
+    most = machine().tile
+    if most is None:
+        return batch
+    return next((size for size in range(min(batch, most), 15, -1) if batch % size == 0), batch)
+
+
+def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
+    """Carries `value`, found at the end of each path, up to the root; nodes passed whose choice can change choose anew.
+
+    Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
+    group of path nodes is handled at once. The simulation is not counted, see `finish`.
+
+    Args:
+        tree: the trees.
+        path: the walks as `expand` returns them: `nodes` has room for a group beyond the longest.
+        value: what was found at their ends, for the player to move there, or for every player.
+        rule: how the nodes choose.
+        root_too: whether the root's choice is this rule's, too; if not, it is left as it was.
+    """
+    batch = path.length.shape[0]
+    group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
+    if batch >= machine().few_games and rule.by_prior and not machine().waits:
+        tree, path, value = _visit_ends(tree, path, value)
+    turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
+    if size == batch:
+        tree, value = turn(tree, path, value, None)
+    else:
+
+        def tiles(i: Array, carry: tuple[Tree, Array]) -> tuple[Tree, Array]:
+            tree, value = carry
+            length, mine = (jax.lax.dynamic_slice_in_dim(x, i * size, size) for x in (path.length, value))
+            tree, mine = turn(tree, path._replace(length=length), mine, Tile(i * size, size))
+            return tree, jax.lax.dynamic_update_slice_in_dim(value, mine, i * size, 0)
+
+        tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
+    if root_too:
+        return tree
+    stats = unpack_stats(held(tree.stats[:, 0]))
+    value = value if tree.bounds is None else revalued(tree, jnp.zeros_like(tree.size), stats, value)
+    stats = pack(_visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
+    if path.going is not None:
+        stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
+    return tree.replace(stats=put_column(tree.stats, 0, stats))
+
+
+def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
+    """The statistics of nodes after one visit more, which returned `ret`."""
+    visits = old.visits + 1
+    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
+    edge = facts.reward + facts.discount[..., None] * mean
+    if edge.shape[-1] > 1:
+        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
+    return Stats(visits, edge[..., 0], mean)
+
+
+def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
+    """The part of `backup` at the ends of walks that have no children, roots aside; for `by_prior` rules only.
+
+    Such an end has nothing to choose: its next edge is known. (Other rules choose that edge when they are asked.) A
+    tile's loop runs as long as its longest path, and most paths are short, so one node less is much.
+    """
+    end = take(path.nodes, path.length - 1)
+    at = rows_of(tree, end)
+    at = at._replace(stats=held(at.stats))
+    apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
+    facts = unpack_facts(at.facts)
+    stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
+    tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
+    above = facts.reward + facts.discount[:, None] * value
+    return tree, path._replace(length=path.length - apart.astype(jnp.int32)), jnp.where(apart[:, None], above, value)
+
+
+def _backup_tile(
+    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
+) -> tuple[Tree, Array]:
+    """`backup` for some games, a group of path nodes at a time, from the leaves up to depth `first`.
+
+    Returns what goes on from there, too: the return at the root, if `first` is 1.
+    """
+
+    def turn(carry: tuple) -> tuple[tuple, Array]:
+        k, tree, ret = carry
+        # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
+        here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
+        depth = first + k * group + places(group, 2)
+        real = depth < path.length[:, None]
+        corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
+        nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
+        where = jnp.where(real, nodes, tree.capacity)
+        at = rows_of(tree, nodes, here)
+        at = at._replace(stats=held(at.stats))
+        facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
+        for j in reversed(range(group)):
+            if tree.bounds is not None:
+                old = Stats(*(x[:, j] for x in stats))
+                ret = jnp.where(real[:, j, None], revalued(tree, nodes[:, j], old, ret, here), ret)
+            returns.insert(0, ret)
+            ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
+        stats = _visited(stats, facts, jnp.stack(returns, 1))
+        at = at._replace(stats=pack(stats, tree.stats.dtype))
+        tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
+        return (k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret), k > 0
+
+    last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # where nothing is left, a turn of nothing real
+    return repeat(turn, (last, tree, value), jnp.any(path.length > first))[1:]

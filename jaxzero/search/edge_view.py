@@ -1,0 +1,234 @@
+"""Views: what a tree says of nodes and their edges, as a rule sees them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.search.node_storage import (
+    EDGE,
+    HEAD,
+    Facts,
+    Tile,
+    children_at_hand,
+    per_game,
+    places,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
+from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, rows_of
+from jaxzero.types import EdgeView, Rule
+
+__all__ = ["by_action", "candidate_view", "edge_view", "parents"]
+
+
+class Edges(NamedTuple):
+    """The visited edges of nodes, in the order of their expansion, padded to a common width.
+
+    Attributes:
+        child: the nodes below; 0 in padding.
+        action: their action slots; W in padding.
+        prior: their clean priors; anything in padding.
+        seen: False in padding.
+    """
+
+    child: Int[Array, "G ... C"]
+    action: Int[Array, "G ... C"]
+    prior: Float[Array, "G ... C"]
+    seen: Bool[Array, "G ... C"]
+
+
+def visited_edges(tree: Tree, at: Rows, width: int | None = None, tile: Tile | None = None) -> Edges:
+    """The expanded edges of the nodes of `at`, of the games of `tile` (default: all).
+
+    Args:
+        tree: the trees.
+        at: the nodes' rows.
+        width: how many slots: more than any of the nodes has children, or W (the default).
+        tile: the games of the nodes.
+    """
+    width = tree.num_edges if width is None else width
+    most, at_hand = (width if width == tree.num_edges else width - 1), children_at_hand(tree.frontier)
+    child = take(tree.frontier, at.nodes, tile, slice(HEAD.stop, HEAD.stop + min(most, at_hand))).astype(jnp.int32)
+    if most > at_hand:
+        later = take(tree.later_children, at.nodes, tile, slice(most - at_hand))
+        child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
+    child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
+    frontier = unpack_frontier(at.frontier)
+    seen = places(width, child.ndim) < jnp.minimum(frontier.num_children, most)[..., None]
+    child = jnp.where(seen, child, 0)
+    action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, EDGE), -1, 0)
+    return Edges(child, jnp.where(seen, action.astype(jnp.int32), tree.num_edges), prior, seen)
+
+
+def take_edges(x: Array, child: Int[Array, "G ... C"], tile: Tile | None = None, columns: slice | None = None) -> Array:
+    """Rows of `x [B, N+1, F]` at the nodes below edges; of each row `columns`, if given."""
+    return take(x, child.reshape(child.shape[0], -1), tile, columns).reshape(*child.shape, -1)
+
+
+def edge_view(
+    tree: Tree,
+    nodes: Int[Array, "G ..."],
+    rule: Rule | None = None,
+    width: int | None = None,
+    at: Rows | None = None,
+    tile: Tile | None = None,
+) -> EdgeView:
+    """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
+
+    Args:
+        tree: the trees.
+        nodes: node indices.
+        rule: whose `mass` of the unvisited edges is wanted.
+        width: how many slots are looked through: more than any of the nodes has children, or W; fewer are cheaper.
+        at: the nodes' rows, if at hand.
+        tile: the games of the nodes; default: all.
+    """
+    at = rows_of(tree, nodes, tile) if at is None else at
+    edges = visited_edges(tree, at, width, tile)
+    count, width = nodes.size, edges.child.shape[-1]
+    index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
+
+    def by_slot(x: Array) -> Array:
+        spread = jnp.zeros((count, tree.num_edges), x.dtype)
+        spread = spread.at[index].set(x.reshape(count, width), mode="drop")
+        return spread.reshape(*nodes.shape, tree.num_edges)
+
+    taken = edges.prior.reshape(count, width)
+    prior = as_read(take(tree.prior, nodes, tile), tree.stats.dtype)
+    prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
+    actions = jnp.broadcast_to(places(tree.num_edges, prior.ndim), prior.shape)
+    view = _view(tree, at, tile, edges, actions, prior, by_slot)
+    if rule is None or rule.mass is None:
+        return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
+    counts = (view.visits == 0) & ~jnp.isneginf(prior)
+    return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
+
+
+def candidate_view(tree: Tree, at: Rows, width: int, tile: Tile | None = None) -> tuple[EdgeView, Edges]:
+    """The visited edges of the nodes of `at` and the next one to be tried; and the former on their own.
+
+    The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
+    that is full has no next edge.
+
+    Args:
+        tree: the trees.
+        at: the nodes' rows.
+        width: how many slots: more than the nodes have children, or W.
+        tile: the games of the nodes; default: all.
+    """
+    edges, frontier = visited_edges(tree, at, width, tile), unpack_frontier(at.frontier)
+    full = tree.size >= tree.capacity
+    full = full if tile is None else full[tile.games]
+    next_action = jnp.where(per_game(full, at.nodes), NONE, frontier.next_action)[..., None]
+    wanted = (places(width, edges.child.ndim) == frontier.num_children[..., None]) & (next_action >= 0)
+    next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
+    prior = jnp.where(edges.seen, edges.prior, next_prior)
+    action = jnp.where(wanted, next_action, edges.action)
+    return _view(tree, at, tile, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x))), edges
+
+
+def _view(
+    tree: Tree, at: Rows, tile: Tile | None, edges: Edges, action: Array, prior: Array, place: Callable[[Array], Array]
+) -> EdgeView:
+    """The view of the nodes of `at`, what is below the edges put where `place` says.
+
+    The compiler drops what no rule reads.
+    """
+    nodes, stats, facts = at.nodes, unpack_stats(at.stats), unpack_facts(at.facts)
+    games = jnp.arange(nodes.shape[0]) if tile is None else tile.games
+    below = unpack_stats(take_edges(tree.stats, edges.child, tile))
+    value_below, node_visits = below.value, stats.visits
+    if tree.graph is not None:
+        value_below = unpack_stats(take_edges(tree.stats, linked(tree, edges.child, tile), tile)).value
+        node_visits = take(tree.graph.visits, nodes, tile)
+    edge = unpack_facts(take_edges(tree.facts, edges.child, tile))
+
+    def of_mover(x: Array) -> Array:
+        if x.shape[-1] == 1:
+            return x[..., 0]
+        mover = facts.to_play.reshape(nodes.shape + (1,) * (x.ndim - nodes.ndim))
+        return jnp.take_along_axis(x, mover, -1)[..., 0]
+
+    lower = upper = None
+    if tree.bounds is not None:
+        low, high = edge_bounds(tree, edges.child, edge.reward[..., 0], edge.discount, tile)
+        seen = place(below.visits) > 0
+        lower = jnp.where(seen, place(low), per_game(tree.root.returns[games, 0], prior))
+        upper = jnp.where(seen, place(high), per_game(tree.root.returns[games, 1], prior))
+    return EdgeView(
+        game=jnp.broadcast_to(per_game(games, nodes), nodes.shape),
+        action=action,
+        prior=prior,
+        visits=place(below.visits.astype(jnp.int32)),
+        value=place(below.edge_value if tree.graph is None else of_mover(_returns(edge, value_below))),
+        reward=place(of_mover(edge.reward)),
+        discount=place(edge.discount),
+        child_value=place(of_mover(value_below)),
+        node_visits=node_visits.astype(jnp.int32),
+        node_value=of_mover(stats.value),
+        raw_value=of_mover(facts.raw_value),
+        unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
+        root=tree.root,
+        lower=lower,
+        upper=upper,
+        in_flight=None if tree.in_flight is None else place(_walks(tree, edges.child, tile)),
+        chance=facts.chance,
+    )
+
+
+def _walks(tree: Tree, child: Int[Array, "G ... C"], tile: Tile | None) -> Int[Array, "G ... C"]:
+    """The walks in flight through the edges into `child`."""
+    return take(tree.in_flight, child.reshape(len(child), -1), tile).reshape(child.shape)
+
+
+def _returns(edge: Facts, value: Float[Array, "G ... C P"]) -> Float[Array, "G ... C P"]:
+    """The returns of edges, by the values of the nodes below."""
+    return edge.reward + edge.discount[..., None] * value
+
+
+def linked(tree: Tree, child: Int[Array, "G ..."], tile: Tile | None = None) -> Int[Array, "G ..."]:
+    """The nodes below edges: those of their positions, in a graph; in a tree each edge has a node of its own."""
+    if tree.graph is None:
+        return child
+    return take(tree.graph.node, child.reshape(len(child), -1), tile).reshape(child.shape)
+
+
+def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: Tile | None) -> tuple[Array, Array]:
+    """What the edges into `child` are proven to return, at least and at most, for the player who takes them."""
+    child = linked(tree, child, tile)
+    low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
+    least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
+    status = tree.status if tile is None else jax.lax.dynamic_slice_in_dim(tree.status, tile.first, tile.size)
+    unsure = per_game(status & Status.NON_FINITE.value != 0, least)  # an edge may hold 0 in place of what it pays
+    return jnp.where(unsure, -jnp.inf, reward + least), jnp.where(unsure, jnp.inf, reward + greatest)
+
+
+def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
+    """The child under every action of `nodes`; −1 where none was expanded."""
+    child, action, _, _ = visited_edges(tree, rows_of(tree, nodes))
+    rows = jnp.arange(nodes.shape[0])[:, None]
+    return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop")
+
+
+def parents(tree: Tree) -> Int[Array, "B N"]:
+    """The parent of every node; −1 for the root and for unused slots."""
+    batch, capacity, at_hand = tree.size.shape[0], tree.capacity, children_at_hand(tree.frontier)
+    count = unpack_frontier(tree.frontier[:, :-1]).num_children
+    games, nodes = jnp.arange(batch)[:, None], jnp.arange(capacity, dtype=jnp.int32)
+
+    def turn(i: Array, found: Array) -> Array:
+        child = jax.lax.dynamic_index_in_dim(tree.frontier, HEAD.stop + jnp.minimum(i, at_hand - 1), 2, False)
+        if tree.later_children is not None:
+            later = jax.lax.dynamic_index_in_dim(tree.later_children, jnp.maximum(i - at_hand, 0), 2, False)
+            child = jnp.where(i < at_hand, child, later.astype(child.dtype))
+        where = jnp.where(i < count, child[:, :-1].astype(jnp.int32), capacity)
+        return found.at[games, where].set(nodes, mode="promise_in_bounds")
+
+    # Turn by turn, for [B, N, W] at once would be as much memory as the tree; and nodes with many children are few.
+    found = jnp.full((batch, capacity + 1), NONE, jnp.int32)
+    return jax.lax.fori_loop(0, jnp.max(count), turn, found)[:, :-1]

@@ -1,0 +1,280 @@
+"""Expansion: what lies beyond the end of each walk is evaluated, and added to the tree as one column of nodes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt16
+
+from jaxzero.backend import machine
+from jaxzero.options.solver import new_bounds
+from jaxzero.search.action_selection import NextEdge, next_edge
+from jaxzero.search.model_checks import check_embedding, checked
+from jaxzero.search.node_storage import (
+    Facts,
+    Frontier,
+    children_at_hand,
+    held,
+    pack,
+    places,
+    put,
+    put_column,
+    put_entry,
+    take,
+    unpack_facts,
+    unpack_frontier,
+    unpack_stats,
+)
+from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, as_stored, player_to_move, rows_of
+from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
+
+__all__ = ["Ends", "Growth", "ends", "expand", "grow", "grown_size", "new_facts", "write"]
+
+
+class Ends(NamedTuple):
+    """Where walks ended, and whether the trees grow there.
+
+    Attributes:
+        at: the rows of the last nodes, with all their children.
+        prior: their rows of `Tree.prior`.
+        cut: where `max_depth` ended the walk.
+        wants: where an edge is wanted that is not expanded yet.
+        grows: where there is room for it, too.
+        node: the slot for the new node, see `Growth.node`.
+    """
+
+    at: Rows
+    prior: Float[Array, "B W"] | UInt16[Array, "B W"]
+    cut: Bool[Array, "B"]
+    wants: Bool[Array, "B"]
+    grows: Bool[Array, "B"]
+    node: Int[Array, ""] | Int[Array, "B"]
+
+
+def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
+    """The ends of the walks, as `descend` left them."""
+    leaf = take(path.nodes, path.length - 1)
+    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
+    prior = take(tree.prior, leaf)
+    cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
+    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
+    wants = wants if path.going is None else wants & path.going
+    node = tree.size if own_slots(tree) else jnp.max(jnp.minimum(tree.size, tree.capacity))
+    grows = wants & (node < tree.capacity)
+    at, prior = held((at, prior))
+    return Ends(at, prior, cut, wants, grows, jnp.where(grows, node, tree.capacity) if own_slots(tree) else node)
+
+
+def own_slots(tree: Tree) -> bool:
+    """Whether each game takes slots of its own, not all the same ones."""
+    return tree.root.brought is not None
+
+
+def grown_size(tree: Tree, end: Ends) -> Int[Array, "B"]:
+    """`Tree.size` after the trees have grown at `end`."""
+    if own_slots(tree):
+        return tree.size + end.grows.astype(jnp.int32)
+    return jnp.full_like(tree.size, jnp.minimum(end.node + 1, tree.capacity))
+
+
+class Growth(NamedTuple):
+    """What one simulation adds to the trees.
+
+    Attributes:
+        value: to be backed up from the end of the path.
+        node: the new node, the same slot in every game, N if the trees are full; or each game's own, N where the tree
+            does not grow.
+        parent: the node above; N where the tree does not grow.
+        facts: the row of the new node.
+        frontiers: the row of the new node; and that of the node above, as it is from now on.
+        prior: of the new node.
+        state: of the new node.
+        status: bits of `Status` that this simulation adds.
+        bounds: of the new node, if the tree keeps any.
+    """
+
+    value: Float[Array, "B P"]
+    node: Int[Array, ""] | Int[Array, "B"]
+    parent: Int[Array, "B"]
+    facts: Float[Array, "B 6+2P"]
+    frontiers: Float[Array, "B 2 4+K"]
+    prior: Float[Array, "B W"] | UInt16[Array, "B W"]
+    state: State
+    status: Int[Array, "B"]
+    bounds: Float[Array, "B 2"] | None = None
+
+
+def expand(
+    params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rule: Rule, max_depth: int | None = None
+) -> tuple[Tree, Path, Array]:
+    """Evaluates what lies beyond the end of each walk and adds it to the tree.
+
+    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
+    model is not asked if no walk can, but for many games on an accelerator, see `Machine.sure_games`. A simulation
+    takes the same slot in every game, needed or not: it is written as one column, and a tree is full after N − 1
+    simulations whatever the other games of the batch do. (Trees that `advance` made hold different numbers of nodes:
+    each takes its own next slot, where it grows.)
+
+    Args:
+        params: handed to the model.
+        keys: one per game, for the model.
+        tree: the trees.
+        path: where `descend` stopped, with the same `max_depth`: a walk that stops elsewhere, above a child that is
+            chosen, counts as wanting another.
+        model: what the tree is made of.
+        rule: how interior nodes choose.
+        max_depth: how many edges below the root a walk may go; None: no limit.
+
+    Returns:
+        The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
+        node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
+    """
+    end = ends(tree, path, max_depth)
+    at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
+    # There may be games that ask nothing: those that are over, that stop, that came to a dead end.
+    wanted = jnp.maximum(unpack_frontier(at.frontier).next_action, 0)
+    all_began = path.going is None and not own_slots(tree)  # then every root that has a move has made its first node
+    other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
+    there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
+    action, state = held((action, jax.tree.map(lambda x: take(x, there), tree.state)))
+    full = Status.FULL.where(wants & ~grows)
+    again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
+
+    def evaluate() -> Growth:
+        step, below = model.step(params, keys, action, state)
+        step, bad = checked(step, tree)
+        check_embedding(below, leaf.shape[0], tree.state)
+        growth = grow(rule, end, tree.root.prior, step, below)
+        if tree.bounds is not None:
+            growth = growth._replace(bounds=new_bounds(tree.root.returns, step))
+        return growth._replace(
+            value=jnp.where(grows[:, None], growth.value, again),
+            parent=jnp.where(grows, leaf, tree.capacity),
+            status=jnp.where(bad & grows, jnp.int32(Status.NON_FINITE.value), full),
+        )
+
+    growth = if_any_grows(tree, end, evaluate, again)
+    tree, path = write(tree, path, growth)
+    return tree.replace(size=grown_size(tree, end)), path, growth.value
+
+
+def if_any_grows(
+    tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], *, asks: bool = True
+) -> Growth:
+    """What is made if any tree grows, else nothing, with `value`; `asks`: it asks the model.
+
+    Where the host would wait to know, it is made in any case if that is cheap, or if nearly always some tree grows.
+
+    All that is read of the old tree is read before or in here, and all that is written to it comes from here: XLA then
+    updates its arrays in place, where a reading not known to come before a writing would make it copy them.
+    """
+
+    def nothing() -> Growth:
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(made))
+        nowhere = jnp.full_like(end.at.nodes, tree.capacity)
+        node = nowhere if own_slots(tree) else nowhere[0]
+        return zeros._replace(value=value, node=node, parent=nowhere, status=Status.FULL.where(end.wants))
+
+    if machine().waits and (not asks or end.at.nodes.shape[0] >= machine().sure_games):
+        return made()  # what is made where no tree grows goes nowhere, or into memory not in use
+    return jax.lax.cond(jnp.any(end.grows), made, nothing)
+
+
+def stand_in(tree: Tree) -> Int[Array, "B"]:
+    """An action of the root for games that ask nothing while others do: a model is asked of legal moves only.
+
+    It is what the first node below the root was made of, and so is known if anything is; else what the root will try.
+    """
+    first = unpack_facts(tree.facts[:, 1]).action
+    known = (unpack_stats(tree.stats[:, 1]).visits > 0) & (tree.capacity > 1)
+    return jnp.maximum(jnp.where(known, first, unpack_frontier(tree.frontier[:, 0]).next_action), 0)
+
+
+def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State) -> Growth:
+    """The new nodes, of which the model says `step` and `state`, as if every walk grew."""
+    leaf, prior, node = end.at, end.prior, end.node
+    frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
+    action, mover = jnp.maximum(frontier.next_action, 0), facts.to_play
+    dtype, children = step.value.dtype, frontier.num_children
+    fresh = as_stored(rule.prepare(step.prior_logits), prior.dtype)
+    facts = new_facts(action, frontier.next_prior, mover, step, facts.raw_value.shape)
+    nothing = jnp.full((*action.shape, 2), NONE)
+    found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
+    if rule.by_prior:
+        left, order = edges_left(end, action), None
+        if in_force is not None:
+            order = jnp.stack([as_read(fresh, dtype), order_left(end, left, in_force)], 1)
+        found = next_edge(rule, jnp.stack([as_read(fresh, dtype), left], 1), order)
+    below = with_child(frontier, node)
+    frontiers = Frontier(
+        **found._asdict(),
+        num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
+        children=jnp.stack([jnp.zeros_like(below), below], 1),
+    )
+    return Growth(
+        value=facts.raw_value,
+        node=node,
+        parent=leaf.nodes,
+        facts=pack(facts, dtype),
+        frontiers=pack(frontiers, dtype),
+        prior=fresh,
+        state=state,
+        status=jnp.zeros_like(action),
+    )
+
+
+def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: Step, shape: tuple[int, ...]) -> Facts:
+    """What there is to know of new nodes and the edges into them, values of shape `[L, P]`."""
+    to_play, value = player_to_move(step), step.value.reshape(shape)
+    signed = shape[-1] > 1 or step.to_play is None
+    discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
+    reward = step.reward.reshape(shape)
+    return Facts(action, edge_prior, mover, discount, reward, to_play, step.terminal, value, step.chance)
+
+
+def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
+    """The priors of the edges that are left when `action` is expanded, too; −inf elsewhere."""
+    prior = as_read(end.prior, end.at.stats.dtype)
+    return jnp.where(places(prior.shape[1], 2) == action[:, None], -jnp.inf, prior)
+
+
+def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
+    """In which order the edges that are left will be wanted: at the root by the prior in force there."""
+    at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
+    return jnp.where((end.at.nodes == 0)[:, None], at_root, left)
+
+
+def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> Int[Array, "B K"]:
+    """`Frontier.children` with one more, if there is room for it."""
+    place = places(frontier.children.shape[1], 2) == frontier.num_children[:, None]
+    return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
+
+
+def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
+    """Puts what has grown into the tree, and the new node at the end of the path."""
+    # Where it goes and which edge it takes is read from the rows, not handed on: of what a branch returns, each array
+    # is a kernel on an accelerator.
+    node, grows = growth.node, growth.parent < tree.capacity
+    place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1
+    action = unpack_facts(growth.facts).action
+    frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
+    prior = put_column(tree.prior, node, growth.prior)
+    later, at_hand = tree.later_children, children_at_hand(tree.frontier)
+    if later is not None:
+        where = jnp.where(place < at_hand, tree.capacity, growth.parent)
+        later = put_entry(later, where, jnp.clip(place - at_hand, 0, later.shape[-1] - 1), node)
+    end = jnp.where(grows, node, tree.capacity)
+    nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
+    return tree.replace(
+        stats=held(put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0]))),  # not within who reads it next
+        facts=put_column(tree.facts, node, growth.facts),
+        frontier=frontier,
+        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
+        prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
+        state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
+        later_children=later,
+        bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),
+        status=tree.status | growth.status,
+        overflows=tree.overflows + growth.status // Status.FULL.value % 2,
+    ), path._replace(nodes=nodes[:, 0], length=path.length + grows.astype(jnp.int32))

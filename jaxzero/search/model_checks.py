@@ -1,0 +1,184 @@
+"""What a user's model returns: shapes checked while tracing, numbers made finite while running."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from jaxzero.search.node_storage import unpack_facts
+from jaxzero.search.tree import Tree
+from jaxzero.types import Keys, Model, Params, State, Step
+
+__all__ = ["as_pair", "at_least_float32", "check_embedding", "checked", "evaluated", "masks_at_root_only", "shapes_of"]
+
+
+def as_pair(name: str, answer: Any) -> tuple[Step, State]:
+    """What one of a model's functions returned.
+
+    Raises:
+        ValueError: it is no pair of a Step and an embedding.
+    """
+    if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Step):
+        return answer
+    raise ValueError(f"{name} returned a {type(answer).__name__}; it must return a pair, (Step, embedding).")
+
+
+def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> tuple[Step, Bool[Array, "B"]]:
+    """The step with shapes checked, illegal logits at −inf, the highest at 0, and everything finite.
+
+    Args:
+        step: what the user's model returned.
+        tree: the tree that the step must agree with; None: it is the root's.
+        count: how many positions there are; None: one per game.
+
+    Returns:
+        The step, and where a non-finite number was replaced: by uniform logits, value, reward or discount 0.
+
+    Raises:
+        ValueError: naming the field, its shape, and the shape that would do.
+    """
+    if getattr(step.prior_logits, "ndim", 0) != 2:
+        raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
+    batch, width = step.prior_logits.shape if tree is None else (count or tree.size.shape[0], tree.num_edges)
+    players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
+    if tree is not None:
+        players = (tree.num_players,) if tree.num_players > 1 else ()
+    if players == (1,):
+        raise ValueError(
+            f"Step.value has shape ({batch}, 1); it must be ({batch},), or ({batch}, P) for P >= 2 players. "
+            f"Return B = {batch} entries."
+        )
+    wanted = dict(
+        prior_logits=(batch, width),
+        value=(batch, *players),
+        reward=(batch, *players),
+        discount=(batch,),
+        legal=(batch, width),
+        terminal=(batch,),
+        to_play=(batch,),
+        truncated=(batch,),
+        chance=(batch,),
+    )
+    for name, shape in wanted.items():
+        field = getattr(step, name)
+        if field is not None and jnp.shape(field) != shape:
+            basis = "prior_logits and value" if tree is None else "the root's outputs"
+            raise ValueError(
+                f"Step.{name} has shape {jnp.shape(field)}; by {basis} it must be {shape}. "
+                f"Return B = {batch} entries, A = {width} actions"
+                + (f", P = {players[0]} players." if players else ".")
+            )
+    for name in ("legal", "terminal", "truncated", "chance"):
+        mask = getattr(step, name)
+        if mask is not None and mask.dtype != bool:
+            raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
+    if players and step.to_play is None:
+        raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
+    # Visits are counted in the type of the values, and the root's says what that is.
+    dtype = at_least_float32(step.value.dtype) if tree is None else tree.stats.dtype
+    given = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
+    terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
+    legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
+    chance = _chance(step, terminal, tree)
+    if chance is not None:  # what cannot happen
+        legal = legal & ~(chance[:, None] & jnp.isneginf(given))
+    logits = jnp.where(legal, given, -jnp.inf)
+    highest = jnp.max(logits, -1, keepdims=True)
+    bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0)  # no −inf less −inf, which would be NaN
+    lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
+    logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
+    bad = bad_logits[:, 0]
+
+    def finite(x: Array, where: Array | bool) -> Array:
+        nonlocal bad
+        good = jnp.isfinite(x)
+        bad = bad | jnp.any((~good & where).reshape(batch, -1), -1)
+        return jnp.where(good & where, x, 0).astype(dtype)
+
+    going = ~terminal.reshape((-1,) + (1,) * len(players))
+    return step._replace(
+        prior_logits=logits,
+        legal=legal,
+        terminal=terminal,
+        value=finite(step.value, going),
+        reward=finite(step.reward, True),
+        discount=finite(step.discount, True),
+        chance=chance,
+    ), bad
+
+
+def at_least_float32(dtype: Any) -> Any:
+    """The type to compute in; that it is another one is meant, also where jax_numpy_dtype_promotion="strict"."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.promote_types(dtype, jnp.float32)
+
+
+def _chance(step: Step, terminal: Bool[Array, "B"], tree: Tree | None) -> Bool[Array, "B"] | None:
+    """Where chance moves; None if the model never says so."""
+    known = step.chance is not None if tree is None else unpack_facts(tree.facts).chance is not None
+    if step.chance is None:
+        return jnp.zeros_like(terminal) if known else None
+    if not known:
+        raise ValueError(
+            "Step.chance is given by model.step and None by model.root. Give it in both; False where a player moves."
+        )
+    return step.chance & ~terminal
+
+
+def check_embedding(state: State, batch: int, stored: State = None) -> None:
+    """Raises a ValueError if an embedding is not one entry per game, of what the tree stores.
+
+    Args:
+        state: what the user's model returned.
+        batch: the number of games.
+        stored: the tree's states; None: it is the root's embedding, the first one.
+    """
+    got, _ = shapes_of(state)
+    if stored is None:
+        if any(shape[:1] != (batch,) for shape, _ in got):
+            raise ValueError(
+                f"model.root returned an embedding of shapes and types {got}; every array in it must begin with the "
+                f"axis of games, ({batch}, ...). Return one entry per game."
+            )
+        return
+    kept, _ = shapes_of(stored, batch)
+    if shapes_of(state) != shapes_of(stored, batch):
+        raise ValueError(
+            f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
+            f"{kept}. Return the same structure, shapes and types, one entry per game."
+        )
+
+
+def shapes_of(state: State, batch: int | None = None) -> tuple[list[tuple], Any]:
+    """Shapes and types of an embedding's arrays, and its structure; `batch`: of one that a tree of B games stores.
+
+    Lists, for records of a user's need not compare equal.
+    """
+    shapes = [((batch, *x.shape[2:]) if batch else jnp.shape(x), jnp.result_type(x)) for x in jax.tree.leaves(state)]
+    return shapes, jax.tree.structure(state)
+
+
+def masks_at_root_only(model: Model, params: Params, keys: Keys, state: State) -> bool:
+    """Whether a model knows which actions are legal at the root only, as `models.learned` does."""
+    step, embedding = as_pair("model.root", jax.eval_shape(model.root, params, keys, state))
+    actions = jnp.zeros(step.prior_logits.shape[0], jnp.int32)
+    below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
+    return step.legal is not None and below.legal is None
+
+
+def evaluated(step: Step, logits: Array, value: Array) -> Step:
+    """A step that was not evaluated, as `Model.move` answers it, with the evaluation; what is over is worth 0.
+
+    Raises:
+        ValueError: an evaluation of other shapes.
+    """
+    given, wanted = (jnp.shape(logits), jnp.shape(value)), (step.prior_logits.shape, step.value.shape)
+    if given != wanted:
+        raise ValueError(
+            f"an evaluation of {given[0]} logits and {given[1]} values; of these positions it must be {wanted[0]} and "
+            f"{wanted[1]}."
+        )
+    over = jnp.zeros(step.value.shape[0], bool) if step.terminal is None else step.terminal
+    return step._replace(prior_logits=logits, value=jnp.where(over.reshape(-1, *(1,) * (value.ndim - 1)), 0, value))

@@ -1,0 +1,226 @@
+"""Rows: what a tree keeps of its nodes, packed into floats, and how rows are read and written.
+
+A row holds what changes at the same time, so that one gather reads it and one scatter writes it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.backend import machine
+
+Rows = TypeVar("Rows")
+Carry = TypeVar("Carry")
+
+__all__ = [
+    "EDGE",
+    "HEAD",
+    "Facts",
+    "Frontier",
+    "Stats",
+    "Tile",
+    "children_at_hand",
+    "held",
+    "pack",
+    "per_game",
+    "places",
+    "put",
+    "put_column",
+    "put_entry",
+    "repeat",
+    "take",
+    "unpack_facts",
+    "unpack_frontier",
+    "unpack_stats",
+]
+
+HEAD = slice(4)  # of a row of `frontier`: all but the children
+EDGE = slice(2)  # of a row of `facts`: `action` and `edge_prior`, what a parent wants to know of its edge
+
+
+class Stats(NamedTuple):
+    """What changes with every visit: a row of `Tree.stats`.
+
+    Attributes:
+        visits: simulations that passed, the node's own evaluation included; 0 in unused slots.
+        edge_value: of the edge into the node: reward + discount × value, for the player who took it.
+        value: mean return from here, for the player to move here, or for every player.
+    """
+
+    visits: Float[Array, "..."]
+    edge_value: Float[Array, "..."]
+    value: Float[Array, "... P"]
+
+
+class Frontier(NamedTuple):
+    """What changes with every new child: a row of `Tree.frontier`.
+
+    Attributes:
+        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded). Of a
+            rule that does not promise `by_prior` it is known only where it is wanted now: −1 where a child is.
+        num_children: how many edges were expanded.
+        next_prior: the clean prior of `next_action`.
+        unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
+        children: the first K nodes below, in the order of expansion; meaningless from `num_children` on.
+    """
+
+    next_action: Array
+    num_children: Array
+    next_prior: Float[Array, "..."]
+    unvisited_mass: Float[Array, "..."]
+    children: Int[Array, "... K"]
+
+
+class Facts(NamedTuple):
+    """What never changes: a row of `Tree.facts`. The first six, but for `to_play`, concern the edge into the node.
+
+    Attributes:
+        action: its slot in the parent; −1 at the root.
+        edge_prior: its clean prior in the parent.
+        mover: the player who took it; −1: unknown.
+        discount: signed, see `Step.discount`.
+        reward: of the step.
+        to_play: the player to move; −1: unknown.
+        terminal: whether the episode is over here.
+        raw_value: what the model said of the node; 0 at a terminal one.
+        chance: whether chance moves here; None, and no part of the row, where the model never says so.
+    """
+
+    action: Array
+    edge_prior: Float[Array, "..."]
+    mover: Array
+    discount: Float[Array, "..."]
+    reward: Float[Array, "... P"]
+    to_play: Array
+    terminal: Array
+    raw_value: Float[Array, "... P"]
+    chance: Array | None = None
+
+
+def unpack_stats(row: Float[Array, "... 2+P"]) -> Stats:
+    """Takes rows of `Tree.stats` apart."""
+    return Stats(row[..., 0], row[..., 1], row[..., 2:])
+
+
+def unpack_frontier(row: Float[Array, "... 4+K"]) -> Frontier:
+    """Takes rows of `Tree.frontier` apart; indices become integers."""
+    next_action, num_children, children = (x.astype(jnp.int32) for x in (row[..., 0], row[..., 1], row[..., 4:]))
+    return Frontier(next_action, num_children, row[..., 2], row[..., 3], children)
+
+
+def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
+    """Takes rows of `Tree.facts` apart; indices become integers. A row of 7 + 2P knows of chance."""
+    p = (row.shape[-1] - 6) // 2
+    chance = row[..., 6 + 2 * p] > 0 if row.shape[-1] % 2 else None
+    action, mover, to_play = (row[..., i].astype(jnp.int32) for i in (0, 2, 4 + p))
+    reward, terminal, raw_value = row[..., 4 : 4 + p], row[..., 5 + p] > 0, row[..., 6 + p : 6 + 2 * p]
+    return Facts(action, row[..., 1], mover, row[..., 3], reward, to_play, terminal, raw_value, chance)
+
+
+def children_at_hand(frontier: Float[Array, "... 4+K"]) -> int:
+    """K, how many children the rows of `Tree.frontier` have room for."""
+    return frontier.shape[-1] - HEAD.stop
+
+
+def pack(row: Stats | Frontier | Facts, dtype: jnp.dtype) -> Float[Array, "... F"]:
+    """Puts a row together."""
+    parts = [x for x in row if x is not None]
+    axes = max(x.ndim for x in parts)
+    return jnp.concatenate([(x if x.ndim == axes else x[..., None]).astype(dtype) for x in parts], -1)
+
+
+def per_game(x: Array, like: Array) -> Array:
+    """`x [B]` with trailing axes, to be broadcast with `like [B, ...]`."""
+    return x.reshape(x.shape + (1,) * (like.ndim - x.ndim))
+
+
+def places(width: int, axes: int) -> Int[Array, "... W"]:
+    """The indices 0 ... W−1 as the last of so many axes: with fewer, jax_numpy_rank_promotion="raise" refuses them."""
+    return jnp.arange(width, dtype=jnp.int32).reshape((1,) * (axes - 1) + (width,))
+
+
+class Tile(NamedTuple):
+    """Neighbouring games that are handled together: `size` of them, from `first` on."""
+
+    first: Int[Array, ""]
+    size: int
+
+    @property
+    def games(self) -> Int[Array, "G"]:
+        """Their indices."""
+        return self.first + jnp.arange(self.size, dtype=jnp.int32)
+
+
+def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns: slice | None = None) -> Array:
+    """Rows of `x [B, N+1, ...]` at `nodes` of the games of `tile` (default: all); of each row `columns`, if given.
+
+    One merged index: a pair of indices would first be written to memory side by side, a kernel more. What is not
+    wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
+    read, and handing over costs more than reading.
+    """
+    if tile is not None:
+        x = jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
+    x = x if columns is None else x[..., columns]
+    index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
+    return _merged(x).at[index].get(mode="promise_in_bounds")
+
+
+def held(rows: Rows) -> Rows:
+    """The same rows, but read here once and for all.
+
+    What was gathered from an array that is written to next must be at hand by then. XLA's GPU backend would rather
+    gather it again in every kernel that wants it, also in those after the writing, and for them copy the whole array.
+    On a CPU it does not, and would only fuse less.
+    """
+    return jax.lax.optimization_barrier(rows) if machine().waits else rows
+
+
+def repeat(
+    turn: Callable[[Carry], tuple[Carry, Bool[Array, ""]]], start: Carry, needed: Bool[Array, ""] | bool = True
+) -> Carry:
+    """Takes turns as long as the last one says that there is another.
+
+    Whether there is comes with what is carried, for a loop's own predicate would be kernels of its own. Where the host
+    waits for it, nothing is asked before the first turn: that is taken if it is not `needed`, too, and must then do no
+    harm.
+    """
+    first = turn(start) if machine().waits else (start, jnp.asarray(needed))
+    return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]
+
+
+def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:
+    """`x [B, N+1, ...]` with `rows` at `nodes` of the games of `tile` (default: all)."""
+    rows = rows.astype(x.dtype)
+    if nodes.shape == (1,) and tile is None:  # one game: fewer kernels
+        return put_column(x, nodes[0], rows)
+    games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if tile is None else tile.games
+    if nodes.ndim == 1:  # in the array's own shape: a column may follow, which XLA then writes in place
+        return x.at[games, nodes].set(rows, mode="promise_in_bounds")
+    index = nodes + x.shape[1] * per_game(games, nodes)
+    return _merged(x).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
+
+
+def _merged(x: Array) -> Array:
+    """`x [B, N+1, ...]` with games and nodes as one axis; its length is said, for rows may be of no numbers at all."""
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entries: Array) -> Array:
+    """`x [B, N+1, W]` with `entries [B]`, or one for all, at `columns` of `nodes`."""
+    batch = nodes.shape[0]
+    entries = jnp.broadcast_to(jnp.asarray(entries, x.dtype), batch)
+    if batch == 1:
+        return jax.lax.dynamic_update_slice(
+            x, entries.reshape(1, 1, 1), (jnp.zeros_like(nodes[0]), nodes[0], columns[0])
+        )
+    return x.at[jnp.arange(batch), nodes, columns].set(entries, mode="promise_in_bounds")
+
+
+def put_column(x: Array, node: Int[Array, ""] | Int[Array, "B"], rows: Array) -> Array:
+    """`x [B, N+1, ...]` with `rows [B, ...]` at the same node of every game, or at each game's own."""
+    if jnp.ndim(node):
+        return put(x, node, rows)
+    return jax.lax.dynamic_update_slice_in_dim(x, rows[:, None].astype(x.dtype), node, 1)

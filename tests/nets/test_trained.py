@@ -1,0 +1,66 @@
+"""The weights that come with jaxzero: what they say of themselves, and that they play as well as they should."""
+
+import functools
+import pathlib
+
+import jax
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.nets import weights
+from jaxzero.play import arena, mistakes, perfect_play
+
+FILES = sorted(weights.TRAINED.glob("*.safetensors"))
+POSITIONS = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
+
+
+def player(name, simulations):
+    game = games.from_pgx(name)
+    net, params, _ = weights.load(weights.trained(name), game)
+    model = models.perfect(game, net)
+    search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    return game, model, search, params
+
+
+def wrong(game, policy, params):
+    positions = mistakes.load(game, POSITIONS)
+    found = jax.jit(functools.partial(mistakes.outcome_mistakes, policy, positions=positions, key=jax.random.key(0)))
+    return float(np.mean(found(params)))
+
+
+def test_both_games_have_some_and_others_are_told_so():
+    assert [file.stem for file in FILES] == ["connect_four", "tic_tac_toe"]
+    with pytest.raises(ValueError, match="'hex', but for connect_four, tic_tac_toe: train with train.py"):
+        weights.trained("hex")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_file_says_how_it_came_about(file):
+    about = weights.read_about(file)
+    assert file.stat().st_size <= 3e6 and about["game"] == file.stem
+    assert about["command"].startswith("experiments/train.py") and "cores" in about["device"]
+    assert about["minutes"] > 1 and about["seed"] >= 0 and about["results"]["random"]["share"] > 0.9
+
+
+def test_the_connect_four_network_knows_most_positions():
+    game, model, _, params = player("connect_four", 64)
+    mistaken = wrong(game, arena.raw_network(model), params)
+    assert mistaken < 0.12  # 0.104 when it was made; untrained 0.610
+
+
+@pytest.mark.slow
+def test_with_a_search_it_knows_more():
+    game, _, search, params = player("connect_four", 64)
+    assert wrong(game, search, params) < 0.055  # 0.045 when it was made; untrained 0.240
+
+
+@pytest.mark.slow
+def test_tic_tac_toe_is_never_lost():
+    game, _, search, params = player("tic_tac_toe", 64)
+    solution = perfect_play.solve(game)
+    for other in (arena.random_player(game), perfect_play.perfect_player(game, solution)):
+        keys = jax.random.split(jax.random.key(1), 500)
+        score = jax.jit(lambda keys, other=other: arena.play(game, (search, other), (params, None), keys, 0))(keys)
+        assert int(score.losses) == 0 and sum(map(int, score)) == 1000

@@ -1,0 +1,112 @@
+"""What is told of a game: boards, places, sides, results and what the search thinks."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from jaxzero import games
+from jaxzero.play.analysis import Candidate, Report
+from jaxzero.play.browser import board_json
+from jaxzero.play.engine import Engine
+
+
+@functools.cache
+def engine(game):
+    return Engine(game, lambda n, stop: None)
+
+
+def after(game, *actions):
+    thinker = engine(game)
+    thinker.clear()
+    for action in actions:
+        thinker.play(action)
+    return thinker
+
+
+FOUR, THREE = games.from_pgx("connect_four"), games.from_pgx("tic_tac_toe")
+
+
+@pytest.mark.parametrize("name, told", [
+    ("connect_four", ("Connect Four", 6, 7, ["Blue", "Orange"], "1", [], [])),
+    ("othello", ("Othello", 8, 8, ["Black", "White"], "a", ["1", "2"], [64])),
+    ("hex", ("Hex", 11, 11, ["Blue", "Orange"], "a", ["1", "2"], [121])),
+    ("go_9x9", ("Go 9×9", 9, 9, ["Black", "White"], "A", ["9", "8"], [81])),
+    ("tic_tac_toe", ("Tic-tac-toe", 3, 3, ["X", "O"], "a", ["1", "2"], [])),
+])  # fmt: skip
+def test_boards(name, told):
+    found = board_json.layout(games.from_pgx(name))
+    keys = ("title", "rows", "columns", "sides")
+    assert (*(found[key] for key in keys), found["columnNames"][0], found["rowNames"][:2], found["beside"]) == told
+    assert len(found["names"]) == games.from_pgx(name).num_actions
+
+
+@pytest.mark.parametrize("name", ["chess", "kuhn_poker", "2048"])
+def test_what_is_no_board_of_stones_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} cannot be played here.*connect_four"):
+        board_json.layout(games.from_pgx(name))
+
+
+def test_squares_without_names_are_told_as_such():
+    plain = THREE._replace(id="mine", num_actions=8, observation_shape=(2, 4, 2))
+    assert board_json.layout(plain)["names"][7] == "d2"
+    odd = THREE._replace(id="mine", num_actions=9, observation_shape=(2, 4, 2))  # one action beside the board
+    told = board_json.layout(odd)
+    assert told["columnNames"] == told["rowNames"] == [] and told["beside"] == [8] and told["kind"] == "plain"
+
+
+def test_a_position_of_connect_four():
+    told = board_json.position(after(FOUR, 3, 3, 0))
+    board = np.reshape(told["stones"], (6, 7))
+    assert board[5, 3] == 1 and board[4, 3] == 2 and board[5, 0] == 1 and (board > 0).sum() == 3
+    assert told["last"] == [5, 0] and told["places"][3] == [3, 3] and told["places"][0] == [4, 0]
+    assert told["toMove"] == 1 and told["moves"] == ["4", "4", "1"] and not told["over"]
+    full = board_json.position(after(FOUR, *[2] * 6))
+    assert full["places"][2] is None and 2 not in full["legal"]
+
+
+def test_the_expected_play_piles_up_and_players_take_turns():
+    thinker = after(FOUR, 3)
+    report = Report(10, 0.5, (Candidate(3, 9, 0.5, 0.0, (3, 3, 0)), Candidate(1, 1, -1.5, 0.25, (1,))))
+    told = board_json.thoughts(thinker, report)
+    assert [(step["name"], step["place"], step["player"]) for step in told["line"]] == [
+        ("4", [4, 3], 1), ("4", [3, 3], 0), ("1", [5, 0], 1)
+    ]  # fmt: skip
+    assert told["mover"] == 1 and told["first"] == 0.25 and told["visits"] == 10
+    assert told["candidates"][1] == {"action": 1, "visits": 1, "share": 0.0, "prior": 0.25}
+    assert board_json.thoughts(thinker, Report(0, 0.0, ())) is None
+
+
+def test_results_in_words():
+    won = after(THREE, 0, 3, 1, 4, 2)
+    assert board_json.outcome(won, ("X", "O")) == "X has won." and board_json.position(won)["result"] == 1.0
+    lost = after(THREE, 0, 3, 1, 4, 8, 5)
+    assert board_json.position(lost)["outcome"] == "O has won." and board_json.position(lost)["result"] == 0.0
+    drawn = after(THREE, 0, 1, 2, 4, 3, 5, 7, 6, 8)
+    assert (
+        board_json.position(drawn)["outcome"] == "The game is a draw." and board_json.position(drawn)["result"] == 0.5
+    )
+
+
+def test_points_of_go():
+    go = games.go(3, 7.5)
+    assert board_json.position(after(go, 4, 9, 9), 7.5)["outcome"] == "Black has won by 1.5 points."
+    assert board_json.position(after(go, 9, 9), 7.5)["outcome"] == "White has won by 7.5 points."
+    assert board_json.position(after(go, 9, 9))["outcome"] == "White has won."
+    by_one = games.go(3, 8.0)
+    assert board_json.position(after(by_one, 4, 9, 9), 8.0)["outcome"] == "Black has won by 1 point."
+    told = board_json.position(after(go, 4, 9), 7.5)
+    assert told["last"] is None and told["places"][9] is None and told["moves"] == ["B2", "pass"]
+
+
+def test_who_is_first_in_hex_joins_top_and_bottom():  # as the page draws the sides
+    game = games.from_pgx("hex")
+    step, key = jax.jit(game.step), jax.random.key(0)
+    state = game.init(key)
+    first = int(game.to_play(state))
+    for row in range(11):
+        state = step(state, 11 * row + 3, key)
+        assert bool(game.terminal(state)) == (row == 10)
+        state = step(state, 11 * row + 7, key)
+    assert game.rewards(state)[first] == 1 or row == 10

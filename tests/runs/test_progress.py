@@ -1,0 +1,52 @@
+"""Interruptions set a flag the first time and act the second time."""
+
+import os
+import signal
+
+import jax.numpy as jnp
+import pytest
+
+from jaxzero.runs import progress
+
+
+@pytest.mark.parametrize("number, name", [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_the_first_signal_is_noted(number, name):
+    before = signal.getsignal(number)
+    with progress.interruptible() as interrupted:
+        assert interrupted() is None
+        os.kill(os.getpid(), number)
+        assert interrupted() == name
+        assert (signal.getsignal(number) is before) == (number == signal.SIGINT)  # the second one acts
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_sigterm_changes_nothing():
+    with progress.interruptible() as interrupted:
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.sigtimedwait([], 0.1)
+        assert interrupted() == "SIGTERM"
+
+
+def test_a_second_ctrl_c_interrupts():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt), progress.interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.sigtimedwait([], 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_plain_lines_when_nobody_watches(capsys):
+    with progress.live(every=60) as show:
+        for i in range(100):
+            show(i / 100, f"step {i}")
+        show(1.0, "the end")
+    assert capsys.readouterr().out.splitlines() == ["  0%  step 0", "100%  the end"]
+
+
+def test_wait_returns_what_it_was_given():
+    tree = {"x": jnp.arange(3) + 1}
+    assert progress.wait(tree) is tree
