@@ -171,11 +171,11 @@ def test_a_forbidden_import_is_found(module, source):
     ("module", "source"),
     [
         ("search.search", "import functools\nimport jax.numpy as jnp\nimport chex\nfrom jaxtyping import Float"),
-        ("search.search", "from jaxzero.types import Step\nfrom jaxzero.search import tree, rules\nfrom . import backup"),
+        ("search.search", "from jaxzero.types import Step\nfrom jaxzero.search import tree\nfrom . import backup"),
         ("games", "def from_pgx(env_id):\n    import pgx"),
         ("policies", "from jaxzero.search.search import search\nfrom jaxzero.types import Model"),
         ("nets.mlp", "from flax import nnx"),
-        ("train.learner", "import optax\nfrom jaxzero.train.replay import Replay\nfrom jaxzero.train import value_targets"),
+        ("train.learner", "import optax\nfrom jaxzero.train.replay import Row\nfrom jaxzero.train import selfplay"),
         ("play.gtp", "from jaxzero.play import arena\nimport sys"),
         ("play.gtp.session", "from jaxzero.play.gtp.lines import told"),
         ("compat.mctx", "from jaxzero.search import rules\ntry:\n    import mctx\nexcept ImportError:\n    pass"),
