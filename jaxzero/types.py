@@ -37,7 +37,7 @@ class Step(NamedTuple):
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
-        chance: True where chance moves next, not a player: see `jaxzero.options.chance_nodes`; None: never. `value` is
+        chance: True where chance moves next, not a player: see `jaxzero.search.chance_nodes`; None: never. `value` is
             then for the player that `to_play` names all the same.
     """
 
@@ -131,8 +131,8 @@ class Rule(NamedTuple):
             `tree.root.prior` must not find one there.) The search then rates only the
             visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
-        returns: the least and the greatest return of the game. Given, the search proves values, and shows the rule
-            what is proven; see `jaxzero.options.solver`. None: it does not.
+        returns: the least and the greatest return of the game, where values are proven: see `jaxzero.options.solver`.
+        on_plant: `(tree, step) -> tree`, what the rule wants a new tree to keep; None: nothing.
     """
 
     prepare: Callable[[Float[Array, "... W"]], Float[Array, "... W"]]
@@ -140,6 +140,7 @@ class Rule(NamedTuple):
     by_prior: bool = False
     mass: Callable[[Float[Array, "... W"]], Float[Array, "... W"]] | None = None
     returns: tuple[float, float] | None = None
+    on_plant: Callable[[Any, Step], Any] | None = None
 
 
 class Path(NamedTuple):

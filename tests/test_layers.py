@@ -14,8 +14,8 @@ ROOMS = {
     "types": set(),
     "atomic_files": set(),
     "backend": set(),
-    "search": {"types", "backend", "search", "options"},
-    "root": {"types", "search", "root", "options"},
+    "search": {"types", "backend", "search"},
+    "root": {"types", "search", "root"},
     "options": {"types", "search", "root", "options"},
     "policies": {"types", "search", "root", "options", "policies"},
     "games": {"types", "backend", "games"},
@@ -39,12 +39,7 @@ LEAVES = {"viz", "compat", "play.gtp"}
 # Other packages that may be imported at module level: these everywhere, and a few more in the rooms that live off them.
 # Whatever else a function needs (pgx, mctx, tyro ...) it imports when it is called.
 EVERYWHERE = {"jax", "jaxlib", "chex", "jaxtyping", "numpy"} | set(sys.stdlib_module_names)
-ALSO = {
-    "nets": {"flax"},
-    "train": {"flax", "optax"},
-    "runs": {"orbax", "tensorboardX", "rich"},
-    "compat": {"mctx"},
-}
+ALSO = {"nets": {"flax"}, "train": {"flax", "optax"}, "runs": {"orbax", "tensorboardX", "rich"}, "compat": {"mctx"}}
 
 # Names that say "things that did not fit elsewhere".
 HOMELESS = {"utils", "common", "base", "helpers", "misc", "_src"}

@@ -2,7 +2,7 @@
 
 Without this, an edge of `models.perfect` keeps the one outcome that was drawn when it was expanded: a search of one
 possible future, good enough where chance matters little. Here an action leads to a chance node
-(`jaxzero.options.chance_nodes`), from which each of C outcomes leads on, so that an action is worth its mean over what
+(`jaxzero.search.chance_nodes`), from which each of C outcomes leads on, so that an action is worth its mean over what
 may follow:
 
     outcomes = chance.sampled(game, 16)                     # any game whose step takes a key

@@ -37,8 +37,7 @@ from jaxtyping import Array, Int
 from jaxzero.options.evaluation_cache import Kept
 from jaxzero.options.slot_actions import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import check_function, counts
-from jaxzero.search.input_checks import check_start, one_per_game
+from jaxzero.search.argument_checks import check_function, check_start, counts, one_per_game
 from jaxzero.search.model_checks import as_pair, at_least_float32, checked, masks_at_root_only
 from jaxzero.search.tree import NONE, Tree
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step

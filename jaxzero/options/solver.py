@@ -31,11 +31,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.search.argument_checks import check_rule
-from jaxzero.search.edge_view import edge_bounds, edge_view, take_edges, visited_edges
-from jaxzero.search.input_checks import check_tree
-from jaxzero.search.node_storage import Stats, Tile, put, take, unpack_facts, unpack_stats
-from jaxzero.search.tree import Tree, as_read, rows_of
+from jaxzero.root.proven_edges import worse
+from jaxzero.search.argument_checks import check_rule, check_tree
+from jaxzero.search.edge_view import edge_bounds, take_edges, visited_edges
+from jaxzero.search.node_storage import Stats, Tile, put, put_column, take, unpack_facts, unpack_stats
+from jaxzero.search.tree import Hooks, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Path, Rule, Step
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "seek_proof",
     "solved",
     "with_bounds",
-    "worse",
 ]
 
 
@@ -136,32 +135,16 @@ def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, grea
         open_prior = jnp.where(shut, -jnp.inf, view.prior)
         return jnp.where(shut, -jnp.inf, rule.score(view._replace(prior=open_prior)))
 
-    return rule._replace(score=score, returns=(float(least), float(greatest)))
+    returns = float(least), float(greatest)
+    return rule._replace(score=score, returns=returns, on_plant=lambda tree, step: with_bounds(tree, returns, step))
 
 
-def worse(view: EdgeView) -> Bool[Array, "... W"]:
-    """The legal edges that are proven to be worse than another, or to lose while another may not.
-
-    At a solved node also those that are not proven to be as good as the best.
-    """
-    if view.lower is None or view.upper is None:
-        raise ValueError("the tree keeps no bounds: plant it with the rule of avoid_proven(...) that searches it.")
-    legal = ~jnp.isneginf(view.prior)
-    low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
-    high = jnp.max(jnp.where(legal, view.upper, -jnp.inf), -1, keepdims=True)
-    least = view.root.returns[view.game][..., :1]
-    loses = (view.upper <= least) & (high > least)
-    return legal & ((view.upper < low) | loses | ((low >= high) & (view.lower < low)))
-
-
-def with_bounds(tree: Tree, rule: Rule, step: Step) -> Tree:
-    """A tree of roots only that keeps bounds between those of the rule, if that has any.
+def with_bounds(tree: Tree, returns: tuple[float, float], step: Step) -> Tree:
+    """A tree of roots only that keeps bounds between these returns.
 
     Raises:
         ValueError: values for several players, or a model that does not tell the end of the game.
     """
-    if rule.returns is None:
-        return tree
     if tree.num_players > 1:
         raise ValueError(
             "avoid_proven with one value per player: proven values need one value per node, for the player to move, as "
@@ -173,9 +156,9 @@ def with_bounds(tree: Tree, rule: Rule, step: Step) -> Tree:
             "do not: it could prove nothing. Use the rule without avoid_proven, or a model of the game's rules."
         )
     batch, nodes = tree.best_child.shape
-    returns = jnp.broadcast_to(jnp.asarray(rule.returns, tree.stats.dtype), (batch, 2))
-    rows = jnp.zeros((batch, nodes, 2), returns.dtype).at[:, 0].set(new_bounds(returns, step))
-    return tree.replace(bounds=rows, root=tree.root.replace(returns=returns))
+    per_game = jnp.broadcast_to(jnp.asarray(returns, tree.stats.dtype), (batch, 2))
+    rows = jnp.zeros((batch, nodes, 2), per_game.dtype).at[:, 0].set(new_bounds(per_game, step))
+    return tree.replace(bounds=rows, root=tree.root.replace(returns=per_game), hooks=HOOKS)
 
 
 def new_bounds(returns: Float[Array, "B 2"], step: Step) -> Float[Array, "B 2"]:
@@ -254,7 +237,12 @@ def solved(tree: Tree, remaining: Any = None) -> Bool[Array, "B"]:
     return low == high
 
 
-def not_worse(tree: Tree, nodes: Int[Array, "B"]) -> EdgeView:
-    """The view of nodes in which edges that are proven to be worse than another look illegal."""
-    view = edge_view(tree, nodes)
-    return view if tree.bounds is None else view._replace(prior=jnp.where(worse(view), -jnp.inf, view.prior))
+def _bounds_of_new(tree: Tree, step: Step) -> Float[Array, "B 2"]:
+    return new_bounds(tree.root.returns, step)
+
+
+def _store_bounds(tree: Tree, node: Array, data: Float[Array, "B 2"]) -> Tree:
+    return tree.replace(bounds=put_column(tree.bounds, node, data))
+
+
+HOOKS = Hooks(node_data=_bounds_of_new, store=_store_bounds, before_backup=prove, corrected=revalued)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxzero.options.early_stopping import goes_by_visits
 from jaxzero.options.leaf_parallel.batched_halving import search_in_rounds
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual, check_virtual
-from jaxzero.options.solver import not_worse
 from jaxzero.policies.policy_io import Policy, begin, check_loop, output
 from jaxzero.root import gumbel as halving
+from jaxzero.root.proven_edges import not_worse
 from jaxzero.root.summary import summary
 from jaxzero.search import qvalues as q
 from jaxzero.search.argument_checks import check_function, check_rule, counts

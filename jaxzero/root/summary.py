@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.options.solver import worse
+from jaxzero.root.proven_edges import worse
+from jaxzero.search.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, edge_view, linked
-from jaxzero.search.input_checks import check_tree
 from jaxzero.search.tree import NONE, Tree
 
 __all__ = [

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.backend import machine
-from jaxzero.options.chance_nodes import by_probability
+from jaxzero.search.chance_nodes import by_probability
 from jaxzero.search.edge_view import candidate_view, edge_view, visited_edges
 from jaxzero.search.node_storage import Tile, pack, per_game, places, put, take, unpack_frontier
 from jaxzero.search.rules import prior_kind, searched_by

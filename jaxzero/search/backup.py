@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.backend import machine
-from jaxzero.options.solver import revalued
 from jaxzero.search.action_selection import choose, remember
 from jaxzero.search.node_storage import (
     Facts,
@@ -80,7 +79,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     if root_too:
         return tree
     stats = unpack_stats(held(tree.stats[:, 0]))
-    value = value if tree.bounds is None else revalued(tree, jnp.zeros_like(tree.size), stats, value)
+    value = tree.hooks.corrected(tree, jnp.zeros_like(tree.size), stats, value, None)
     stats = pack(_visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:
         stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
@@ -135,9 +134,8 @@ def _backup_tile(
         at = at._replace(stats=held(at.stats))
         facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
         for j in reversed(range(group)):
-            if tree.bounds is not None:
-                old = Stats(*(x[:, j] for x in stats))
-                ret = jnp.where(real[:, j, None], revalued(tree, nodes[:, j], old, ret, here), ret)
+            corrected = tree.hooks.corrected(tree, nodes[:, j], Stats(*(x[:, j] for x in stats)), ret, here)
+            ret = ret if corrected is ret else jnp.where(real[:, j, None], corrected, ret)
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
         stats = _visited(stats, facts, jnp.stack(returns, 1))

@@ -1,14 +1,13 @@
 """Expansion: what lies beyond the end of each walk is evaluated, and added to the tree as one column of nodes."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt16
 
 from jaxzero.backend import machine
-from jaxzero.options.solver import new_bounds
 from jaxzero.search.action_selection import NextEdge, next_edge
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
@@ -91,7 +90,7 @@ class Growth(NamedTuple):
         prior: of the new node.
         state: of the new node.
         status: bits of `Status` that this simulation adds.
-        bounds: of the new node, if the tree keeps any.
+        data: of the new node, for the tree's hooks.
     """
 
     value: Float[Array, "B P"]
@@ -102,7 +101,7 @@ class Growth(NamedTuple):
     prior: Float[Array, "B W"] | UInt16[Array, "B W"]
     state: State
     status: Int[Array, "B"]
-    bounds: Float[Array, "B 2"] | None = None
+    data: Any = None
 
 
 def expand(
@@ -146,9 +145,8 @@ def expand(
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
         growth = grow(rule, end, tree.root.prior, step, below)
-        if tree.bounds is not None:
-            growth = growth._replace(bounds=new_bounds(tree.root.returns, step))
         return growth._replace(
+            data=tree.hooks.node_data(tree, step),
             value=jnp.where(grows[:, None], growth.value, again),
             parent=jnp.where(grows, leaf, tree.capacity),
             status=jnp.where(bad & grows, jnp.int32(Status.NON_FINITE.value), full),
@@ -266,6 +264,7 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         later = put_entry(later, where, jnp.clip(place - at_hand, 0, later.shape[-1] - 1), node)
     end = jnp.where(grows, node, tree.capacity)
     nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
+    tree = tree.hooks.store(tree, node, growth.data)
     return tree.replace(
         stats=held(put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0]))),  # not within who reads it next
         facts=put_column(tree.facts, node, growth.facts),
@@ -274,7 +273,6 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
         prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,
-        bounds=None if tree.bounds is None else put_column(tree.bounds, node, growth.bounds),
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
     ), path._replace(nodes=nodes[:, 0], length=path.length + grows.astype(jnp.int32))

@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.options.solver import prove, with_bounds
 from jaxzero.search.action_selection import choose_at_root, rescore
 from jaxzero.search.argument_checks import check_rule, counts
 from jaxzero.search.backup import backup, group_size
@@ -56,7 +55,8 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     given, (step, bad) = step, checked(step)
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
-    tree = searched_by(with_bounds(tree, rule, given), rule)
+    tree = tree if rule.on_plant is None else rule.on_plant(tree, given)
+    tree = searched_by(tree, rule)
     return tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
 
 
@@ -158,8 +158,7 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     """
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
-    tree = tree if tree.bounds is None else prove(tree, path)
-    tree = backup(tree, path, value, rule, root_too)
+    tree = backup(tree.hooks.before_backup(tree, path), path, value, rule, root_too)
     tree = counted(tree, path)
     return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
 

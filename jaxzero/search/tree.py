@@ -8,6 +8,7 @@ expanded, and the prior, by action.
 
 import dataclasses
 import enum
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
@@ -29,7 +30,7 @@ from jaxzero.search.node_storage import (
 )
 from jaxzero.types import State, Step
 
-__all__ = ["COMPACT", "Layout", "RootData", "Status", "Tree", "new_tree"]
+__all__ = ["COMPACT", "Hooks", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
 NONE = -1  # no node, no action, no player
 # Children kept in a node's own row, where they are quickly found; most nodes never have more. Where there can be few
@@ -78,6 +79,43 @@ class PriorKind:
         """As error messages say it."""
         kind = {True: "probabilities", False: "logits", None: "a prior of its own"}[self.probabilities]
         return kind + (" and their mass" if self.mass else "")
+
+
+def _no_data(tree: Any, step: Step) -> None:
+    del tree, step
+
+
+def _nothing_stored(tree: Any, node: Array, data: None) -> Any:
+    del node, data
+    return tree
+
+
+def _as_it_is(tree: Any, path: Any) -> Any:
+    del path
+    return tree
+
+
+def _as_returned(tree: Any, nodes: Array, stats: Stats, returns: Array, tile: Tile | None) -> Array:
+    del tree, nodes, stats, tile
+    return returns
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Hooks:
+    """What an option adds to a search, kept with the tree; the defaults add nothing.
+
+    Attributes:
+        node_data: `(tree, step) -> data` that the option keeps of new nodes.
+        store: `(tree, node, data) -> tree` writes it.
+        before_backup: `(tree, path) -> tree`, after a walk has grown the tree.
+        corrected: `(tree, nodes, stats, returns, tile) -> returns` that go up from these nodes.
+    """
+
+    node_data: Callable[..., Any] = _no_data
+    store: Callable[..., Any] = _nothing_stored
+    before_backup: Callable[..., Any] = _as_it_is
+    corrected: Callable[..., Any] = _as_returned
 
 
 class Layout(NamedTuple):
@@ -160,6 +198,7 @@ class Tree:
         graph: which positions are the same, in a graph search; else None.
         in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
         prior_kind: what is kept of the logits; None: not known.
+        hooks: what an option does besides in each simulation.
     """
 
     stats: Float[Array, "B N+1 2+P"]
@@ -177,6 +216,7 @@ class Tree:
     graph: Graph | None = None
     in_flight: Int[Array, "B N+1"] | None = None
     prior_kind: PriorKind | None = None
+    hooks: Hooks = Hooks()
 
     @property
     def capacity(self) -> int:

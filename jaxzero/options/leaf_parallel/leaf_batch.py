@@ -166,7 +166,7 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
     state = jax.tree.map(lambda x: jnp.zeros_like(x[:, 0]), tree.state)
     growth = grow(closed, end, tree.root.prior, unknown, state)
     if tree.bounds is not None:
-        growth = growth._replace(bounds=tree.root.returns)
+        growth = growth._replace(data=tree.root.returns)
     return growth._replace(
         parent=jnp.where(end.grows, end.at.nodes, tree.capacity), status=Status.FULL.where(end.wants & ~end.grows)
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.options.chance_nodes import by_probability
+from jaxzero.search.chance_nodes import by_probability
 from jaxzero.search.node_storage import unpack_facts
 from tests import reference as ref
 from tests import worlds
