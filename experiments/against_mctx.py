@@ -20,9 +20,9 @@ from jaxzero.search.edge_view import parents
 __all__ = ["Search", "compile", "inputs", "memory", "sizes", "speed", "speed_row", "tree_depths", "weight"]
 
 TRANSFORMS = {
-    "min_max": (functools.partial(mctx.qtransform_by_min_max, min_value=-1, max_value=1), jz.by_min_max(-1, 1)),
-    "parent_and_siblings": (mctx.qtransform_by_parent_and_siblings, jz.by_parent_and_siblings()),
-    "completed_by_mix": (mctx.qtransform_completed_by_mix_value, jz.completed_by_mix_value()),
+    "min_max": (functools.partial(mctx.qtransform_by_min_max, min_value=-1, max_value=1), jz.search.by_min_max(-1, 1)),
+    "parent_and_siblings": (mctx.qtransform_by_parent_and_siblings, jz.search.by_parent_and_siblings()),
+    "completed_by_mix": (mctx.qtransform_completed_by_mix_value, jz.search.completed_by_mix_value()),
 }
 # What a program is given: a key, positions, and the scale of the Gumbel noise. Neither is compiled in.
 Search = Callable[[jax.Array, Any, jax.Array], Any]

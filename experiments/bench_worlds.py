@@ -52,7 +52,7 @@ class World(NamedTuple):
 
 def rule() -> jz.Rule:
     """How all these searches choose: as mctx's muzero_policy does, the values taken as they are."""
-    return jz.muzero_puct(qvalues=jz.raw())
+    return jz.muzero_puct(qvalues=jz.search.raw())
 
 
 def game_by_name(name: str) -> games.Game:

@@ -26,8 +26,9 @@ from bench_worlds import World, looked_at, rule
 
 import jaxzero as jz
 from jaxzero.backend import machine
-from jaxzero.search import node_storage, search
+from jaxzero.search import node_storage
 from jaxzero.search.backup import group_size, tile_size
+from jaxzero.search.search import descend, enter, expand, finish, fold_simulation, search
 
 __all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
 
@@ -67,8 +68,8 @@ def whole(world: World, simulations: int) -> Callable:
     """`(params, keys, states) -> Tree`: the search as it is."""
 
     def run(params: Any, keys: Any, states: Any) -> jz.Tree:
-        tree = jz.plant(*world.model.root(params, keys, states), rule(), simulations + 1)
-        return search.search(params, keys, tree, world.model, rule(), simulations)
+        tree = jz.search.plant(*world.model.root(params, keys, states), rule(), simulations + 1)
+        return search(params, keys, tree, world.model, rule(), simulations)
 
     return run
 
@@ -89,16 +90,16 @@ def recording(world: World, simulations: int) -> Callable:
     def run(params: Any, keys: Any, states: Any) -> Record:
         def simulate(carry: tuple, i: Any) -> tuple:
             tree, path = carry
-            length = (path := search.descend(tree, None, path)).length
-            own = search.fold_simulation(keys, tree.root.simulations)
-            tree, path, value = search.expand(params, own, tree, path, jz.Model(root, step), choose)
+            length = (path := descend(tree, None, path)).length
+            own = fold_simulation(keys, tree.root.simulations)
+            tree, path, value = expand(params, own, tree, path, jz.Model(root, step), choose)
             at = node_storage.take(tree.frontier, node_storage.take(path.nodes, length - 1))
             children = tree.frontier[:, i + 1]
             found = path.nodes[:, :room], length, path.length > length, value, at, children
-            return (search.finish(tree, path, value, choose, choose), path), found
+            return (finish(tree, path, value, choose, choose), path), found
 
         said = root(params, keys, states)
-        tree, path = search.enter(jz.plant(*said, choose, simulations + 1), choose)
+        tree, path = enter(jz.search.plant(*said, choose, simulations + 1), choose)
         room = min(path.nodes.shape[1], max(64, MOST_NUMBERS // (simulations * len(keys))))
         (tree, _), found = jax.lax.scan(simulate, (tree, path), jnp.arange(simulations))
         new = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[1 : simulations + 1], tree.state)
@@ -135,7 +136,7 @@ def without(phase: str, world: World, simulations: int) -> Callable:
 
     def run(record: Record, keys: Any) -> jz.Tree:
         below, said = record.root
-        tree = jz.plant(said, below, choose, simulations + 1)
+        tree = jz.search.plant(said, below, choose, simulations + 1)
         if phase == "expand":
             tree = tree.replace(facts=record.facts, later_children=record.later)
 
@@ -145,7 +146,7 @@ def without(phase: str, world: World, simulations: int) -> Callable:
             now = now._replace(new=now.new[::-1])  # as a model answers
             return simulate(now, keys, tree, path, model, choose)
 
-        return search.search(record, keys, tree, model, choose, simulations, simulate=once)
+        return search(record, keys, tree, model, choose, simulations, simulate=once)
 
     return run
 
@@ -163,15 +164,15 @@ def _played(world: World) -> jz.Model:
 
 
 def _as_ever(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = search.descend(tree, None, path)
-    tree, path, value = search.expand(now.new, keys, tree, path, model, choose)
-    return search.finish(tree, path, value, choose, choose), path
+    path = descend(tree, None, path)
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    return finish(tree, path, value, choose, choose), path
 
 
 def _descend(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
     path = _walk(now, path)
-    tree, path, value = search.expand(now.new, keys, tree, path, model, choose)
-    return search.finish(tree, path, value, choose, choose), path
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    return finish(tree, path, value, choose, choose), path
 
 
 def _walk(now: Record, path: Any) -> Any:
@@ -179,7 +180,7 @@ def _walk(now: Record, path: Any) -> Any:
 
 
 def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = search.descend(tree, None, path)
+    path = descend(tree, None, path)
     node = tree.root.simulations[0] + 1
     parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
     frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
@@ -187,7 +188,7 @@ def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     nodes = node_storage.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
     path = path._replace(nodes=nodes, length=path.length + now.grew)
     tree = tree.replace(frontier=frontier, size=jnp.full_like(tree.size, node + 1))
-    return search.finish(tree, path, now.value, choose, choose), path
+    return finish(tree, path, now.value, choose, choose), path
 
 
 def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
@@ -195,8 +196,8 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     following = jnp.where(depth[1:] < now.length[:, None], now.nodes[:, 1:], -1)
     from_ = jnp.where(depth[:-1] < now.length[:, None], now.nodes[:, :-1], tree.capacity)
     tree = tree.replace(best_child=tree.best_child.at[games, from_].set(following))
-    path = search.descend(tree, None, path)
-    tree, path, value = search.expand(now.new, keys, tree, path, model, choose)
+    path = descend(tree, None, path)
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
     tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
     return search.counted(tree, path), path
 

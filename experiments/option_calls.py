@@ -13,7 +13,7 @@ from jaxzero import games, models
 
 __all__ = ["lanes", "rounds"]
 
-VIRTUAL = {"visits": jz.virtual_visits, "mean": jz.virtual_mean, "loss": jz.virtual_loss}
+VIRTUAL = {"visits": jz.options.virtual_visits, "mean": jz.options.virtual_mean, "loss": jz.options.virtual_loss}
 
 
 # ------------------------------------------------------------------------------------------------------------ lanes
@@ -107,7 +107,7 @@ def _policies(model: jz.Model, config: Any, scale: float) -> list[Any]:
     """One simulation after another, and in rounds."""
     how = dict(max_considered=min(16, config.round_simulations), gumbel_scale=scale)
     alone = jz.gumbel(model, config.round_simulations, **how)
-    return [alone, jz.gumbel(model, config.round_simulations, rounds=jz.virtual_mean(), **how)]
+    return [alone, jz.gumbel(model, config.round_simulations, rounds=jz.options.virtual_mean(), **how)]
 
 
 def _time_rounds(game: games.Game, net: Any, params: Any, config: Any) -> dict:

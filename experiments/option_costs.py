@@ -41,30 +41,34 @@ def options() -> dict[str, Option]:
 
     def kept(simulations: int, actions: int) -> Any:
         build = lambda model: plain(model, simulations)
-        return jz.with_evaluations_kept(build, hash_world.model(actions))
+        return jz.options.with_evaluations_kept(build, hash_world.model(actions))
 
     rule = jz.puct()
     noise = jz.dirichlet(0.3, 0.25)
     unheeded = lambda tree, remaining: jz.decided(tree, remaining) & (remaining < 0)
-    kinds = {"visits": jz.virtual_visits(), "mean": jz.virtual_mean(), "loss": jz.virtual_loss()}
+    kinds = {
+        "visits": jz.options.virtual_visits(),
+        "mean": jz.options.virtual_mean(),
+        "loss": jz.options.virtual_loss(),
+    }
     found = {
         PLAIN: Option(puct()),
         "dirichlet noise": Option(puct(explore=noise)),
-        "shaped noise": Option(puct(explore=jz.shaped_dirichlet(10.83, 0.25))),
-        "root temperature": Option(puct(explore=jz.root_temperature(1.1))),
+        "shaped noise": Option(puct(explore=jz.root.shaped_dirichlet(10.83, 0.25))),
+        "root temperature": Option(puct(explore=jz.root.root_temperature(1.1))),
         "forced playouts": Option(puct(explore=noise, root_rule=jz.forced_playouts(rule)), "dirichlet noise"),
-        "target=solved_visits": Option(puct(target=jz.solved_visits(rule))),
-        "target=pruned_visits": Option(puct(target=jz.pruned_visits(rule))),
-        "reduced first play": Option(puct(rule=jz.puct(1.25, jz.raw(jz.reduced_parent(0.2))))),
+        "target=solved_visits": Option(puct(target=jz.root.solved_visits(rule))),
+        "target=pruned_visits": Option(puct(target=jz.root.pruned_visits(rule))),
+        "reduced first play": Option(puct(rule=jz.puct(1.25, jz.search.raw(jz.search.reduced_parent(0.2))))),
         "games that end": Option(ending()),
         "avoid_proven": Option(ending(jz.avoid_proven(rule)), "games that end"),
-        "seek_proof": Option(ending(jz.seek_proof(rule)), "games that end"),
+        "seek_proof": Option(ending(jz.options.seek_proof(rule)), "games that end"),
         "stop=decided": Option(puct(stop=jz.decided)),
         "decided, asked but not heeded": Option(puct(stop=unheeded)),
         **{f"parallel(8), virtual {name}": Option(puct(simulate=jz.parallel(8, how))) for name, how in kinds.items()},
         "transpositions": Option(puct(simulate=jz.transpositions())),
         "gumbel": Option(gumbel()),
-        "gumbel in rounds": Option(gumbel(rounds=jz.virtual_mean()), "gumbel"),
+        "gumbel in rounds": Option(gumbel(rounds=jz.options.virtual_mean()), "gumbel"),
         "evaluations kept, first search": Option(kept),
         "chance, nowhere": Option(chance(0)),
         "chance, every other node": Option(chance(2)),
@@ -184,7 +188,7 @@ def _after_a_move(given: tuple, simulations: int, actions: int, config: Any) -> 
         if not _wanted(name, config):
             continue
         if name.startswith("evaluations"):
-            policy = jz.with_evaluations_kept(lambda model: plain(model, simulations), model)
+            policy = jz.options.with_evaluations_kept(lambda model: plain(model, simulations), model)
         else:
             policy = plain(model, simulations, capacity=2 * simulations + 1)
         first = jax.jit(policy)(*given)

@@ -48,7 +48,7 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
 
     def kept(net: Any) -> Any:
         build = lambda model: jz.alphazero(model, simulations)
-        policy = jz.with_evaluations_kept(build, models.perfect(game, net))
+        policy = jz.options.with_evaluations_kept(build, models.perfect(game, net))
 
         def move(params, keys, state, before):
             return policy(params, keys, state, jz.advance(before[0], before[1], reset=before[2]))
@@ -80,7 +80,7 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
         seconds["anew"].append(took_anew)
         same = np.asarray(out.info.summary.visits == fresh.info.summary.visits).all(-1)
         counts["mismatches"] += int((~same).sum())
-        counts["kept"] += int(jz.num_kept(out.tree).sum())
+        counts["kept"] += int(jz.options.num_kept(out.tree).sum())
         counts["nodes"] += int((out.tree.visits > 0).sum())
         counts["calls"] += calls
         counts["calls_anew"] += calls_anew

@@ -75,7 +75,7 @@ def wrong(out: Any, positions: Exact) -> np.ndarray:
 
 def proofs(out: Any, positions: Exact, simulations: int) -> dict[str, float]:
     """What was proven, and whether it is true."""
-    low, high = np.asarray(jz.bounds(out.tree)).T
+    low, high = np.asarray(jz.options.bounds(out.tree)).T
     proven, value = low == high, positions.signs.max(1)
     used = np.asarray(out.tree.root.simulations)
     return {
@@ -88,7 +88,7 @@ def proofs(out: Any, positions: Exact, simulations: int) -> dict[str, float]:
     }
 
 
-RULES = {"avoid_proven": jz.avoid_proven, "seek_proof": jz.seek_proof}
+RULES = {"avoid_proven": jz.avoid_proven, "seek_proof": jz.options.seek_proof}
 WAYS = {"tree": {}, "graph": {"simulate": jz.transpositions()}}
 
 
@@ -119,7 +119,7 @@ def solver(config: Any) -> tuple[dict, str]:
             progress.next(f"tic-tac-toe, {name}, {way}")
             start = tic_tac_toe(game, 1)
             out, seconds = searched(game, start, most, rule=rule(jz.puct()), stop=jz.solved, **WAYS[way])
-            low, high = (float(x) for x in jz.bounds(out.tree)[0])
+            low, high = (float(x) for x in jz.options.bounds(out.tree)[0])
             used = int(out.tree.root.simulations[0])
             starts.append({"rule": name, "way": way, "bounds": [low, high], "simulations": used, "seconds": seconds})
     text += f"\n\nTic-tac-toe from the start, at most {most} simulations\n\n" + markdown(
@@ -162,7 +162,7 @@ def graph(config: Any) -> tuple[dict, str]:
 def _held(game: games.Game, positions: Exact, simulations: int, how: dict) -> dict:
     out, seconds = searched(game, positions, simulations, **how)
     visits = np.asarray(out.tree.visits)
-    held = (visits > 0).sum(-1) if out.tree.graph is None else np.asarray(jz.num_positions(out.tree))
+    held = (visits > 0).sum(-1) if out.tree.graph is None else np.asarray(jz.options.num_positions(out.tree))
     proof, _ = searched(game, positions, simulations, rule=jz.avoid_proven(jz.puct()), stop=jz.solved, **how)
     return {
         "positions_per_simulation": float((held - 1).mean() / simulations),

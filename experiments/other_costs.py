@@ -144,7 +144,7 @@ def numpy(config: Any) -> tuple[dict, str]:
 def wide() -> jz.Rule:
     """W/(1+N) + √ΣN · P/(1+N), every legal P being 1."""
     ones = lambda logits: jnp.where(jnp.isneginf(logits), -jnp.inf, 1.0)
-    return jz.puct(1.0, jz.with_virtual_zero())._replace(prepare=ones)
+    return jz.puct(1.0, jz.search.with_virtual_zero())._replace(prepare=ones)
 
 
 def stub(actions: int) -> jz.Model:

@@ -166,7 +166,7 @@ def main(config: Play) -> None:
         sys.exit(f"play.py: {error}")
     if config.browser:
         return browser(config, thinker, words)
-    terminal.say(f"{shown.layout(thinker.game)['title']} against {words}, on {progress.device()}.")
+    terminal.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress.device()}.")
     with progress.announced("Compiling the search"):
         thinker.warm_up()
     thinker.clear()  # what was searched for that is nothing to be told

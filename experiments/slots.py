@@ -31,7 +31,7 @@ class Config:
 def tree_bytes(tree: jz.Tree, state: bool = True) -> int:
     """Bytes of the arrays of a tree, of one game or of all it holds; `state`: the model's embeddings, too."""
     if not state:
-        kept = tree.state._replace(state=()) if isinstance(tree.state, jz.Slots) else ()
+        kept = tree.state._replace(state=()) if isinstance(tree.state, jz.options.Slots) else ()
         tree = tree.replace(state=kept)
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
 
@@ -42,7 +42,7 @@ def shapes(model: jz.Model, config: Config, width: int | None, layout: jz.Layout
     def build(model: jz.Model) -> Callable:
         return jz.alphazero(model, config.nodes - 1, layout=layout)
 
-    policy = build(model) if width is None else jz.with_legal_slots(build, model, width)
+    policy = build(model) if width is None else jz.options.with_legal_slots(build, model, width)
     return jax.eval_shape(policy, (), jax.random.split(jax.random.key(0), 1), state).tree
 
 

@@ -37,7 +37,7 @@ def in_words(thinker: Engine, whose: str) -> str:
     report, called = thinker.report(1), names(thinker.game)
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
-    points = f"{100 * shown.share(report.value):.0f} % of the points for {whose}"
+    points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
 
 
@@ -62,7 +62,7 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
             best = report.candidates[0]
             status[0].update(
                 f"Thinking, {now - began:.0f} s: {called[best.action]} "
-                f"({100 * shown.share(best.value):.0f} %) after {report.visits:,} simulations"
+                f"({100 * board_json.share(best.value):.0f} %) after {report.visits:,} simulations"
             )
 
         yield look

@@ -5,177 +5,115 @@
     policy      = jaxzero.gumbel(models.perfect(game, net), num_simulations=32)
     out         = jax.jit(policy)(params, keys, states)      # out.action, out.action_weights, out.value, out.tree
 
-Games (`jaxzero.games`), models (`jaxzero.models`), networks (`jaxzero.nets`) and training (`jaxzero.train`) are modules
-to be imported by name: this one needs jax, chex and jaxtyping only.
+What most programs need is here. The rest is in the modules that own it:
+
+    jaxzero.search      the algorithm: plant, simulate, descend, expand, backup; rules, Q-value transforms
+    jaxzero.root        at the root: exploration, Gumbel search, targets, schedules, what was found
+    jaxzero.options     lanes, ask and tell, graph search, proofs, early stopping, reuse, slots, sampled actions
+    jaxzero.policies    alphazero, gumbel, muzero, uct
+    jaxzero.models      perfect, rollout, learned; games of chance, symmetries, several devices
+    jaxzero.games, nets, train, runs, play, viz
+
+Each is imported when it is first used: `import jaxzero` alone takes no time, and a search needs jax, chex and jaxtyping
+only.
 """
 
-from jaxzero.models.sharded_evaluation import over_devices
-from jaxzero.options.early_stopping import any_of, decided, search_until, total_visits
-from jaxzero.options.evaluation_cache import num_kept, with_evaluations_kept
-from jaxzero.options.graph_search import num_positions, transpositions
-from jaxzero.options.leaf_parallel.ask_tell import ask, tell
-from jaxzero.options.leaf_parallel.parallel import max_evaluations, num_evaluations, parallel
-from jaxzero.options.leaf_parallel.virtual_loss import virtual_loss, virtual_mean, virtual_visits
-from jaxzero.options.legal_slots import SlotsInfo, with_legal_slots
-from jaxzero.options.sampled_actions import (
-    Sample,
-    SampledInfo,
-    gaussian_sample,
-    with_continuous_actions,
-    with_sampled_actions,
-)
-from jaxzero.options.slot_actions import Slots, action_of, slot_of, to_action_space
-from jaxzero.options.solver import avoid_proven, bounds, seek_proof, solved
-from jaxzero.options.subtree_reuse import action_and_outcome, advance
-from jaxzero.policies import SearchInfo, alphazero, gumbel, muzero, uct
-from jaxzero.root.exploration import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
-from jaxzero.root.forced_playouts import forced_playouts
-from jaxzero.root.gumbel import gumbel_interior, gumbel_root, with_gumbel
-from jaxzero.root.player_values import kl, player_values, policy_improvement
-from jaxzero.root.playout_cap import BothTrees, playout_cap
-from jaxzero.root.root_action import best_value, by_temperature, most_visited
-from jaxzero.root.schedules import by_move, decaying, falling, steps
-from jaxzero.root.summary import principal_variation, qvalues, summary
-from jaxzero.root.target_pruning import pruned_visits, solved_visits
-from jaxzero.root.win_rates import win_rates
-from jaxzero.search.edge_view import edge_view
-from jaxzero.search.first_play_urgency import mean_of_visited, parent_raw_value, parent_value, reduced_parent
-from jaxzero.search.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
-from jaxzero.search.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
-from jaxzero.search.search import (
-    backup,
-    choose_at_root,
-    descend,
-    enter,
-    expand,
-    finish,
-    plant,
-    rescore,
-    search,
-    simulate,
-)
-from jaxzero.search.tree import COMPACT, Layout, Status, Tree
-from jaxzero.types import EdgeView, Model, Path, PolicyOutput, Rule, Step
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaxzero.options import advance, avoid_proven, decided, parallel, solved, transpositions
+    from jaxzero.policies import alphazero, gumbel, muzero, uct
+    from jaxzero.root import (
+        best_value,
+        by_temperature,
+        dirichlet,
+        forced_playouts,
+        most_visited,
+        playout_cap,
+        principal_variation,
+        qvalues,
+        summary,
+    )
+    from jaxzero.search import COMPACT, Layout, Status, Tree, muzero_puct, puct, ucb1
+    from jaxzero.types import EdgeView, Model, PolicyOutput, Rule, Step
 
 __version__ = "0.1.0"
 
 __all__ = [
-    # policies
-    "alphazero",
-    "gumbel",
-    "muzero",
-    "uct",
-    "playout_cap",
-    "BothTrees",
-    "PolicyOutput",
-    "SearchInfo",
-    "Status",
-    # what a model says
-    "Model",
-    "Step",
-    # search
-    "plant",
-    "search",
-    "enter",
-    "simulate",
-    "descend",
-    "expand",
-    "backup",
-    "finish",
-    "rescore",
-    "choose_at_root",
-    "Path",
-    # leaves in parallel
-    "parallel",
-    "virtual_visits",
-    "virtual_loss",
-    "virtual_mean",
-    "num_evaluations",
-    "max_evaluations",
-    "ask",
-    "tell",
-    # positions reached in several ways
-    "transpositions",
-    "num_positions",
-    "over_devices",
-    # when to stop
-    "search_until",
-    "decided",
-    "total_visits",
-    "solved",
-    "any_of",
-    # proven values
-    "avoid_proven",
-    "seek_proof",
-    "bounds",
-    # from move to move
-    "action_and_outcome",
-    "advance",
-    "with_evaluations_kept",
-    "num_kept",
-    # few edges for many actions
-    "with_legal_slots",
-    "with_sampled_actions",
-    "with_continuous_actions",
-    "gaussian_sample",
-    "Sample",
-    "Slots",
-    "SlotsInfo",
-    "SampledInfo",
-    "slot_of",
-    "action_of",
-    "to_action_space",
-    # the tree, and what can be read off it
-    "Tree",
-    "Layout",
     "COMPACT",
-    "edge_view",
-    "qvalues",
-    "summary",
-    "principal_variation",
-    "player_values",
-    "prior_at_root",
-    "policy_improvement",
-    "kl",
-    "win_rates",
-    # rules
-    "Rule",
     "EdgeView",
-    "puct",
-    "muzero_puct",
-    "ucb1",
-    "ucb1_uctk",
-    "gumbel_root",
-    "gumbel_interior",
-    "with_root_prior",
-    "forced_playouts",
-    # Q-value transforms
-    "raw",
-    "with_virtual_zero",
-    "by_min_max",
-    "by_parent_and_siblings",
-    "completed_by_mix_value",
-    # first-play urgency
-    "parent_value",
-    "parent_raw_value",
-    "reduced_parent",
-    "mean_of_visited",
-    # the root: before a search
-    "dirichlet",
-    "shaped_dirichlet",
-    "root_temperature",
-    "chain",
-    "with_dirichlet",
-    "with_gumbel",
-    # and after it
-    "by_temperature",
-    "most_visited",
+    "Layout",
+    "Model",
+    "PolicyOutput",
+    "Rule",
+    "Status",
+    "Step",
+    "Tree",
+    "advance",
+    "alphazero",
+    "avoid_proven",
     "best_value",
-    "solved_visits",
-    "pruned_visits",
-    # numbers that change in the course of a game
-    "by_move",
-    "steps",
-    "decaying",
-    "falling",
+    "by_temperature",
+    "decided",
+    "dirichlet",
+    "forced_playouts",
+    "gumbel",
+    "most_visited",
+    "muzero",
+    "muzero_puct",
+    "parallel",
+    "playout_cap",
+    "principal_variation",
+    "puct",
+    "qvalues",
+    "solved",
+    "summary",
+    "transpositions",
+    "ucb1",
+    "uct",
 ]
+
+HOMES = {
+    "policies": "alphazero gumbel muzero uct",
+    "types": "EdgeView Model PolicyOutput Rule Step",
+    "search": "COMPACT Layout Status Tree muzero_puct puct ucb1",
+    "root": "best_value by_temperature dirichlet forced_playouts most_visited playout_cap principal_variation qvalues "
+    "summary",
+    "options": "advance avoid_proven decided parallel solved transpositions",
+}
+ROOMS = (
+    "compat",
+    "games",
+    "models",
+    "nets",
+    "options",
+    "play",
+    "policies",
+    "root",
+    "runs",
+    "search",
+    "train",
+    "types",
+    "viz",
+)
+
+
+def __getattr__(name: str) -> Any:
+    for room, names in HOMES.items():
+        if name in names.split():
+            value = globals()[name] = getattr(importlib.import_module(f"jaxzero.{room}"), name)
+            return value
+    if name in ROOMS:
+        return importlib.import_module(f"jaxzero.{name}")
+    owners = [room for room in ("search", "root", "options", "policies", "models") if _has(room, name)]
+    instead = f" It is jaxzero.{owners[0]}.{name}." if owners else ""
+    raise AttributeError(f"module 'jaxzero' has no attribute {name!r}.{instead}")
+
+
+def _has(room: str, name: str) -> bool:
+    return name in importlib.import_module(f"jaxzero.{room}").__all__
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *ROOMS, "__version__"])

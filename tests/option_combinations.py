@@ -79,14 +79,16 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def rule_of(given: Combination) -> jz.Rule:
     """The rule of the nodes, bare of what is put around it."""
-    first_play = {"reduced": jz.reduced_parent(0.2), "mean": jz.mean_of_visited(-1.0)}.get(given["first_play"])
-    how = {} if first_play is None else dict(qvalues=jz.raw(first_play))
+    first_play = {"reduced": jz.search.reduced_parent(0.2), "mean": jz.search.mean_of_visited(-1.0)}.get(
+        given["first_play"]
+    )
+    how = {} if first_play is None else dict(qvalues=jz.search.raw(first_play))
     return {"puct": jz.puct, "muzero_puct": jz.muzero_puct, "ucb1": jz.ucb1}[given["rule"]](**how)
 
 
 def proving(given: Combination) -> Any:
     """What is put around a rule so that it proves."""
-    return {"none": None, "avoid": jz.avoid_proven, "seek": jz.seek_proof}[given["proof"]]
+    return {"none": None, "avoid": jz.avoid_proven, "seek": jz.options.seek_proof}[given["proof"]]
 
 
 def stop_of(given: Combination) -> Any:
@@ -95,15 +97,15 @@ def stop_of(given: Combination) -> Any:
         "none": None,
         "decided": jz.decided,
         "solved": jz.solved,
-        "total_visits": jz.total_visits(9),
-        "any_of": jz.any_of(jz.total_visits(10), jz.any_of(jz.decided)),
+        "total_visits": jz.options.total_visits(9),
+        "any_of": jz.options.any_of(jz.options.total_visits(10), jz.options.any_of(jz.decided)),
     }[given["stop"]]
 
 
 def shared(given: Combination, simulations: int) -> dict[str, Any]:
     """The options that all builders take."""
     simulate = {
-        "lanes": jz.parallel(LANES, jz.virtual_loss()),
+        "lanes": jz.parallel(LANES, jz.options.virtual_loss()),
         "graph": jz.transpositions(),
         "cyclic_graph": jz.transpositions(by_ply=False),
     }.get(given["simulate"])
@@ -119,12 +121,12 @@ def shared(given: Combination, simulations: int) -> dict[str, Any]:
 
 def gumbel_of(given: Combination, model: jz.Model, simulations: int) -> Any:
     """Gumbel search with the options that it has."""
-    rule = jz.gumbel_root(simulations, LANES)
+    rule = jz.root.gumbel_root(simulations, LANES)
     if given["root"] == "forced":
         jz.forced_playouts(rule)
     if given["target"] != "visits":
         getattr(jz, given["target"])(rule)
-    rounds = jz.virtual_mean() if given["simulate"] == "rounds" else None
+    rounds = jz.options.virtual_mean() if given["simulate"] == "rounds" else None
     how = dict(max_considered=LANES, wrap=proving(given), rounds=rounds)
     return jz.gumbel(model, simulations, **how, **shared(given, simulations))
 
@@ -139,12 +141,14 @@ def search_of(given: Combination, model: jz.Model, simulations: int = SIMULATION
     if given["root"] == "forced":
         how["root_rule"] = jz.forced_playouts(rule)
     elif given["root"] == "other":
-        how["root_rule"] = jz.ucb1_uctk() if other is None else other(qvalues=jz.raw(jz.parent_value))
+        how["root_rule"] = (
+            jz.search.ucb1_uctk() if other is None else other(qvalues=jz.search.raw(jz.search.parent_value))
+        )
     explore = {
         "none": None,
         "dirichlet": jz.dirichlet(0.5, 0.4),
-        "shaped_dirichlet": jz.shaped_dirichlet(),
-        "chain": jz.chain(jz.root_temperature(1.3), jz.dirichlet(0.3, 0.25)),
+        "shaped_dirichlet": jz.root.shaped_dirichlet(),
+        "chain": jz.root.chain(jz.root.root_temperature(1.3), jz.dirichlet(0.3, 0.25)),
     }[given["explore"]]
     how |= dict(dirichlet_fraction=0.0) if explore is None else dict(explore=explore)
     if given["target"] != "visits":
@@ -160,7 +164,7 @@ def policy_of(given: Combination, model: jz.Model) -> Any:
         full, fast = (search_of(given, model, n) for n in (SIMULATIONS, LANES))
         return jz.playout_cap(full, fast, p=0.5, group=4)
     if given["then"] == "keep_evaluations":
-        return jz.with_evaluations_kept(lambda remembering: search_of(given, remembering), model)
+        return jz.options.with_evaluations_kept(lambda remembering: search_of(given, remembering), model)
     return search_of(given, model)
 
 

@@ -68,7 +68,7 @@ def test_a_negative_temperature():
 
 @pytest.mark.parametrize("bounds", [(1, 1), (1.0, -1.0)])
 def test_bounds_without_a_range(bounds):
-    refused(lambda: jz.by_min_max(*bounds), str(bounds), "Use by_min_max(-1, 1)")
+    refused(lambda: jz.search.by_min_max(*bounds), str(bounds), "Use by_min_max(-1, 1)")
 
 
 def test_considering_no_action():
@@ -93,7 +93,7 @@ def test_a_builder_in_place_of_what_it_builds():
     refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "Call it: by_temperature(...)")
     refused(lambda: jz.uct(MODEL, 8, act=0.5), "act=0.5", "most_visited")
     for build in (jz.alphazero, jz.gumbel):
-        for stop in (jz.total_visits, jz.max_evaluations, jz.any_of):
+        for stop in (jz.options.total_visits, jz.options.max_evaluations, jz.options.any_of):
             refused(lambda build=build, stop=stop: build(MODEL, 8, stop=stop), f"Call it: {stop.__name__}(...)")
         for simulate in (jz.parallel, jz.transpositions):
             wanted = f"Call it: {simulate.__name__}(...)"
@@ -105,32 +105,35 @@ def test_a_builder_in_place_of_what_it_builds():
     [
         (lambda: jz.avoid_proven(jz.puct), ("rule=puct", "like puct() with its parentheses")),
         (lambda: jz.forced_playouts(jz.puct), ("rule=puct", "like puct() with its parentheses")),
-        (lambda: jz.solved_visits(jz.puct), ("rule=puct", "like puct() with its parentheses")),
+        (lambda: jz.root.solved_visits(jz.puct), ("rule=puct", "like puct() with its parentheses")),
         (lambda: jz.gumbel(MODEL, 8, wrap=jz.avoid_proven(jz.puct())), ("wrap=a Rule", "avoid_proven, without paren")),
         (lambda: jz.gumbel(MODEL, 8, wrap=lambda rule: None), ("what wrap(rule) returned=None", "give a Rule")),
-        (lambda: jz.alphazero(MODEL, 8, target=jz.pruned_visits), ("target=pruned_visits", "Call it: pruned_visits(")),
-        (lambda: jz.alphazero(MODEL, 8, explore=jz.chain), ("explore=chain", "Call it: chain(...)")),
+        (lambda: jz.alphazero(MODEL, 8, target=jz.root.pruned_visits),
+         ("target=pruned_visits", "Call it: pruned_visits(")),
+        (lambda: jz.alphazero(MODEL, 8, explore=jz.root.chain), ("explore=chain", "Call it: chain(...)")),
         (lambda: jz.alphazero(MODEL, 8, explore=lambda tree: tree), ("explore=<lambda>", "(keys, tree)")),
-        (lambda: jz.chain(jz.dirichlet(), jz.shaped_dirichlet), ("step=shaped_dirichlet", "Call it: shaped_dirichlet")),
-        (lambda: jz.chain(jz.parallel(8), jz.transpositions()), ("step=a Lanes", "(keys, tree)")),
+        (lambda: jz.root.chain(jz.dirichlet(), jz.root.shaped_dirichlet),
+         ("step=shaped_dirichlet", "Call it: shaped_dirichlet")),
+        (lambda: jz.root.chain(jz.parallel(8), jz.transpositions()), ("step=a Lanes", "(keys, tree)")),
         (lambda: jz.alphazero(MODEL, 8, simulate=[jz.parallel(8)]), ("simulate=[", "like parallel(8)")),
         (lambda: jz.alphazero(MODEL, 8, simulate=jz.dirichlet()), ("simulate=", "root_rule, max_depth", "parallel(8)")),
         (lambda: jz.alphazero(MODEL, 8, stop=lambda tree: tree), ("stop=<lambda>", "(tree, remaining)")),
         (lambda: jz.alphazero(MODEL, 8, stop=jz.decided), ("stop=decided without act=most_visited", "Use both")),
         (
-            lambda: jz.alphazero(MODEL, 8, stop=jz.any_of(jz.decided), act=jz.by_temperature(0.5)),
+            lambda: jz.alphazero(MODEL, 8, stop=jz.options.any_of(jz.decided), act=jz.by_temperature(0.5)),
             ("stop=decided without act=most_visited", "Use both"),
         ),
-        (lambda: jz.parallel(4, jz.virtual_loss), ("virtual=virtual_loss", "Call it: virtual_loss(...)")),
-        (lambda: jz.with_legal_slots(jz.uct(MODEL, 8), MODEL, 3), ("build=policy", "(model)", "lambda model")),
-        (lambda: jz.with_legal_slots(lambda model: 3, MODEL, 3), ("build(model) returned=3", "lambda model")),
-        (lambda: jz.with_evaluations_kept(jz.uct(MODEL, 8), MODEL), ("build=policy", "(model)", "lambda model")),
+        (lambda: jz.parallel(4, jz.options.virtual_loss), ("virtual=virtual_loss", "Call it: virtual_loss(...)")),
+        (lambda: jz.options.with_legal_slots(jz.uct(MODEL, 8), MODEL, 3), ("build=policy", "(model)", "lambda model")),
+        (lambda: jz.options.with_legal_slots(lambda model: 3, MODEL, 3), ("build(model) returned=3", "lambda model")),
+        (lambda: jz.options.with_evaluations_kept(jz.uct(MODEL, 8), MODEL),
+         ("build=policy", "(model)", "lambda model")),
         (lambda: jz.playout_cap(jz.uct(MODEL, 8), 8), ("fast=8", "like alphazero(model, 600)")),
         (lambda: jz.puct(-1.0), ("c=-1.0", "between 0 and inf")),
         (lambda: jz.muzero_puct(float("nan")), ("pb_c_init=nan", "between 0 and inf")),
         (lambda: jz.muzero_puct(1.25, 0), ("pb_c_base=0", "above 0")),
         (lambda: jz.ucb1(-0.1), ("c=-0.1", "between 0 and inf")),
-        (lambda: jz.ucb1_uctk(-2), ("uctk=-2", "between 0 and inf")),
+        (lambda: jz.search.ucb1_uctk(-2), ("uctk=-2", "between 0 and inf")),
     ],
 )  # fmt: skip
 def test_options_that_are_not_what_they_should_be(build, parts):
@@ -150,14 +153,14 @@ def asked(policy, **how):
 @pytest.mark.parametrize(
     "run, parts",
     [
-        (asked(jz.alphazero(MODEL, 8, stop=jz.max_evaluations(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
-        (asked(jz.alphazero(MODEL, 8, stop=jz.total_visits(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
+        (asked(jz.alphazero(MODEL, 8, stop=jz.options.max_evaluations(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
+        (asked(jz.alphazero(MODEL, 8, stop=jz.options.total_visits(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
         (
-            asked(jz.alphazero(MODEL, 8, act=jz.by_temperature(jz.steps((30, 0.0))))),
+            asked(jz.alphazero(MODEL, 8, act=jz.by_temperature(jz.root.steps((30, 0.0))))),
             ("a schedule is asked for a tree", "by_move(steps("),
         ),
         (
-            asked(jz.with_legal_slots(lambda model: jz.uct(MODEL, 8), MODEL, 3)),
+            asked(jz.options.with_legal_slots(lambda model: jz.uct(MODEL, 8), MODEL, 3)),
             ("a policy of another model than the one it was given", "Use the argument"),
         ),
         (lambda: asked(jz.uct(MODEL, 8), tree=grown(jz.ucb1(), 2))(), ("a state of 3 games with a tree of 2",)),
@@ -187,12 +190,12 @@ READERS = {
     "principal_variation": lambda tree: jz.principal_variation(tree, 3),
     "summary": jz.summary,
     "qvalues": jz.qvalues,
-    "bounds": jz.bounds,
-    "num_positions": jz.num_positions,
-    "num_kept": jz.num_kept,
-    "win_rates": jz.win_rates,
-    "player_values": jz.player_values,
-    "slot_of": lambda tree: jz.slot_of(tree, jnp.zeros(GAMES, int)),
+    "bounds": jz.options.bounds,
+    "num_positions": jz.options.num_positions,
+    "num_kept": jz.options.num_kept,
+    "win_rates": jz.root.win_rates,
+    "player_values": jz.root.player_values,
+    "slot_of": lambda tree: jz.options.slot_of(tree, jnp.zeros(GAMES, int)),
 }
 
 
@@ -205,8 +208,8 @@ def test_an_output_in_place_of_its_tree(name):
 
 def test_what_a_tree_does_not_tell():
     tree = grown(jz.puct())
-    refused(lambda: jz.num_positions(tree), "merges no positions", "transpositions()", "tree.size")
-    refused(lambda: jz.num_kept(tree), "another kind of policy", "with_evaluations_kept")
+    refused(lambda: jz.options.num_positions(tree), "merges no positions", "transpositions()", "tree.size")
+    refused(lambda: jz.options.num_kept(tree), "another kind of policy", "with_evaluations_kept")
 
 
 def test_something_else_in_place_of_a_model_a_tree_or_a_state():
@@ -222,10 +225,10 @@ def test_something_else_in_place_of_a_model_a_tree_or_a_state():
 
 
 def test_a_gumbel_root_without_draws():
-    tree = jz.plant(
+    tree = jz.search.plant(
         *MODEL.root(worlds.make([1]), jax.random.split(jax.random.key(0), 1), jnp.zeros(1, int)), jz.puct(), 3
     )
-    refused(lambda: jz.enter(tree, jz.gumbel_root(2, 2)), "gumbel_root", "with_gumbel(tree, keys, 1.0)")
+    refused(lambda: jz.search.enter(tree, jz.root.gumbel_root(2, 2)), "gumbel_root", "with_gumbel(tree, keys, 1.0)")
 
 
 def test_noise_for_a_rule_without_probabilities():
@@ -426,7 +429,7 @@ def test_numbers_that_are_not_finite_stay_in_their_game(name, which):
 def test_logits_that_are_not_finite_are_taken_as_uniform():
     world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
     world.logits[1, 0, 2], world.legal[1, 0, 3] = np.nan, False
-    tree = jz.plant(*MODEL.root(world, None, jnp.zeros(GAMES, int)), jz.puct(), 2)
+    tree = jz.search.plant(*MODEL.root(world, None, jnp.zeros(GAMES, int)), jz.puct(), 2)
     np.testing.assert_allclose(tree.prior[1, 0], [1 / 3, 1 / 3, 1 / 3, -np.inf])
     assert tree.status.tolist() == [0, jz.Status.NON_FINITE, 0, 0, 0, 0]
 

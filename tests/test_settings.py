@@ -39,10 +39,14 @@ def world_of(players=2, chance=False):
 def read(tree):
     """What is read off a tree."""
     root, plies = jnp.zeros_like(tree.size), jnp.zeros((GAMES, 2), jnp.int32)
-    found = [jz.summary(tree), jz.qvalues(tree), jz.principal_variation(tree, 3), jz.edge_view(tree, root)]
-    found += [jz.win_rates(tree), jz.prior_at_root(tree), jz.policy_improvement(tree, jz.summary(tree).visit_probs)]
+    found = [jz.summary(tree), jz.qvalues(tree), jz.principal_variation(tree, 3), jz.search.edge_view(tree, root)]
+    found += [
+        jz.root.win_rates(tree),
+        jz.root.prior_at_root(tree),
+        jz.root.policy_improvement(tree, jz.summary(tree).visit_probs),
+    ]
     if tree.graph is None:
-        found += [jz.player_values(tree), jz.advance(tree, root), jz.advance(tree, plies)]
+        found += [jz.root.player_values(tree), jz.advance(tree, root), jz.advance(tree, plies)]
     return found
 
 
@@ -91,14 +95,18 @@ def of_game(game, model, **how):
 
 
 def with_slots():
-    policy = jz.with_legal_slots(lambda model: jz.alphazero(model, 4), worlds.model, width=3)
+    policy = jz.options.with_legal_slots(lambda model: jz.alphazero(model, 4), worlds.model, width=3)
     tree = jax.eval_shape(policy, world_of(), KEYS, START).tree
-    jax.eval_shape(lambda tree: jz.slot_of(tree, jz.action_of(tree, jz.principal_variation(tree, 2))), tree)
-    jax.eval_shape(lambda tree: jz.to_action_space(tree, jz.qvalues(tree), 4), tree)
+    jax.eval_shape(
+        lambda tree: jz.options.slot_of(tree, jz.options.action_of(tree, jz.principal_variation(tree, 2))), tree
+    )
+    jax.eval_shape(lambda tree: jz.options.to_action_space(tree, jz.qvalues(tree), 4), tree)
 
 
 def with_samples():
-    jax.eval_shape(jz.with_sampled_actions(lambda model: jz.gumbel(model, 4), worlds.model, 3), world_of(), KEYS, START)
+    jax.eval_shape(
+        jz.options.with_sampled_actions(lambda model: jz.gumbel(model, 4), worlds.model, 3), world_of(), KEYS, START
+    )
 
 
 def with_arrays():
@@ -109,7 +117,9 @@ def with_arrays():
     root = lambda params, keys, state: say(jnp.zeros((len(state), 1)))
     model = jz.Model(root, lambda params, keys, action, state: say(action))
     build = lambda model: jz.muzero(model, 4)
-    jax.eval_shape(jz.with_continuous_actions(build, model, jz.gaussian_sample(3)), None, KEYS, jnp.zeros(GAMES))
+    jax.eval_shape(
+        jz.options.with_continuous_actions(build, model, jz.options.gaussian_sample(3)), None, KEYS, jnp.zeros(GAMES)
+    )
 
 
 def with_chance():
@@ -125,10 +135,10 @@ def asked_and_told():
     states, rule = jax.eval_shape(jax.vmap(game.init), KEYS), jz.puct()
 
     def once(keys, states):
-        tree, path = jz.enter(jz.plant(*model.root(None, keys, states), rule, 5), rule)
+        tree, path = jz.search.enter(jz.search.plant(*model.root(None, keys, states), rule, 5), rule)
         assert model.evaluate is not None
-        question = jz.ask(None, keys, tree, path, model, rule, rule, lanes=2)
-        return jz.tell(question, *model.evaluate(None, keys, question.position), rule, rule)
+        question = jz.options.ask(None, keys, tree, path, model, rule, rule, lanes=2)
+        return jz.options.tell(question, *model.evaluate(None, keys, question.position), rule, rule)
 
     jax.eval_shape(once, KEYS, states)
 
@@ -153,7 +163,9 @@ OTHERS = {
     "masked playouts": lambda: of_game(games.go(3), models.rollout(games.go(3), 2, policy=games.keep_eyes(3))),
     "averaged": lambda: of_game(games.go(3), models.perfect(games.go(3), symmetry.averaged(games.go(3), know_nothing))),
     "drawn": lambda: of_game(*go(symmetry.drawn)),
-    "schedule": lambda: of_game(*go(), act=jz.by_temperature(jz.by_move(jz.falling(1.0, 0.1), lambda s: s.moves))),
+    "schedule": lambda: of_game(
+        *go(), act=jz.by_temperature(jz.root.by_move(jz.root.falling(1.0, 0.1), lambda s: s.moves))
+    ),
 }
 
 
@@ -186,7 +198,7 @@ def told(policy):
 
 @pytest.mark.parametrize("name", ["alphazero", "gumbel"])
 def test_under_debug_infs_whatever_is_not_the_tree_can_be_asked_for(name):
-    build = {"alphazero": lambda: jz.alphazero(worlds.model, 4, target=jz.pruned_visits(jz.puct())),
+    build = {"alphazero": lambda: jz.alphazero(worlds.model, 4, target=jz.root.pruned_visits(jz.puct())),
              "gumbel": lambda: jz.gumbel(worlds.model, 4)}[name]  # fmt: skip
     with jax.debug_infs(True), jax.debug_nans(True):
         out = jax.jit(told(build()))(world_of(), KEYS, START)
@@ -197,10 +209,10 @@ def test_under_debug_infs_whatever_is_not_the_tree_can_be_asked_for(name):
 @pytest.mark.parametrize("name", ["alphazero", "gumbel", "uct", "lanes"])
 def test_checkify_finds_no_nan_and_no_division_by_zero(name):
     policy = {
-        "alphazero": jz.alphazero(worlds.model, 4, rule=jz.avoid_proven(jz.puct()), explore=jz.shaped_dirichlet()),
+        "alphazero": jz.alphazero(worlds.model, 4, rule=jz.avoid_proven(jz.puct()), explore=jz.root.shaped_dirichlet()),
         "gumbel": jz.gumbel(worlds.model, 4),
         "uct": jz.uct(worlds.model, 4),
-        "lanes": jz.alphazero(worlds.model, 4, simulate=jz.parallel(2, jz.virtual_loss())),
+        "lanes": jz.alphazero(worlds.model, 4, simulate=jz.parallel(2, jz.options.virtual_loss())),
     }[name]  # fmt: skip
     error, out = jax.jit(checkify.checkify(policy, errors=checkify.float_checks))(world_of(), KEYS, START)
     error.throw()

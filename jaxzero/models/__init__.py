@@ -1,12 +1,13 @@
 """Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned.
 
 `perfect`, `rollout` and `learned` build a `Model`. `chance` and `symmetry` have models for games of chance and boards
-with symmetries; `sharded_evaluation` shares the evaluation of positions among devices. Policies never import this
+with symmetries; `over_devices` shares the evaluation of positions among devices. Policies never import this
 package: a model is passed to them.
 """
 
 from jaxzero.models.learned import learned
 from jaxzero.models.perfect import perfect
 from jaxzero.models.rollout import rollout
+from jaxzero.models.sharded_evaluation import over_devices
 
-__all__ = ["learned", "perfect", "rollout"]
+__all__ = ["learned", "over_devices", "perfect", "rollout"]

@@ -14,8 +14,8 @@ no number of simulations removes. Where all outcomes can be listed, do so, with 
 `Outcomes` of your own: then the search has the probabilities themselves, and its error goes like 1/N.
 
 To keep the tree from move to move, say what was played and the slot of what came about, where chance had a part:
-`tree = jaxzero.advance(tree, jaxzero.action_and_outcome(tree, action, outcome))`. (`sampled` does not tell its slots:
-begin anew.)
+`tree = jaxzero.advance(tree, jaxzero.options.action_and_outcome(tree, action, outcome))`. (`sampled` does not tell its
+slots: begin anew.)
 
 What it costs: a node for the chance node and one for each outcome seen, so a given number of simulations looks less far
 ahead; with large C and few simulations hardly further than one step. Each simulation makes one step of the game and one

@@ -28,6 +28,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
             answer in other shapes than its record says.
         AssertionError: while tracing, when the network returns other shapes; names the field.
 
+    >>> import jax, jax.numpy as jnp
     >>> from jaxzero import games
     >>> game = games.from_pgx("tic_tac_toe")
     >>> model = perfect(game, lambda params, obs: (jnp.zeros((len(obs), 9)), jnp.zeros(len(obs))))

@@ -4,7 +4,7 @@ The tree stays whole, on every device alike, and so does the walking; only the n
 game, or a few, with many leaves in parallel and a network that is the cost:
 
     mesh = jax.sharding.Mesh(jax.devices(), ("devices",))
-    model = jaxzero.over_devices(models.perfect(game, network), mesh)
+    model = jaxzero.models.over_devices(models.perfect(game, network), mesh)
     policy = jax.jit(jaxzero.alphazero(model, 800, simulate=jaxzero.parallel(16)))     # 4 positions for each device
 
 Each call costs a broadcast of the positions' answers. Many games need none of this: let each device search its own.
@@ -40,7 +40,7 @@ def over_devices(model: Model, mesh: Mesh) -> Model:
     >>> game = games.from_pgx("tic_tac_toe")
     >>> network = lambda params, observation: (jnp.zeros((len(observation), 9)), observation[:, 0, 0, 0] / 2)
     >>> model = models.perfect(game, network)
-    >>> model = jz.over_devices(model, jax.sharding.Mesh(jax.devices()[:1], ("devices",)))
+    >>> model = jz.models.over_devices(model, jax.sharding.Mesh(jax.devices()[:1], ("devices",)))
     >>> keys = jax.random.split(jax.random.key(0), 1)
     >>> policy = jax.jit(jz.alphazero(model, 32, simulate=jz.parallel(8)))
     >>> int(policy((), keys, jax.vmap(game.init)(keys)).info.summary.visits.sum())

@@ -98,7 +98,7 @@ def search_until(
     `simulate=transpositions()` returns a graph, so begin with one: `tree = transpositions().prepare(tree, rule)`.
 
     Args:
-        chunk: adds simulations to a tree: `jax.jit(lambda tree: jz.search(params, keys, tree, model, rule, 32))`.
+        chunk: adds simulations to a tree: `jax.jit(lambda tree: search(params, keys, tree, model, rule, 32))`.
         tree: where to begin, with room for what is to come.
         seconds: how long.
         enough: asked on the host, given the tree: for pondering, say, whether the opponent has moved.
@@ -112,9 +112,9 @@ def search_until(
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> model, rule, keys = jz.Model(root, step), jz.puct(), jax.random.split(jax.random.key(0), 2)
-    >>> tree = jz.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=100)
-    >>> chunk = jax.jit(lambda tree: jz.search((), keys, tree, model, rule, 32)).lower(tree).compile()
-    >>> tree = jz.search_until(chunk, tree, seconds=60)
+    >>> tree = jz.search.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=100)
+    >>> chunk = jax.jit(lambda tree: jz.search.search((), keys, tree, model, rule, 32)).lower(tree).compile()
+    >>> tree = jz.options.search_until(chunk, tree, seconds=60)
     >>> tree.root.simulations.tolist(), int(tree.size[0])  # there was room for 99 nodes more
     ([128, 128], 100)
     """

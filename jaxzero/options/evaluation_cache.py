@@ -65,7 +65,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
     >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), observation[:, 0, 0, 0] / 2))
-    >>> policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.gumbel(model, 32), model))
+    >>> policy = jax.jit(jz.options.with_evaluations_kept(lambda model: jz.gumbel(model, 32), model))
     >>> keys = jax.random.split(jax.random.key(0), 1)
     >>> state = jax.vmap(game.init)(keys)
     >>> out = policy((), keys, state)
@@ -73,7 +73,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     >>> again = policy((), keys, state, jz.advance(out.tree, out.action))
     >>> bool((again.info.summary.visits == policy((), keys, state).info.summary.visits).all())
     True
-    >>> int(jz.num_kept(again.tree)[0]) > 0
+    >>> int(jz.options.num_kept(again.tree)[0]) > 0
     True
     """
     check_function("with_evaluations_kept: build", build, "model", "lambda model: jz.alphazero(model, 64)")

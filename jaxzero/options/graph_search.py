@@ -83,7 +83,7 @@ class Transpositions(NamedTuple):
         root_rule: Rule,
         max_depth: int | None = None,
     ) -> tuple[Tree, Path]:
-        """Arguments and results as those of `jaxzero.simulate`."""
+        """Arguments and results as those of `jaxzero.search.simulate`."""
         path, repeats = _descend(tree, path, max_depth, self.by_ply)
         last = take(path.nodes, path.length - 1)
         inner = path._replace(nodes=_with_end(path, take(tree.graph.node, last)))
@@ -123,7 +123,7 @@ def transpositions(
     >>> policy = jz.alphazero(model, 500, dirichlet_fraction=0.0, simulate=jz.transpositions())
     >>> keys = jax.random.split(jax.random.key(0), 1)
     >>> out = jax.jit(policy)((), keys, jax.vmap(game.init)(keys))
-    >>> bool(jz.num_positions(out.tree)[0] < 400)  # of 501 edges and the root
+    >>> bool(jz.options.num_positions(out.tree)[0] < 400)  # of 501 edges and the root
     True
     """
     for name, function in (("canonical", canonical), ("key", key)):

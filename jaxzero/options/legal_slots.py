@@ -4,7 +4,7 @@ A tree holds W edge slots per node. As a rule slot i is action i, and W is A, th
 which about 30 are legal. Here the model is wrapped, so that its actions are slots: the legal moves in ascending order,
 then padding that is illegal. The search does not know; the tree stores beside each position which action a slot is.
 
-    policy = jaxzero.with_legal_slots(lambda model: jaxzero.alphazero(model, 800), model, width=218)
+    policy = jaxzero.options.with_legal_slots(lambda model: jaxzero.alphazero(model, 800), model, width=218)
 
 No position of chess has more than 218 moves (Petrović 1964), so with W = 218 this is the search over all 4,672 actions,
 visit for visit, in a fifteenth of the memory (`experiments/slots.py` has the figures). With fewer slots the moves with
@@ -19,8 +19,8 @@ What the policy returns is by action; the tree is by slot, and so are the draws:
 but not the same draw as without slots. `slot_of` and `action_of` translate, `to_action_space` spreads what is known of
 slots over the actions:
 
-    slot = jaxzero.slot_of(out.tree, out.action)
-    line = jaxzero.action_of(out.tree, jaxzero.principal_variation(out.tree, 6))
+    slot = jaxzero.options.slot_of(out.tree, out.action)
+    line = jaxzero.options.action_of(out.tree, jaxzero.principal_variation(out.tree, 6))
 
 Other wrappers of a model go inside, `lambda model: with_evaluations_kept(build, model)`. With `transpositions` a
 position is what is stored, the numbers of the actions included; `canonical=lambda slots: slots.state` leaves them out,
@@ -93,7 +93,7 @@ def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) ->
     >>> game = games.from_pgx("tic_tac_toe")
     >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
     >>> build = lambda model: jz.alphazero(model, 64, dirichlet_fraction=0.0, act=jz.most_visited)
-    >>> policy = jax.jit(jz.with_legal_slots(build, model, width=8))
+    >>> policy = jax.jit(jz.options.with_legal_slots(build, model, width=8))
     >>> keys = jax.random.split(jax.random.key(0), 1)
     >>> state = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.array([4]), keys)  # the centre is taken
     >>> out, dense = policy((), keys, state), jax.jit(build(model))((), keys, state)

@@ -92,7 +92,7 @@ def with_sampled_actions(
     ...     return jz.Step(jnp.zeros((*action.shape, 1000)), zeros, action / 1000, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> build = lambda model: jz.gumbel(model, num_simulations=64, max_considered=32, gumbel_scale=0.0)
-    >>> policy = jax.jit(jz.with_sampled_actions(build, jz.Model(root, step), num_samples=32))
+    >>> policy = jax.jit(jz.options.with_sampled_actions(build, jz.Model(root, step), num_samples=32))
     >>> out = policy((), jax.random.key(0), jnp.zeros(4))
     >>> out.tree.num_edges, out.action_weights.shape, bool((out.action > 800).all())
     (32, (4, 1000), True)
@@ -134,7 +134,7 @@ def with_continuous_actions(
     >>> root = lambda params, keys, state: say(jnp.zeros((len(state), 1)))
     >>> model = jz.Model(root, lambda params, keys, action, state: say(action))
     >>> build = lambda model: jz.gumbel(model, num_simulations=64, max_considered=32, gumbel_scale=0.0)
-    >>> policy = jax.jit(jz.with_continuous_actions(build, model, jz.gaussian_sample(32)))
+    >>> policy = jax.jit(jz.options.with_continuous_actions(build, model, jz.options.gaussian_sample(32)))
     >>> out = policy((), jax.random.key(0), jnp.zeros(4))
     >>> out.action.shape, out.action_weights.shape, bool((abs(out.action - 0.7) < 0.2).all())
     ((4, 1), (4, 32), True)

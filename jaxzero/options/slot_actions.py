@@ -81,11 +81,11 @@ def slot_of(tree: Tree, action: Array) -> Int[Array, "B"] | Int[Array, "B L"]:
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros + 0.5, legal), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> build = lambda model: jz.alphazero(model, num_simulations=16)
-    >>> policy = jax.jit(jz.with_legal_slots(build, jz.Model(root, step), width=2))
+    >>> policy = jax.jit(jz.options.with_legal_slots(build, jz.Model(root, step), width=2))
     >>> out = policy((), jax.random.split(jax.random.key(0), 3), jnp.zeros(3))
-    >>> jz.slot_of(out.tree, jnp.array([1, 2, 0])).tolist()
+    >>> jz.options.slot_of(out.tree, jnp.array([1, 2, 0])).tolist()
     [0, 1, -2]
-    >>> int(jz.action_of(out.tree, jz.principal_variation(out.tree, 1))[0, 0])
+    >>> int(jz.options.action_of(out.tree, jz.principal_variation(out.tree, 1))[0, 0])
     2
     """
     stored, given = slots_of(tree).action, jnp.asarray(action)

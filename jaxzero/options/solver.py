@@ -78,7 +78,7 @@ def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule
     >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
     >>> policy = jz.alphazero(model, 64, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, stop=jz.solved)
     >>> out = jax.jit(policy)((), keys, states)
-    >>> jz.bounds(out.tree).tolist(), out.action.tolist(), bool(out.tree.root.simulations[0] < 64)
+    >>> jz.options.bounds(out.tree).tolist(), out.action.tolist(), bool(out.tree.root.simulations[0] < 64)
     ([[1.0, 1.0]], [2], True)
     """
     return _without(rule, worse, least, greatest)
@@ -105,9 +105,9 @@ def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
     >>> game = games.from_pgx("tic_tac_toe")
     >>> keys = jax.random.split(jax.random.key(0), 1)
     >>> model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
-    >>> how = dict(rule=jz.seek_proof(jz.puct()), simulate=jz.transpositions(), stop=jz.solved)
+    >>> how = dict(rule=jz.options.seek_proof(jz.puct()), simulate=jz.transpositions(), stop=jz.solved)
     >>> policy = jz.alphazero(model, 8000, dirichlet_fraction=0.0, **how)
-    >>> jz.bounds(jax.jit(policy)((), keys, jax.vmap(game.init)(keys)).tree).tolist()  # from the start: a draw
+    >>> jz.options.bounds(jax.jit(policy)((), keys, jax.vmap(game.init)(keys)).tree).tolist()  # from the start: a draw
     [[0.0, 0.0]]
     """
 

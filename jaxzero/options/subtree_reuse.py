@@ -121,7 +121,7 @@ def action_and_outcome(tree: Tree, action: Int[Array, "B"], outcome: Int[Array, 
     ...     return jz.Step(jnp.zeros((len(state), 2)), none, none, none + 1, terminal=no, chance=no), state
     >>> policy = jz.uct(jz.Model(root, step), num_simulations=32)
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(2, int))
-    >>> jz.action_and_outcome(out.tree, jnp.array([0, 1]), jnp.array([1, 1])).tolist()
+    >>> jz.options.action_and_outcome(out.tree, jnp.array([0, 1]), jnp.array([1, 1])).tolist()
     [[0, -1], [1, 1]]
     """
     check_tree("action_and_outcome: tree", tree)

@@ -59,7 +59,7 @@ def alphazero(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
-        simulate: what one simulation is; called like `jaxzero.simulate`.
+        simulate: what one simulation is; called like `jaxzero.search.simulate`.
         stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:

@@ -39,7 +39,7 @@ def uct(
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
-        simulate: what one simulation is; called like `jaxzero.simulate`.
+        simulate: what one simulation is; called like `jaxzero.search.simulate`.
         stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:

@@ -182,7 +182,7 @@ def chain(*steps: Explore) -> Explore:
         ValueError: no step, or something that is not a function.
 
     >>> import jax, jaxzero as jz
-    >>> explore = jz.chain(jz.root_temperature(1.1), jz.shaped_dirichlet(10.83, 0.25))
+    >>> explore = jz.root.chain(jz.root.root_temperature(1.1), jz.root.shaped_dirichlet(10.83, 0.25))
     """
     if not steps:
         raise ValueError(

@@ -3,7 +3,7 @@
 Noise takes a search to moves it would not have looked at; one simulation says little about them. KataGo gives every
 move that was tried a number of simulations that grows with its prior, however bad they look: moves that the network
 underrates are found sooner. The visit counts then say more than what the search thinks good, so learn from pruned ones
-(`target=jz.pruned_visits(rule)` or `jz.solved_visits(rule)`); and do without in play for strength.
+(`target=jz.root.pruned_visits(rule)` or `jz.root.solved_visits(rule)`); and do without in play for strength.
 
 It costs a square root per edge shown.
 

@@ -74,7 +74,7 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
     >>> game = games.from_pgx("tic_tac_toe")
     >>> states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 3))
     >>> out = jax.jit(jz.uct(models.rollout(game), 32))((), jax.random.key(1), states)
-    >>> values = jz.player_values(out.tree)
+    >>> values = jz.root.player_values(out.tree)
     >>> values.value.shape, values.qvalues.shape, bool((values.value.sum(-1) == 0).all())
     ((3, 2), (3, 9, 2), True)
     """

@@ -110,7 +110,7 @@ def by_move(schedule: Schedule, count: Callable[[State], Int[Array, "B"]]) -> Ca
     >>> import jax, jaxzero as jz
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
-    >>> temperature = jz.by_move(jz.steps((4, 0.0)), lambda state: state._step_count)
+    >>> temperature = jz.root.by_move(jz.root.steps((4, 0.0)), lambda state: state._step_count)
     >>> policy = jz.alphazero(models.rollout(game), 8, act=jz.by_temperature(temperature), dirichlet_fraction=0.0)
     >>> states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 64))
     >>> len(set(jax.jit(policy)((), jax.random.key(1), states).action.tolist())) > 1

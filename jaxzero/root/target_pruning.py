@@ -67,8 +67,8 @@ def solved_visits(rule: Rule) -> Target:
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> rule = jz.puct()
     >>> policy = jz.alphazero(
-    ...     jz.Model(root, step), 200, rule=rule, root_rule=jz.forced_playouts(rule), target=jz.solved_visits(rule),
-    ...     dirichlet_fraction=0.0
+    ...     jz.Model(root, step), 200, rule=rule, root_rule=jz.forced_playouts(rule),
+    ...     target=jz.root.solved_visits(rule), dirichlet_fraction=0.0
     ... )
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
     >>> (200 * out.action_weights).round().tolist()  # of 12, 12, 176 visits; without forcing they are 5, 11, 184
@@ -107,8 +107,8 @@ def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> rule = jz.puct()
     >>> policy = jz.alphazero(
-    ...     jz.Model(root, step), 200, rule=rule, root_rule=jz.forced_playouts(rule), target=jz.pruned_visits(rule),
-    ...     dirichlet_fraction=0.0
+    ...     jz.Model(root, step), 200, rule=rule, root_rule=jz.forced_playouts(rule),
+    ...     target=jz.root.pruned_visits(rule), dirichlet_fraction=0.0
     ... )
     >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
     >>> out.info.summary.visits.tolist(), (192 * out.action_weights).round().tolist()

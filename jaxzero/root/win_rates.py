@@ -36,7 +36,7 @@ def win_rates(
     >>> from jaxzero import games, models
     >>> game, keys = games.from_pgx("tic_tac_toe"), jax.random.split(jax.random.key(0), 2)
     >>> out = jax.jit(jz.uct(models.rollout(game), num_simulations=40))((), keys, jax.vmap(game.init)(keys))
-    >>> rates = jz.win_rates(out.tree)
+    >>> rates = jz.root.win_rates(out.tree)
     >>> rates.shape, bool(jnp.allclose(rates.sum(-1), 1))
     ((2, 9, 2), True)
     """

@@ -54,7 +54,7 @@ def reduced_parent(reduction: Any = 0.2, parent: FirstPlay = parent_value) -> Fi
     ...     zeros = jnp.zeros(action.shape)
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
-    >>> rule = jz.puct(1.1, jz.raw(jz.reduced_parent(0.2)))
+    >>> rule = jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(0.2)))
     >>> policy = jz.alphazero(jz.Model(root, step), 32, rule=rule, act=jz.most_visited, dirichlet_fraction=0.0)
     >>> jax.jit(policy)((), jax.random.key(0), jnp.zeros(4)).action.tolist()
     [2, 2, 2, 2]

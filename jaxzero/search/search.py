@@ -196,8 +196,8 @@ def simulate(
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
     >>> model, rule, keys = jz.Model(root, step), jz.puct(), jax.random.split(jax.random.key(0), 2)
-    >>> tree, path = jz.enter(jz.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=9), rule)
-    >>> once = jax.jit(lambda keys, tree, path: jz.simulate((), keys, tree, path, model, rule, rule))
+    >>> tree, path = jz.search.enter(jz.search.plant(*model.root((), keys, jnp.zeros(2)), rule, capacity=9), rule)
+    >>> once = jax.jit(lambda keys, tree, path: jz.search.simulate((), keys, tree, path, model, rule, rule))
     >>> for i in range(8):
     ...     tree, path = once(jax.vmap(jax.random.fold_in)(keys, jnp.full(2, i)), tree, path)
     >>> jz.summary(tree).visits.tolist()
@@ -238,7 +238,7 @@ def search(
         num_simulations: how many to add to every game.
         root_rule: how the root chooses; None: like the others.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        simulate: what one simulation is: arguments and results as those of `jaxzero.simulate`. One that has an
+        simulate: what one simulation is: arguments and results as those of `jaxzero.search.simulate`. One that has an
             attribute `simulations` is counted as so many, see `parallel`; one with an attribute `prepare` is given the
             tree, and the rule, to begin with, see `transpositions`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.

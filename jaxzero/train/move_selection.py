@@ -23,7 +23,7 @@ def exploring(
     The policy's own action is kept, except that
     * a uniformly random legal move is played with probability max(1 − ply / random_plies, random_rate): it takes
       self-play to positions it would avoid. The plies before it do not learn from what came after it (their
-      return is cut at its root value, see `targets.returns`);
+      return is cut at its root value, see `value_targets.returns`);
     * otherwise, in the first `sampled_plies`, the move is drawn from the improved policy (AlphaZero: 30 plies,
       Silver et al. 2018). A Gumbel policy in self-play explores by itself and needs none;
     * or, with a `temperature`, in every ply with probability ∝ weight^(1/t), t its number at that ply; t = 0: the

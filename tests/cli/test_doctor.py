@@ -15,7 +15,7 @@ import jaxzero as jz
 from jaxzero import __main__ as command
 from jaxzero.cli import doctor, self_check
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSIONS = {package.name: "99" for package in doctor.PACKAGES} | {"jaxzero": "0.1.0"}
 
 

@@ -103,7 +103,7 @@ def test_settings_that_hold_together_are_taken():
     ({"players": ("perfect", "random")}, "connect_four has more than 1,000 positions"),
 ])  # fmt: skip
 def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, settings, expected):
-    monkeypatch.setattr(tournament.perfect, "solve", functools.partial(tournament.perfect.solve, limit=1_000))
+    monkeypatch.setattr(tournament.perfect_play, "solve", functools.partial(tournament.perfect_play.solve, limit=1_000))
     with pytest.raises(SystemExit) as caught:
         tournament.prepare(dataclasses.replace(Config(players=("random", "uct:2")), **settings))
     assert expected in str(caught.value)

@@ -182,7 +182,7 @@ def test_an_end_by_a_limit_proves_nothing():
     )
     policy = jz.alphazero(model, 12, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0)
     out = jax.jit(policy)((), jax.random.key(0), states(cut, 2))
-    assert jz.bounds(out.tree).tolist() == [[-1, 1]] * 2
+    assert jz.options.bounds(out.tree).tolist() == [[-1, 1]] * 2
 
 
 def test_a_graph_merges_positions_that_dice_lead_to():
@@ -214,7 +214,7 @@ def test_a_graph_merges_positions_that_dice_lead_to():
     visited = np.asarray(out.tree.visits[0]) > 0
     decisions = visited & ~stored.chance
     assert (stored.key[decisions] == 0).all() and (stored.key[visited & stored.chance] != 0).any()
-    assert jz.num_positions(out.tree)[0] < 0.7 * visited.sum()
+    assert jz.options.num_positions(out.tree)[0] < 0.7 * visited.sum()
     node = np.asarray(out.tree.graph.node[0, :-1])
     numbers = list(zip(stored.state[0].tolist(), stored.state[1].tolist()))
     assert len({node[i] for i in np.flatnonzero(decisions)}) == len({numbers[i] for i in np.flatnonzero(decisions)})
@@ -363,6 +363,6 @@ def test_the_dice_of_backgammon_can_be_listed():
     assert (out.info.status == 0).all()
     facts, visits = unpack_facts(out.tree.facts[:, :-1]), np.asarray(out.tree.visits)
     busy = int(np.argmax(np.where(facts.chance, visits, 0)[0]))
-    counts = np.asarray(jz.edge_view(out.tree, jnp.array([busy, 0])).visits[0, :21])
+    counts = np.asarray(jz.search.edge_view(out.tree, jnp.array([busy, 0])).visits[0, :21])
     n = counts.sum()
     assert n > 60 and -np.minimum(counts - n * np.asarray(weights), 0).sum() <= 21 / 2

@@ -347,10 +347,10 @@ def nim():
 
 
 STANDING_BY = {
-    "stop": lambda: dict(stop=jz.total_visits(jnp.arange(6) % 5 + 1)),
+    "stop": lambda: dict(stop=jz.options.total_visits(jnp.arange(6) % 5 + 1)),
     "solver": lambda: dict(rule=jz.avoid_proven(jz.puct()), stop=jz.solved),
-    "graph": lambda: dict(rule=jz.seek_proof(jz.puct()), stop=jz.solved, simulate=jz.transpositions()),
-    "lanes": lambda: dict(stop=jz.total_visits(jnp.arange(6) % 5 + 1), simulate=jz.parallel(4)),
+    "graph": lambda: dict(rule=jz.options.seek_proof(jz.puct()), stop=jz.solved, simulate=jz.transpositions()),
+    "lanes": lambda: dict(stop=jz.options.total_visits(jnp.arange(6) % 5 + 1), simulate=jz.parallel(4)),
     "free walks": lambda: dict(rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(2, free_walks=2)),
 }
 DEAD_ENDS = {

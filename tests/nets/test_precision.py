@@ -15,7 +15,7 @@ from jaxzero import games, models, nets
 from jaxzero.nets import weights
 from jaxzero.play import mistakes
 
-POSITIONS = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
+POSITIONS = pathlib.Path(__file__).parents[1] / "data" / "connect_four_positions.jsonl"
 BUILDERS = {
     "mlp": lambda game, dtype: nets.mlp(game, hidden=(24, 20), key=jax.random.key(0), dtype=dtype),
     "windows": lambda game, dtype: nets.windows(game, 2, 24, (20,), key=jax.random.key(0), dtype=dtype),

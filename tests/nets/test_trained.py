@@ -13,7 +13,7 @@ from jaxzero.nets import weights
 from jaxzero.play import arena, mistakes, perfect_play
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
-POSITIONS = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
+POSITIONS = pathlib.Path(__file__).parents[1] / "data" / "connect_four_positions.jsonl"
 
 
 def player(name, simulations):

@@ -138,7 +138,7 @@ class Compiled:
 
     def found(self, out: jz.PolicyOutput, state: np.ndarray, before: Any = 0) -> Found:
         asked = np.full(GAMES, SIMULATIONS)
-        if isinstance(out.tree, jz.BothTrees):
+        if isinstance(out.tree, jz.root.BothTrees):
             asked = np.where(out.info.has_target, SIMULATIONS, LANES)
             made = np.zeros(GAMES, int)
             made[out.tree.full_games] = out.tree.full.root.simulations
@@ -149,7 +149,7 @@ class Compiled:
         return Found(out, state, made, made - before, brought, asked)
 
 
-advance, num_kept = jax.jit(jz.advance), jax.jit(jz.num_kept)
+advance, num_kept = jax.jit(jz.advance), jax.jit(jz.options.num_kept)
 
 
 def moved(world: worlds.World, first: Found) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +168,7 @@ def same(x: Any, y: Any) -> None:
 def trees(found: Found) -> list[tuple[Any, np.ndarray]]:
     """The trees of an answer, each with the games that it is of."""
     tree = found.out.tree
-    if isinstance(tree, jz.BothTrees):
+    if isinstance(tree, jz.root.BothTrees):
         pairs = [(tree.full, np.asarray(tree.full_games)), (tree.fast, np.asarray(tree.fast_games))]
     else:
         pairs = [(tree, np.arange(GAMES))]
@@ -408,33 +408,36 @@ PROVES = jz.avoid_proven(jz.puct())
         (asked(jz.gumbel(MODEL, 3, simulate=jz.parallel(4))), "num_simulations=3 with 4.*multiple of 4, like 4"),
         (lambda: jz.parallel(0), "lanes=0: at least one is needed"),
         (lambda: jz.parallel(4, virtual=3), r"virtual=3: give a function of view, like virtual_mean\(\)"),
-        (lambda: jz.virtual_loss(0), "weight=0: at least one is needed"),
+        (lambda: jz.options.virtual_loss(0), "weight=0: at least one is needed"),
         (lambda: jz.gumbel(MODEL, 8, wrap=3), r"gumbel: wrap=3: give a function of rule, like avoid_proven"),
         (lambda: jz.gumbel(MODEL, 8, rounds=True), r"rounds=True: give a function of view, like virtual_mean\(\)"),
         (
-            lambda: jz.gumbel(MODEL, 8, rounds=jz.virtual_mean(), simulate=jz.parallel(4)),
+            lambda: jz.gumbel(MODEL, 8, rounds=jz.options.virtual_mean(), simulate=jz.parallel(4)),
             "with simulate or stop.*Leave out the one",
         ),
         (
-            lambda: jz.gumbel(MODEL, 8, rounds=jz.virtual_mean(), simulate=jz.transpositions()),
+            lambda: jz.gumbel(MODEL, 8, rounds=jz.options.virtual_mean(), simulate=jz.transpositions()),
             "with simulate or stop.*Leave out the one",
         ),
-        (lambda: jz.gumbel(MODEL, 8, stop=jz.any_of(jz.any_of(jz.decided))), "stop=decided.*Use stop=solved"),
+        (
+            lambda: jz.gumbel(MODEL, 8, stop=jz.options.any_of(jz.options.any_of(jz.decided))),
+            "stop=decided.*Use stop=solved",
+        ),
         (lambda: jz.avoid_proven(PROVES), "proves values already.*once, is enough"),
-        (lambda: jz.seek_proof(PROVES), "proves values already.*once, is enough"),
+        (lambda: jz.options.seek_proof(PROVES), "proves values already.*once, is enough"),
         (lambda: jz.avoid_proven(jz.puct(), 1, -1), "between 1 and -1: the first must be the lesser.*-1 and 1 by def"),
         (asked(jz.alphazero(LEARNED, 8, rule=PROVES)), "does not tell the end.*a model of the game's rules"),
         (asked(jz.gumbel(LEARNED, 8, wrap=jz.avoid_proven)), "does not tell the end.*a model of the game's rules"),
-        (lambda: jz.bounds(without_bounds()), r"keeps no bounds: search with a rule of avoid_proven"),
+        (lambda: jz.options.bounds(without_bounds()), r"keeps no bounds: search with a rule of avoid_proven"),
         (
             lambda: asked(jz.alphazero(MODEL, 8, rule=PROVES, dirichlet_fraction=0.0), tree=without_bounds())(),
             r"keeps no bounds: plant it with the rule of avoid_proven\(...\) that searches it",
         ),
-        (lambda: jz.total_visits(0), r"total_visits\(0\): at least one is needed. Use total_visits\(n\)"),
-        (lambda: jz.any_of(), r"give at least one stop function, like any_of\(decided"),
-        (lambda: jz.search_until(lambda tree: tree, without_bounds(), seconds=0), "give a time above 0"),
+        (lambda: jz.options.total_visits(0), r"total_visits\(0\): at least one is needed. Use total_visits\(n\)"),
+        (lambda: jz.options.any_of(), r"give at least one stop function, like any_of\(decided"),
+        (lambda: jz.options.search_until(lambda tree: tree, without_bounds(), seconds=0), "give a time above 0"),
         (
-            asked(jz.alphazero(MODEL, 8, rule=jz.with_root_prior(jz.puct()), dirichlet_fraction=0.0)),
+            asked(jz.alphazero(MODEL, 8, rule=jz.search.with_root_prior(jz.puct()), dirichlet_fraction=0.0)),
             "needs a prior in force at the root: call with_dirichlet",
         ),
     ],

@@ -51,7 +51,9 @@ def test_what_is_decided_is_what_the_whole_search_finds(build):
 def test_total_visits_counts_what_was_kept():
     world, keys = worlds.make(range(GAMES), "open"), jax.random.split(jax.random.key(1), GAMES)
     state, most = jnp.zeros(GAMES, jnp.int32), jnp.arange(GAMES) % 30 + 1
-    policy = jax.jit(jz.alphazero(worlds.model, 25, capacity=80, dirichlet_fraction=0.0, stop=jz.total_visits(most)))
+    policy = jax.jit(
+        jz.alphazero(worlds.model, 25, capacity=80, dirichlet_fraction=0.0, stop=jz.options.total_visits(most))
+    )
     first = policy(world, keys, state)
     np.testing.assert_array_equal(first.info.summary.visits.sum(-1), np.minimum(most, 25))
     tree = jz.advance(first.tree, first.action)
@@ -74,11 +76,11 @@ def chunks(clock, seconds=1.0, size=8):
     """A compiled chunk that takes `seconds`, where to begin, and the same search in one piece."""
     world, keys = worlds.make(range(4), "open"), jax.random.split(jax.random.key(0), 4)
     rule, start = jz.puct(), jnp.zeros(4, jnp.int32)
-    planted = jz.plant(*worlds.model.root(world, keys, start), rule, 50)
+    planted = jz.search.plant(*worlds.model.root(world, keys, start), rule, 50)
 
     @functools.partial(jax.jit, static_argnums=1)
     def search(tree, count):
-        return jz.search(world, keys, tree, worlds.model, rule, count)
+        return jz.search.search(world, keys, tree, worlds.model, rule, count)
 
     def chunk(tree):
         clock.now += seconds
@@ -90,14 +92,14 @@ def chunks(clock, seconds=1.0, size=8):
 @pytest.mark.parametrize("seconds, made", [(3.5, 24), (3.0, 24), (0.1, 8), (1000.0, 56)])
 def test_a_search_ends_before_its_time_is_up_or_when_the_tree_is_full(monkeypatch, seconds, made):
     chunk, planted, in_one_piece = chunks(Clock(monkeypatch))
-    tree = jz.search_until(chunk, planted, seconds)
+    tree = jz.options.search_until(chunk, planted, seconds)
     np.testing.assert_array_equal(tree.root.simulations, made)  # 49 fit in: the seventh chunk fills the tree
     np.testing.assert_array_equal(tree.visits, in_one_piece(made).visits)
 
 
 def test_a_search_ends_when_it_is_enough_or_interrupted(monkeypatch):
     chunk, planted, _ = chunks(Clock(monkeypatch))
-    tree = jz.search_until(chunk, planted, 1000, enough=lambda tree: bool((tree.root.simulations >= 16).all()))
+    tree = jz.options.search_until(chunk, planted, 1000, enough=lambda tree: bool((tree.root.simulations >= 16).all()))
     np.testing.assert_array_equal(tree.root.simulations, 16)
     calls = []
 
@@ -107,4 +109,4 @@ def test_a_search_ends_when_it_is_enough_or_interrupted(monkeypatch):
             raise KeyboardInterrupt
         return chunk(tree)
 
-    np.testing.assert_array_equal(jz.search_until(interrupted, planted, 1000).root.simulations, 16)
+    np.testing.assert_array_equal(jz.options.search_until(interrupted, planted, 1000).root.simulations, 16)

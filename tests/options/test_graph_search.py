@@ -17,7 +17,7 @@ RULES = {
     "puct": (jz.puct(), ref.puct()),
     "muzero": (jz.muzero_puct(), ref.muzero_puct()),
     "ucb1": (jz.ucb1(), ref.ucb1()),
-    "gumbel": (jz.gumbel_interior(), ref.gumbel_interior()),
+    "gumbel": (jz.root.gumbel_interior(), ref.gumbel_interior()),
 }
 
 
@@ -36,17 +36,25 @@ def program(name, players, simulations, capacity, max_depth, noise, solver, all_
     @jax.jit
     def run(world, drawn):
         keys = jax.random.split(jax.random.key(0), GAMES)
-        tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(GAMES, jnp.int32)), rule, capacity or simulations + 1)
+        tree = jz.search.plant(
+            *worlds.model.root(world, keys, jnp.zeros(GAMES, jnp.int32)), rule, capacity or simulations + 1
+        )
         root_rule = None
         if noise:
             prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
-            tree, root_rule = tree.replace(root=tree.root.replace(prior=prior)), jz.with_root_prior(rule)
-        tree = jz.search(
+            tree, root_rule = tree.replace(root=tree.root.replace(prior=prior)), jz.search.with_root_prior(rule)
+        tree = jz.search.search(
             world, keys, tree, worlds.model, rule, simulations, root_rule=root_rule, max_depth=max_depth, simulate=how
         )
         slots = jnp.broadcast_to(jnp.arange(tree.capacity), (GAMES, tree.capacity))
         below = jax.vmap(by_action, (None, 1), 1)(tree, slots)
-        return tree, below, linked(tree, jnp.maximum(below, 0)), jz.edge_view(tree, slots), jz.num_positions(tree)
+        return (
+            tree,
+            below,
+            linked(tree, jnp.maximum(below, 0)),
+            jz.search.edge_view(tree, slots),
+            jz.options.num_positions(tree),
+        )
 
     return run
 
@@ -168,7 +176,7 @@ def test_a_key_that_lies_costs_duplicates_only():
     honest, _ = searched(jz.transpositions())
     lying, _ = searched(jz.transpositions(key=constant))
     assert 0 < assert_merged_are_equal(lying) < 0.8 * assert_merged_are_equal(honest)  # one position of each ply is met
-    assert jz.num_positions(lying).sum() > 1.2 * jz.num_positions(honest).sum()
+    assert jz.options.num_positions(lying).sum() > 1.2 * jz.options.num_positions(honest).sum()
 
 
 def test_a_table_that_is_full_costs_duplicates_only(monkeypatch):
@@ -207,9 +215,11 @@ def test_what_cannot_be_combined_is_refused():
             jz.advance(graph, np.zeros(GAMES, np.int32))
         keys = jax.random.split(jax.random.key(0), GAMES)
         with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
-            jz.search(world, keys, graph, worlds.model, jz.puct(), 8)
+            jz.search.search(world, keys, graph, worlds.model, jz.puct(), 8)
         with pytest.raises(ValueError, match="the tree is a graph.*search it with the same"):
-            jz.simulate(world, keys, graph, jz.enter(plain, jz.puct())[1], worlds.model, jz.puct(), jz.puct())
+            jz.search.simulate(
+                world, keys, graph, jz.search.enter(plain, jz.puct())[1], worlds.model, jz.puct(), jz.puct()
+            )
         with pytest.raises(ValueError, match="embeddings that hold no arrays.*canonical="):
             searched(jz.transpositions(canonical=lambda state: ()), simulations=8)
         with pytest.raises(ValueError, match=r"key=.*keys of shape \(64,\) for 64 games.*\[B, 2\]"):
@@ -218,7 +228,7 @@ def test_what_cannot_be_combined_is_refused():
             searched(jz.transpositions(by_ply=False), rule=jz.avoid_proven(jz.puct()))
         tree = jz.advance(plain, np.zeros(GAMES, np.int32))
         with pytest.raises(ValueError, match="plant a new one"):
-            jz.search(world, keys, tree, worlds.model, jz.puct(), 8, simulate=jz.transpositions())
+            jz.search.search(world, keys, tree, worlds.model, jz.puct(), 8, simulate=jz.transpositions())
         with pytest.raises(ValueError, match=r"transpositions\(key=3\)"):
             jz.transpositions(key=3)
 

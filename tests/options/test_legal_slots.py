@@ -38,7 +38,7 @@ def over(model, width):
 def by_path(tree):
     """For each game the visits, value, prior and reward of every node, by the actions that lead there."""
     below, state = worlds.children(tree), tree.state
-    ids = np.asarray(state.action) if isinstance(state, jz.Slots) else np.arange(tree.num_edges)
+    ids = np.asarray(state.action) if isinstance(state, jz.options.Slots) else np.arange(tree.num_edges)
     ids = np.broadcast_to(ids, (below.shape[0], tree.capacity + 1, tree.num_edges))
     visits, value, raw = (np.asarray(x) for x in (tree.visits, tree.value, tree.raw_value))
     facts = np.asarray(tree.facts)[:, :-1, 1:]  # without the number of the edge
@@ -71,23 +71,23 @@ def assert_same_trees(slotted, dense):
 def searches(name, players, simulations, width, **options):
     """The trees without and with slots; root draws, by action, are the same."""
     rule, root_rule = {
-        "puct": (jz.puct(), jz.with_root_prior(jz.puct())),
-        "muzero": (jz.muzero_puct(), jz.with_root_prior(jz.muzero_puct())),
+        "puct": (jz.puct(), jz.search.with_root_prior(jz.puct())),
+        "muzero": (jz.muzero_puct(), jz.search.with_root_prior(jz.muzero_puct())),
         "ucb1": (jz.ucb1(), None),
-        "gumbel": (jz.gumbel_interior(), jz.gumbel_root(simulations, 8)),
+        "gumbel": (jz.root.gumbel_interior(), jz.root.gumbel_root(simulations, 8)),
     }[name]
 
     def grow(model, world, noise):
         keys = jax.random.split(jax.random.key(0), GAMES)
-        tree = jz.plant(*model.root(world, keys, jnp.zeros(GAMES, jnp.int32)), rule, simulations + 1)
+        tree = jz.search.plant(*model.root(world, keys, jnp.zeros(GAMES, jnp.int32)), rule, simulations + 1)
         if root_rule is not None:
-            if isinstance(tree.state, jz.Slots):
+            if isinstance(tree.state, jz.options.Slots):
                 noise = jnp.take_along_axis(noise, jnp.maximum(tree.state.action[:, 0], 0).astype(int), 1)
             clean = tree.prior[:, 0]
             noise = clean + noise if name == "gumbel" else 0.75 * clean + 0.25 * jnp.exp(noise)
             noise = jnp.where(jnp.isneginf(clean), -jnp.inf, noise)
             tree = tree.replace(root=tree.root.replace(prior=noise))
-        return jz.search(world, keys, tree, model, rule, simulations, root_rule=root_rule, **options)
+        return jz.search.search(world, keys, tree, model, rule, simulations, root_rule=root_rule, **options)
 
     return jax.jit(
         lambda world, noise: (grow(over(worlds.model, width), world, noise), grow(worlds.model, world, noise))
@@ -138,7 +138,7 @@ def test_a_world_of_the_size_of_chess(name):
         }[name]
         keys, state = jax.random.split(jax.random.key(0), 3), jnp.arange(3, dtype=jnp.uint32) * 977 + 5
         dense = jax.jit(build(model))((), keys, state)
-        out = jax.jit(jz.with_legal_slots(build, model, 64))((), keys, state)
+        out = jax.jit(jz.options.with_legal_slots(build, model, 64))((), keys, state)
         assert_same_trees(out.tree, dense.tree)
     assert_same_outputs(out, dense)
     legal = (np.asarray(slots_of(out.tree).action)[:, :-1] >= 0).sum(-1)[np.asarray(out.tree.visits) > 0]
@@ -189,7 +189,7 @@ def test_othello(name):
         "gumbel": lambda model: jz.gumbel(model, 100, gumbel_scale=0.0),
     }[name]
     dense = jax.jit(build(model))((), keys, state)
-    out = jax.jit(jz.with_legal_slots(build, model, 34))((), keys, state)
+    out = jax.jit(jz.options.with_legal_slots(build, model, 34))((), keys, state)
     assert_same_outputs(out, dense, 1e-4)
     assert (out.info.dropped == 0).all()
     for x, y in zip(by_path(out.tree), by_path(dense.tree)):
@@ -213,7 +213,7 @@ def test_the_best_by_prior_are_kept_and_the_others_counted(width):
     for game, state in np.ndindex(*world.terminal.shape):
         kept[game, state, oracle(world.logits[game, state], world.legal[game, state], width)] = True
     build = lambda model: jz.alphazero(model, 30, dirichlet_fraction=0.0, act=jz.most_visited)  # noqa: E731
-    out = jax.jit(jz.with_legal_slots(build, worlds.model, width))(world, keys, start)
+    out = jax.jit(jz.options.with_legal_slots(build, worlds.model, width))(world, keys, start)
     thinned = jax.jit(build(worlds.model))(world._replace(legal=kept), keys, start)
     assert most > 5
     assert_same_outputs(out, thinned)
@@ -244,7 +244,9 @@ def test_what_is_not_finite_is_kept_and_reported(width):
         ([-jnp.inf] * 5, True),
         ([0.0, -jnp.inf, jnp.nan, 0.0, -jnp.inf], False),
     ]:
-        out = jz.with_legal_slots(build, model(logits), width)((), jax.random.split(jax.random.key(0), 1), jnp.zeros(1))
+        out = jz.options.with_legal_slots(build, model(logits), width)(
+            (), jax.random.split(jax.random.key(0), 1), jnp.zeros(1)
+        )
         assert bool(out.info.status[0] & jz.Status.NON_FINITE) == bad
         kept = np.asarray(out.tree.state.action[0, 0]).tolist()
         assert len(kept) == width and set(kept) <= {0, 1, 3, 4} and (3 in kept or not np.isnan(logits[3]))
@@ -262,7 +264,10 @@ PARTS = {
     "proven": lambda model: jz.uct(model, 24, rule=jz.avoid_proven(jz.puct(), -9, 9)),
     "graph": lambda model: jz.uct(model, 24, rule=jz.puct(), simulate=jz.transpositions()),
     "graph_by_state": lambda model: jz.uct(
-        model, 24, rule=jz.puct(), simulate=jz.transpositions(lambda x: x.state if isinstance(x, jz.Slots) else x)
+        model,
+        24,
+        rule=jz.puct(),
+        simulate=jz.transpositions(lambda x: x.state if isinstance(x, jz.options.Slots) else x),
     ),
 }
 
@@ -275,11 +280,11 @@ def test_parts_compose(name):
         world, most = sparse(7, dtype=np.float64)
         keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
         dense = jax.jit(PARTS[name](worlds.model))(world, keys, start)
-        out = jax.jit(jz.with_legal_slots(PARTS[name], worlds.model, most))(world, keys, start)
+        out = jax.jit(jz.options.with_legal_slots(PARTS[name], worlds.model, most))(world, keys, start)
         assert_same_outputs(out, dense)
         if "graph" in name:
-            np.testing.assert_array_equal(jz.num_positions(out.tree), jz.num_positions(dense.tree))
-            assert (jz.num_positions(out.tree) < 25).any()
+            np.testing.assert_array_equal(jz.options.num_positions(out.tree), jz.options.num_positions(dense.tree))
+            assert (jz.options.num_positions(out.tree) < 25).any()
 
 
 @SLOW
@@ -289,7 +294,7 @@ def test_rollouts_draw_with_the_same_keys():
     keys = jax.random.split(jax.random.key(0), 4)
     state = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(4), keys)
     assert_same_outputs(
-        jax.jit(jz.with_legal_slots(build, model, 8))((), keys, state), jax.jit(build(model))((), keys, state)
+        jax.jit(jz.options.with_legal_slots(build, model, 8))((), keys, state), jax.jit(build(model))((), keys, state)
     )
 
 
@@ -301,10 +306,10 @@ def test_moves_with_reuse_are_those_over_actions(kept):
         keys, state, rows = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32), jnp.arange(GAMES)
         part = lambda model: jz.alphazero(model, 16, capacity=60, dirichlet_fraction=0.0, act=jz.most_visited)  # noqa: E731
         if kept == "evaluations":
-            build = lambda model: jz.with_evaluations_kept(part, model)  # noqa: E731
+            build = lambda model: jz.options.with_evaluations_kept(part, model)  # noqa: E731
         else:
             build = part
-        dense, slotted = jax.jit(build(worlds.model)), jax.jit(jz.with_legal_slots(build, worlds.model, most))
+        dense, slotted = jax.jit(build(worlds.model)), jax.jit(jz.options.with_legal_slots(build, worlds.model, most))
         advance = jax.jit(jz.advance)
         trees, known = (None, None), 0
         for move in range(4):
@@ -313,8 +318,8 @@ def test_moves_with_reuse_are_those_over_actions(kept):
             assert_same_outputs(out, wanted)
             known += int((out.info.size != 17).sum())
             if kept == "evaluations":
-                np.testing.assert_array_equal(jz.num_kept(out.tree), jz.num_kept(wanted.tree))
-                known += int(jz.num_kept(out.tree).sum())
+                np.testing.assert_array_equal(jz.options.num_kept(out.tree), jz.options.num_kept(wanted.tree))
+                known += int(jz.options.num_kept(out.tree).sum())
             # own move, and a random reply, which may be in no tree
             reply = jnp.asarray(np.random.default_rng(move).integers(ACTIONS, size=GAMES), jnp.int32)
             both = jnp.stack([out.action, reply], 1) if move % 2 else out.action
@@ -336,7 +341,7 @@ def found():
     world, most = sparse(5)
     keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
     build = PARTS["puct"]
-    out = jax.jit(jz.with_legal_slots(build, worlds.model, most))(world, keys, start)
+    out = jax.jit(jz.options.with_legal_slots(build, worlds.model, most))(world, keys, start)
     return world, out, jax.jit(build(worlds.model))(world, keys, start)
 
 
@@ -344,42 +349,47 @@ def test_slots_and_actions_are_inverse(found):
     _, out, dense = found
     variation = jax.jit(jz.principal_variation, static_argnums=1)
     line, wanted = variation(out.tree, 5), variation(dense.tree, 5)
-    actions = jz.action_of(out.tree, line)
+    actions = jz.options.action_of(out.tree, line)
     np.testing.assert_array_equal(actions, wanted)
-    np.testing.assert_array_equal(jz.slot_of(out.tree, actions), line)
+    np.testing.assert_array_equal(jz.options.slot_of(out.tree, actions), line)
     assert (wanted[:, 2] >= 0).any() and (wanted[:, 4] < 0).any()
-    slot_of, legal = jax.jit(jz.slot_of), ~np.isneginf(jz.edge_view(dense.tree, jnp.zeros(GAMES, int)).prior)
+    slot_of, legal = (
+        jax.jit(jz.options.slot_of),
+        ~np.isneginf(jz.search.edge_view(dense.tree, jnp.zeros(GAMES, int)).prior),
+    )
     for action in range(ACTIONS):
         slot, open_ = np.asarray(slot_of(out.tree, jnp.full(GAMES, action))), legal[:, action]
         np.testing.assert_array_equal(slot >= 0, open_)
         assert (slot[~open_] == -2).all()
-        back = np.asarray(jz.action_of(out.tree, jnp.asarray(slot)))
+        back = np.asarray(jz.options.action_of(out.tree, jnp.asarray(slot)))
         np.testing.assert_array_equal(back, np.where(open_, action, -1))
 
 
 def test_actions_that_have_no_slot(found):
     _, out, _ = found
-    stays = jz.slot_of(out.tree, jnp.full(GAMES, -1))
+    stays = jz.options.slot_of(out.tree, jnp.full(GAMES, -1))
     assert (stays == -1).all()
     for action in (99, -7):
-        assert (jz.slot_of(out.tree, jnp.full(GAMES, action)) == -2).all()
+        assert (jz.options.slot_of(out.tree, jnp.full(GAMES, action)) == -2).all()
     moved = jz.advance(out.tree, jnp.full(GAMES, 99))
     assert (moved.status == jz.Status.NOT_IN_TREE).all()
-    below = jz.slot_of(out.tree, jnp.stack([jnp.full(GAMES, 99), out.action], 1))
+    below = jz.options.slot_of(out.tree, jnp.stack([jnp.full(GAMES, 99), out.action], 1))
     assert (below == -2).all()
-    first = jz.slot_of(out.tree, out.action)
-    np.testing.assert_array_equal(jz.slot_of(out.tree, jnp.stack([jnp.full(GAMES, -1), out.action], 1))[:, 1], first)
-    assert (jz.action_of(out.tree, jnp.full(GAMES, out.tree.num_edges)) == -1).all()
+    first = jz.options.slot_of(out.tree, out.action)
+    np.testing.assert_array_equal(
+        jz.options.slot_of(out.tree, jnp.stack([jnp.full(GAMES, -1), out.action], 1))[:, 1], first
+    )
+    assert (jz.options.action_of(out.tree, jnp.full(GAMES, out.tree.num_edges)) == -1).all()
 
 
 def test_qvalues_by_action(found):
     _, out, dense = found
-    spread = jz.to_action_space(out.tree, jz.qvalues(out.tree), ACTIONS)
+    spread = jz.options.to_action_space(out.tree, jz.qvalues(out.tree), ACTIONS)
     np.testing.assert_allclose(spread, jz.qvalues(dense.tree), atol=1e-5)
-    priors = jz.edge_view(out.tree, jnp.ones(GAMES, int)).prior
-    spread = jz.to_action_space(out.tree, priors, ACTIONS, jnp.ones(GAMES, int), fill=-jnp.inf)
+    priors = jz.search.edge_view(out.tree, jnp.ones(GAMES, int)).prior
+    spread = jz.options.to_action_space(out.tree, priors, ACTIONS, jnp.ones(GAMES, int), fill=-jnp.inf)
     there = np.asarray(out.tree.visits)[:, 1] > 0
-    wanted = jz.edge_view(dense.tree, jnp.ones(GAMES, int)).prior
+    wanted = jz.search.edge_view(dense.tree, jnp.ones(GAMES, int)).prior
     np.testing.assert_allclose(spread[there], wanted[there], atol=1e-6)
 
 
@@ -388,7 +398,7 @@ def test_thinking_on_and_a_single_key():
     world, most = sparse(5)
     start = jnp.zeros(GAMES, jnp.int32)
     build = lambda model: jz.alphazero(model, 12, capacity=40, dirichlet_fraction=0.0, act=jz.most_visited)  # noqa: E731
-    policy, dense = jax.jit(jz.with_legal_slots(build, worlds.model, most)), jax.jit(build(worlds.model))
+    policy, dense = jax.jit(jz.options.with_legal_slots(build, worlds.model, most)), jax.jit(build(worlds.model))
     key = jax.random.key(4)
     out, wanted = policy(world, key, start), dense(world, key, start)
     assert_same_outputs(policy(world, key, tree=out.tree), dense(world, key, tree=wanted.tree))
@@ -398,7 +408,7 @@ def test_thinking_on_and_a_single_key():
 def test_results_do_not_depend_on_the_batch():
     world, most = sparse(5)
     keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
-    policy = jax.jit(jz.with_legal_slots(lambda model: jz.alphazero(model, 24), worlds.model, most))
+    policy = jax.jit(jz.options.with_legal_slots(lambda model: jz.alphazero(model, 24), worlds.model, most))
     out = policy(world, keys, start)
     few = policy(jax.tree.map(lambda x: x[10:17], world), keys[10:17], start[10:17])
     np.testing.assert_array_equal(few.info.summary.visits, out.info.summary.visits[10:17])
@@ -417,7 +427,7 @@ def refused(function, *parts):
 def test_what_is_refused(found):
     world, out, dense = found
     build, keys, start = PARTS["puct"], jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
-    wrap = jz.with_legal_slots
+    wrap = jz.options.with_legal_slots
     refused(lambda: wrap(build, worlds.model, 0), "width=0", "width >= 1")
     refused(lambda: wrap(build, worlds.model, 2.5), "width=2.5", "width >= 1")
     refused(lambda: wrap(build, worlds.model, 13)(world, keys, start), "width=13", "12 actions", "between 1 and 12")
@@ -429,7 +439,7 @@ def test_what_is_refused(found):
     refused(lambda: wrap(build, worlds.model, 3)(world, keys, tree=out.tree), "Step.prior_logits has shape")
     twice = wrap(lambda model: wrap(build, model, 3), worlds.model, 3)
     refused(lambda: twice(world, keys, start), "slots already", "with_sampled_actions")
-    outside = jz.with_evaluations_kept(lambda model: wrap(build, model, 3), worlds.model)
+    outside = jz.options.with_evaluations_kept(lambda model: wrap(build, model, 3), worlds.model)
     refused(lambda: outside(world, keys, start), "inside with_evaluations_kept", "Put it inside")
     fewer = worlds.model._replace(
         step=lambda *given: (lambda step, state: (step._replace(prior_logits=step.prior_logits[:, :5]), state))(
@@ -443,10 +453,10 @@ def test_what_is_refused(found):
 
 def test_what_reading_refuses(found):
     _, out, dense = found
-    refused(lambda: jz.slot_of(dense.tree, dense.action), "not slots")
-    refused(lambda: jz.action_of(dense.tree, dense.action), "not slots")
-    refused(lambda: jz.to_action_space(dense.tree, jz.qvalues(dense.tree), ACTIONS), "not slots")
+    refused(lambda: jz.options.slot_of(dense.tree, dense.action), "not slots")
+    refused(lambda: jz.options.action_of(dense.tree, dense.action), "not slots")
+    refused(lambda: jz.options.to_action_space(dense.tree, jz.qvalues(dense.tree), ACTIONS), "not slots")
     for action in (jnp.zeros(3, int), jnp.zeros(GAMES), jnp.zeros((GAMES, 2, 2), int), jnp.int32(0)):
-        refused(lambda: jz.slot_of(out.tree, action), "give integers, (64,) for one ply")
-        refused(lambda: jz.action_of(out.tree, action), "give integers, [64] for one ply")
-    refused(lambda: jz.to_action_space(out.tree, jnp.zeros((GAMES, 99)), ACTIONS), "(64, 99)", "one per slot")
+        refused(lambda: jz.options.slot_of(out.tree, action), "give integers, (64,) for one ply")
+        refused(lambda: jz.options.action_of(out.tree, action), "give integers, [64] for one ply")
+    refused(lambda: jz.options.to_action_space(out.tree, jnp.zeros((GAMES, 99)), ACTIONS), "(64, 99)", "one per slot")

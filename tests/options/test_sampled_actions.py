@@ -107,9 +107,9 @@ BANDIT = jz.Model(lambda *given: (says(LOGITS, LEGAL, len(given[2])), given[2]),
 def test_the_prior_at_the_root_is_the_share_of_draws():
     batch, num_samples = 500, 5
     build = lambda model: jz.alphazero(model, 4, dirichlet_fraction=0.0)  # noqa: E731
-    policy = jax.jit(jz.with_sampled_actions(build, BANDIT, num_samples))
+    policy = jax.jit(jz.options.with_sampled_actions(build, BANDIT, num_samples))
     out = policy((), jax.random.split(jax.random.key(1), batch), jnp.zeros(batch))
-    prior = np.asarray(jz.edge_view(out.tree, jnp.zeros(batch, int)).prior)
+    prior = np.asarray(jz.search.edge_view(out.tree, jnp.zeros(batch, int)).prior)
     counts = np.where(np.isneginf(prior), 0, prior) * num_samples
     np.testing.assert_allclose(counts, counts.round(), atol=1e-5)
     np.testing.assert_allclose(counts.sum(-1), num_samples, atol=1e-5)
@@ -118,10 +118,10 @@ def test_the_prior_at_the_root_is_the_share_of_draws():
 
 def improved(num_samples, batch=4000):
     """π′ of Gumbel search with every sampled action visited, and the same by NumPy from the tree's sample."""
-    scaled = jz.completed_by_mix_value(value_scale=1.0, maxvisit_init=1.0, rescale_values=False)
+    scaled = jz.search.completed_by_mix_value(value_scale=1.0, maxvisit_init=1.0, rescale_values=False)
     simulations = ACTIONS
     build = lambda model: jz.gumbel(model, simulations, gumbel_scale=0.0, qvalues=lambda view: scaled(view) / 2)  # noqa: E731
-    policy = jax.jit(jz.with_sampled_actions(build, BANDIT, num_samples))
+    policy = jax.jit(jz.options.with_sampled_actions(build, BANDIT, num_samples))
     out = policy((), jax.random.split(jax.random.key(2), batch), jnp.zeros(batch))
     return np.asarray(out.action_weights, np.float64), out
 
@@ -131,7 +131,9 @@ def test_the_improved_policy_is_that_of_the_sample():
     weights, out = improved(6, batch=200)
     visits = np.asarray(out.info.summary.visits)
     prior = np.asarray(
-        jz.to_action_space(out.tree, jz.edge_view(out.tree, jnp.zeros(200, int)).prior, ACTIONS, fill=-np.inf)
+        jz.options.to_action_space(
+            out.tree, jz.search.edge_view(out.tree, jnp.zeros(200, int)).prior, ACTIONS, fill=-np.inf
+        )
     )
     all_visited = (np.isneginf(prior) | (visits > 0)).all(-1)
     assert all_visited.sum() > 100
@@ -149,7 +151,7 @@ def test_the_improved_policy_tends_to_that_of_all_actions():
     wanted = softmax(LOGITS + 2 * VALUES) @ VALUES
     biases, batch = [], 4000
     for num_samples in (4, 64):
-        policy = jax.jit(jz.with_sampled_actions(build, BANDIT, num_samples))
+        policy = jax.jit(jz.options.with_sampled_actions(build, BANDIT, num_samples))
         out = policy((), jax.random.split(jax.random.key(2), batch), jnp.zeros(batch))
         assert ((np.asarray(out.action_weights) > 0) <= (np.asarray(out.info.summary.visits) > 0)).all()
         values = np.asarray(out.action_weights) @ VALUES
@@ -163,7 +165,7 @@ def test_the_improved_policy_tends_to_that_of_all_actions():
 def test_draws_depend_on_the_game_key_and_the_simulation_only(lanes):
     model = worlds.hashed(200, one_in=3)
     build = lambda model: jz.alphazero(model, 24, simulate=jz.parallel(lanes))  # noqa: E731
-    policy = jax.jit(jz.with_sampled_actions(build, model, 7, temperature=1.5))
+    policy = jax.jit(jz.options.with_sampled_actions(build, model, 7, temperature=1.5))
     keys, state = jax.random.split(jax.random.key(0), 16), jnp.arange(16, dtype=jnp.uint32) * 77
     out, few = policy((), keys, state), policy((), keys[5:8], state[5:8])
     assert len(np.unique(np.asarray(out.tree.state.action[:, 0]), axis=0)) == 16
@@ -180,7 +182,7 @@ def test_many_samples_of_few_actions_are_the_search_over_all():
     build = lambda model: jz.alphazero(model, 40, dirichlet_fraction=0.0, act=jz.most_visited)  # noqa: E731
     keys, start = jax.random.split(jax.random.key(0), 32), jnp.zeros(32)
     dense = jax.jit(build(BANDIT))((), keys, start)
-    out = jax.jit(jz.with_sampled_actions(build, BANDIT, 20_000, temperature=1000.0))((), keys, start)
+    out = jax.jit(jz.options.with_sampled_actions(build, BANDIT, 20_000, temperature=1000.0))((), keys, start)
     assert out.tree.num_edges == ACTIONS and (out.info.dropped == 0).all()
     np.testing.assert_array_equal(out.action, dense.action)
     assert np.abs(np.asarray(out.action_weights - dense.action_weights)).max() < 2.5 / 40
@@ -206,7 +208,7 @@ TORQUES = jz.Model(lambda params, keys, state: (quadratic(state[:, None])[0], st
 @functools.cache
 def payoff(simulations, num_samples=32, batch=256):
     build = lambda model: jz.gumbel(model, simulations, max_considered=min(simulations, 32), gumbel_scale=0.0)  # noqa: E731
-    policy = jax.jit(jz.with_continuous_actions(build, TORQUES, jz.gaussian_sample(num_samples)))
+    policy = jax.jit(jz.options.with_continuous_actions(build, TORQUES, jz.options.gaussian_sample(num_samples)))
     state = jnp.linspace(-1, 1, batch)
     out = policy((), jax.random.split(jax.random.key(3), batch), state)
     assert out.action.shape == (batch, 1) and out.info.actions.shape == (batch, num_samples, 1)
@@ -226,21 +228,21 @@ def test_continuous_actions_improve_with_simulations():
 def test_continuous_actions_and_their_slots():
     _, out = payoff(8)
     batch = len(out.action)
-    slot = jz.slot_of(out.tree, out.action)
+    slot = jz.options.slot_of(out.tree, out.action)
     assert (slot >= 0).all()
-    np.testing.assert_array_equal(jz.action_of(out.tree, slot), out.action)
+    np.testing.assert_array_equal(jz.options.action_of(out.tree, slot), out.action)
     moved = jz.advance(out.tree, out.action)
     assert (moved.status == 0).all() and (moved.size >= 1).all()
-    assert (jz.slot_of(out.tree, out.action + 99) == -2).all()
-    line = jz.action_of(out.tree, jnp.stack([slot, jnp.full(batch, -1)], 1))
+    assert (jz.options.slot_of(out.tree, out.action + 99) == -2).all()
+    line = jz.options.action_of(out.tree, jnp.stack([slot, jnp.full(batch, -1)], 1))
     assert line.shape == (batch, 2, 1) and np.isnan(line[:, 1]).all()
-    np.testing.assert_array_equal(jz.slot_of(out.tree, out.action[:, None]), slot[:, None])
+    np.testing.assert_array_equal(jz.options.slot_of(out.tree, out.action[:, None]), slot[:, None])
 
 
 @pytest.mark.parametrize("temperature", [1.0, 4.0])
 def test_a_gaussian_sample_has_the_densities_it_says(temperature):
     keys, parameters = jax.random.split(jax.random.key(0), 4), jnp.tile(jnp.array([0.5, -1.0, 0.3, -0.4]), (4, 1))
-    sample = jz.gaussian_sample(20_000, temperature)(keys, parameters)
+    sample = jz.options.gaussian_sample(20_000, temperature)(keys, parameters)
     mean, std = np.array([0.5, -1.0]), np.exp([0.3, -0.4])
     action = np.asarray(sample.action, np.float64)
 
@@ -267,22 +269,27 @@ def refused(function, *parts):
 
 def test_what_is_refused():
     build, key, start = (lambda model: jz.uct(model, 4, rule=jz.puct())), jax.random.key(0), jnp.zeros(4)
-    refused(lambda: jz.with_sampled_actions(build, BANDIT, 0), "num_samples=0", "num_samples >= 1")
-    refused(lambda: jz.with_sampled_actions(3, BANDIT, 4), "with_sampled_actions: build=3", "lambda model")
+    refused(lambda: jz.options.with_sampled_actions(build, BANDIT, 0), "num_samples=0", "num_samples >= 1")
+    refused(lambda: jz.options.with_sampled_actions(3, BANDIT, 4), "with_sampled_actions: build=3", "lambda model")
     refused(
-        lambda: jz.with_sampled_actions(build, "network", 4)((), key, start), "a str as the model", "models.perfect"
+        lambda: jz.options.with_sampled_actions(build, "network", 4)((), key, start),
+        "a str as the model",
+        "models.perfect",
     )
-    refused(lambda: jz.gaussian_sample(0), "num_samples=0", "num_samples >= 1")
+    refused(lambda: jz.options.gaussian_sample(0), "num_samples=0", "num_samples >= 1")
     for temperature in (0, -1.0, float("nan")):
-        for build_it in (lambda t: jz.with_sampled_actions(build, BANDIT, 4, t), lambda t: jz.gaussian_sample(4, t)):
+        for build_it in (
+            lambda t: jz.options.with_sampled_actions(build, BANDIT, 4, t),
+            lambda t: jz.options.gaussian_sample(4, t),
+        ):
             refused(lambda: build_it(temperature), f"temperature={temperature}", "above 0")  # noqa: B023
-    refused(lambda: jz.gaussian_sample(4, jnp.ones(3)), "temperature of shape (3,)", "one number")
+    refused(lambda: jz.options.gaussian_sample(4, jnp.ones(3)), "temperature of shape (3,)", "one number")
     proving = lambda model: jz.uct(model, 4, rule=jz.avoid_proven(jz.puct()))  # noqa: E731
     ending = jz.Model(*(
         lambda *given, ask=ask: (lambda step, state: (step._replace(terminal=jnp.zeros(4, bool)), state))(*ask(*given))
         for ask in BANDIT
     ))  # fmt: skip
-    policy = jz.with_sampled_actions(proving, ending, 4)
+    policy = jz.options.with_sampled_actions(proving, ending, 4)
     refused(lambda: jax.eval_shape(policy, (), key, start), "avoid_proven", "with_legal_slots")
 
 
@@ -297,7 +304,7 @@ def test_parameters_that_are_not_finite_are_reported_and_not_played(bad):
         lambda params, keys, state: say(jnp.zeros((len(state), 1)), state),
         lambda params, keys, action, state: say(action, state),
     )
-    policy = jz.with_continuous_actions(lambda model: jz.muzero(model, 8), model, jz.gaussian_sample(5))
+    policy = jz.options.with_continuous_actions(lambda model: jz.muzero(model, 8), model, jz.options.gaussian_sample(5))
     out = jax.jit(policy)((), jax.random.key(0), jnp.array([False, True, False]))
     assert out.info.status.tolist() == [0, jz.Status.NON_FINITE, 0]
     for x in (out.action, out.action_weights, out.value, out.info.actions):
@@ -306,19 +313,21 @@ def test_parameters_that_are_not_finite_are_reported_and_not_played(bad):
 
 def test_what_continuous_actions_refuse():
     build, key, start = (lambda model: jz.uct(model, 4, rule=jz.puct())), jax.random.key(0), jnp.zeros(4)
-    refused(lambda: jz.with_continuous_actions(build, TORQUES, 20), "sample=20", "gaussian_sample(20)")
+    refused(lambda: jz.options.with_continuous_actions(build, TORQUES, 20), "sample=20", "gaussian_sample(20)")
 
     def answer(sample, model=TORQUES):
-        return lambda: jax.eval_shape(jz.with_continuous_actions(build, model, sample), (), key, start)
+        return lambda: jax.eval_shape(jz.options.with_continuous_actions(build, model, sample), (), key, start)
 
     zeros = jnp.zeros
     refused(answer(lambda keys, x: zeros((4, 3, 1))), "sample returned a", "Sample(action, log_prior)")
-    refused(answer(lambda keys, x: jz.Sample(zeros((4, 3)), zeros((4, 3)))), "(4, 3)", "at least one axis")
-    refused(answer(lambda keys, x: jz.Sample(zeros((4, 3, 1)), zeros((4, 2)))), "(4, 3, 1)", "(4, 2)")
-    refused(answer(lambda keys, x: jz.Sample(zeros((4, 3, 1)), zeros((4, 3)), zeros(3))), "log_proposal", "(4, 3)")
-    refused(answer(jz.gaussian_sample(3), BANDIT), "Step.legal is given", "sample legal actions only")
-    odd = lambda keys, x: jz.gaussian_sample(3)(keys, x[:, :1])  # noqa: E731
+    refused(answer(lambda keys, x: jz.options.Sample(zeros((4, 3)), zeros((4, 3)))), "(4, 3)", "at least one axis")
+    refused(answer(lambda keys, x: jz.options.Sample(zeros((4, 3, 1)), zeros((4, 2)))), "(4, 3, 1)", "(4, 2)")
+    refused(
+        answer(lambda keys, x: jz.options.Sample(zeros((4, 3, 1)), zeros((4, 3)), zeros(3))), "log_proposal", "(4, 3)"
+    )
+    refused(answer(jz.options.gaussian_sample(3), BANDIT), "Step.legal is given", "sample legal actions only")
+    odd = lambda keys, x: jz.options.gaussian_sample(3)(keys, x[:, :1])  # noqa: E731
     refused(answer(odd), "(4, 1)", "[B, 2S]")
-    out = jax.jit(jz.with_continuous_actions(build, TORQUES, jz.gaussian_sample(3)))((), key, start)
-    refused(lambda: jz.to_action_space(out.tree, jz.qvalues(out.tree), 9), "arrays", "action_of(tree, slot)")
-    refused(lambda: jz.slot_of(out.tree, zeros(4)), "(4, 1) for one ply")
+    out = jax.jit(jz.options.with_continuous_actions(build, TORQUES, jz.options.gaussian_sample(3)))((), key, start)
+    refused(lambda: jz.options.to_action_space(out.tree, jz.qvalues(out.tree), 9), "arrays", "action_of(tree, slot)")
+    refused(lambda: jz.options.slot_of(out.tree, zeros(4)), "(4, 1) for one ply")

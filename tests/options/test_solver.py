@@ -42,7 +42,7 @@ def searched(model, batch, simulations=3):
 
 def test_numbers_that_were_replaced_prove_nothing():
     out = searched(one_move([0.0, np.nan, 1.0, 0.0], discount=[1.0, 1.0, 1.0, np.inf]), 4)
-    assert jz.bounds(out.tree).tolist() == [[0, 0], [-1, 1], [1, 1], [-1, 1]]
+    assert jz.options.bounds(out.tree).tolist() == [[0, 0], [-1, 1], [1, 1], [-1, 1]]
     bad = jz.Status.NON_FINITE
     assert out.tree.status.tolist() == [0, bad, 0, bad]
     assert jz.solved(out.tree).tolist() == [True, False, True, False]
@@ -55,7 +55,7 @@ def test_numbers_that_were_replaced_prove_nothing():
 
 def test_a_game_that_was_cut_short_proves_nothing():
     out = searched(one_move([0.5, 0.5], discount=1.0, truncated=jnp.array([0.0, 1.0])), 2)
-    assert jz.bounds(out.tree).tolist() == [[0.5, 0.5], [-1, 1]]
+    assert jz.options.bounds(out.tree).tolist() == [[0.5, 0.5], [-1, 1]]
     assert out.tree.status.tolist() == [0, 0]
 
 
@@ -75,7 +75,7 @@ def test_what_other_lanes_wait_for_proves_nothing():
     how = dict(rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, stop=jz.solved, capacity=99)
     for simulate in (jz.parallel(2), jz.parallel(2, free_walks=2)):
         out = jax.jit(jz.alphazero(model, 16, simulate=simulate, **how))((), jax.random.key(0), jnp.zeros(1, int))
-        assert jz.bounds(out.tree).tolist() == [[1, 1]] and out.action.tolist() == [1]
+        assert jz.options.bounds(out.tree).tolist() == [[1, 1]] and out.action.tolist() == [1]
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_numbers_that_were_replaced_prove_nothing_in_the_next_search_either():
     def build(model):
         return jz.alphazero(model, 6, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0)
 
-    policy, key, state = jax.jit(jz.with_evaluations_kept(build, model)), jax.random.key(0), jnp.zeros(2, int)
+    policy, key, state = jax.jit(jz.options.with_evaluations_kept(build, model)), jax.random.key(0), jnp.zeros(2, int)
     out = policy((), key, state)
     again = policy((), key, state + 1, jax.jit(jz.advance)(out.tree, out.action))
     for found in (out, again):
-        assert jz.bounds(found.tree).tolist() == [[-1, 1]] * 2
+        assert jz.options.bounds(found.tree).tolist() == [[-1, 1]] * 2
         assert found.info.status.tolist() == [jz.Status.NON_FINITE] * 2
 
 
@@ -110,14 +110,14 @@ def test_a_game_that_begins_anew_is_not_solved():
 def test_bounds_hold_whatever_the_game():
     world = worlds.make(range(64), "terminal")
     rule = jz.avoid_proven(jz.puct(), -4, 4)
-    few, more = (np.asarray(jz.bounds(worlds.grow(world, rule, n))) for n in (10, 40))
+    few, more = (np.asarray(jz.options.bounds(worlds.grow(world, rule, n))) for n in (10, 40))
     assert (few[:, 0] <= more[:, 0]).all() and (more[:, 1] <= few[:, 1]).all()  # more is proven, nothing taken back
     assert (more[:, 0] <= more[:, 1]).all() and (more != few).any()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulate", [jz.simulate, jz.transpositions()], ids=["tree", "graph"])
-@pytest.mark.parametrize("rule", [jz.avoid_proven, jz.seek_proof])
+@pytest.mark.parametrize("simulate", [jz.search.simulate, jz.transpositions()], ids=["tree", "graph"])
+@pytest.mark.parametrize("rule", [jz.avoid_proven, jz.options.seek_proof])
 def test_nothing_wrong_is_proven_of_exact_positions(rule, simulate):
     """The last phase of Connect Four, with a network that knows nothing."""
     game = games.from_pgx("connect_four")
@@ -128,7 +128,7 @@ def test_nothing_wrong_is_proven_of_exact_positions(rule, simulate):
     model = models.perfect(game, lambda params, seen: (jnp.zeros((len(seen), 7)), jnp.zeros(len(seen))))
     how = dict(rule=rule(jz.puct()), simulate=simulate, stop=jz.solved, act=jz.most_visited, dirichlet_fraction=0.0)
     out = jax.jit(jz.alphazero(model, 400, **how))((), jax.random.key(0), state)
-    low, high = np.asarray(jz.bounds(out.tree)).T
+    low, high = np.asarray(jz.options.bounds(out.tree)).T
     assert (low <= value).all() and (value <= high).all()
     proven = low == high
     assert proven.mean() > 0.7

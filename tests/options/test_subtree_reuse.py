@@ -12,7 +12,7 @@ from tests import worlds
 from tests.compiling import as_users_have_it
 
 GAMES = 64
-advance, edge_view = jax.jit(jz.advance), jax.jit(jz.edge_view)
+advance, edge_view = jax.jit(jz.advance), jax.jit(jz.search.edge_view)
 
 
 def searched(players=2, num_actions=4, simulations=40, **options):
@@ -95,7 +95,7 @@ def test_every_statistic_of_the_kept_subtree_is_unchanged(options):
             status |= int(jz.Status.NO_LEGAL_ACTION) if stuck else 0
         assert moved.status[game] == status
     assert moved.size.tolist() == sizes and 5 < np.count_nonzero(sizes) < GAMES - 10
-    visits = jz.edge_view(moved, jnp.zeros(GAMES, jnp.int32)).visits
+    visits = jz.search.edge_view(moved, jnp.zeros(GAMES, jnp.int32)).visits
     np.testing.assert_array_equal(moved.root.brought, np.where(np.asarray(sizes)[:, None] > 0, visits, 0))
 
 
@@ -128,14 +128,14 @@ def test_unused_memory_may_hold_anything():
     world, keys = worlds.make(range(8)), jax.random.split(jax.random.key(0), 8)
 
     def run(fill):
-        tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(8, jnp.int32)), jz.puct(), 30)
+        tree = jz.search.plant(*worlds.model.root(world, keys, jnp.zeros(8, jnp.int32)), jz.puct(), 30)
         spare = jnp.arange(31) > 0
         tree = tree.replace(
             prior=jnp.where(spare[:, None], fill, tree.prior), facts=jnp.where(spare[:, None], fill, tree.facts)
         )
-        tree = jz.search(world, keys, tree, worlds.model, jz.puct(), 20)
+        tree = jz.search.search(world, keys, tree, worlds.model, jz.puct(), 20)
         tree = jz.advance(tree, jnp.argmax(jz.summary(tree).visits, -1))
-        return jz.summary(jz.search(world, keys, tree, worlds.model, jz.puct(), 9))
+        return jz.summary(jz.search.search(world, keys, tree, worlds.model, jz.puct(), 9))
 
     jax.tree.map(np.testing.assert_array_equal, jax.jit(run)(jnp.nan), jax.jit(run)(0.0))
 
@@ -162,14 +162,14 @@ def test_evaluations_kept_give_the_search_without_reuse():
     build = lambda model: jz.alphazero(model, 24, act=jz.most_visited)  # noqa: E731
     policy, plain = (
         jax.jit(searched, compiler_options=as_users_have_it())  # equal to the last bit
-        for searched in (jz.with_evaluations_kept(build, worlds.model), build(worlds.model))
+        for searched in (jz.options.with_evaluations_kept(build, worlds.model), build(worlds.model))
     )
     state, tree, kept = jnp.zeros(GAMES, jnp.int32), None, 0
     for move in range(4):
         out, wanted = policy(world, keys, state, tree), plain(world, keys, state)
         np.testing.assert_array_equal(out.info.summary.visits, wanted.info.summary.visits)
         np.testing.assert_array_equal(out.tree.stats, wanted.tree.stats)
-        kept = int(jz.num_kept(out.tree).sum())
+        kept = int(jz.options.num_kept(out.tree).sum())
         assert (kept > GAMES) == (move > 0)
         state = jnp.asarray(world.successor)[jnp.arange(GAMES), state, out.action]
         ended = jnp.asarray(world.terminal)[jnp.arange(GAMES), state]
@@ -214,7 +214,7 @@ def test_a_model_that_masks_at_the_root_only_masks_the_new_root(build):
     np.testing.assert_array_equal(stats.visits, 1 + found.visits.sum(-1))
     total = unpack_facts(out.tree.facts[:, 0]).raw_value[:, 0] + (found.visits * found.qvalues).sum(-1)
     np.testing.assert_allclose(out.value, total / stats.visits, atol=1e-5)
-    prior = np.asarray(jz.edge_view(out.tree, jnp.zeros(12, int)).prior)
+    prior = np.asarray(jz.search.edge_view(out.tree, jnp.zeros(12, int)).prior)
     assert np.isneginf(prior[~legal]).all()
     if build is jz.muzero:
         np.testing.assert_allclose(np.where(legal, prior, 0).sum(-1), 1, rtol=1e-5)
@@ -225,18 +225,18 @@ def test_a_model_that_masks_at_the_root_only_masks_the_new_root(build):
 @pytest.mark.slow
 def test_evaluations_kept_of_a_model_that_masks_at_the_root_only():
     keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
-    policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.gumbel(model, 24), learned()))
+    policy = jax.jit(jz.options.with_evaluations_kept(lambda model: jz.gumbel(model, 24), learned()))
     out = policy((), keys, state)
     state = state + 1 + out.action % 2 * 2
     kept, fresh = policy((), keys, state, jz.advance(out.tree, out.action)), policy((), keys, state)
     np.testing.assert_array_equal(kept.info.summary.visits, fresh.info.summary.visits)
     np.testing.assert_array_equal(kept.action, fresh.action)
-    assert (jz.num_kept(kept.tree) > 0).any()
+    assert (jz.options.num_kept(kept.tree) > 0).any()
 
 
 def test_slots_of_such_a_model_are_not_thought_on_from():
     keys, state = jax.random.split(jax.random.key(0), 12), jnp.arange(12)
-    policy = jz.with_legal_slots(lambda model: jz.muzero(model, 8), learned(), 3)
+    policy = jz.options.with_legal_slots(lambda model: jz.muzero(model, 8), learned(), 3)
     tree = jax.eval_shape(lambda: jz.advance(policy((), keys, state).tree, jnp.zeros(12, int)))
     with pytest.raises(ValueError, match="knows legal actions at the root only.*Search the position anew"):
         jax.eval_shape(lambda tree: policy((), keys, state, tree), tree)
@@ -253,14 +253,16 @@ def test_what_advance_refuses():
 
 
 def test_what_evaluations_kept_refuses():
-    policy = jz.with_evaluations_kept(lambda model: jz.alphazero(model, 8), worlds.model)
+    policy = jz.options.with_evaluations_kept(lambda model: jz.alphazero(model, 8), worlds.model)
     with pytest.raises(ValueError, match="of another kind of policy"):
         policy(worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32), searched())
     start = worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
     with pytest.raises(ValueError, match="was not moved on.*advance"):
         policy(*start, jax.eval_shape(policy, *start).tree)
-    rounds = jz.with_evaluations_kept(lambda model: jz.gumbel(model, 8, rounds=jz.virtual_mean()), worlds.model)
+    rounds = jz.options.with_evaluations_kept(
+        lambda model: jz.gumbel(model, 8, rounds=jz.options.virtual_mean()), worlds.model
+    )
     with pytest.raises(ValueError, match="was not moved on.*advance"):
         rounds(*start, jax.eval_shape(rounds, *start).tree)
     with pytest.raises(ValueError, match="build=3: give a function of model, like lambda model"):
-        jz.with_evaluations_kept(3, worlds.model)
+        jz.options.with_evaluations_kept(3, worlds.model)

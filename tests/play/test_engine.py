@@ -63,7 +63,7 @@ def test_it_searches_as_its_policy_does(engine):
         a: n for a, n in enumerate(out.info.summary.visits[0].tolist()) if n
     }
     assert found.value == out.value[0]
-    np.testing.assert_array_equal(jz.bounds(engine.tree()), jz.bounds(out.tree))
+    np.testing.assert_array_equal(jz.options.bounds(engine.tree()), jz.options.bounds(out.tree))
 
 
 def test_engines_share_what_is_compiled_and_nothing_else(engine):

@@ -156,7 +156,7 @@ def test_all_starts_are_known_or_it_says_so(monkeypatch):
     game = heap(21, init=lambda key: Heap(21, jax.random.bernoulli(key, 0.8).astype(jnp.int32), jnp.zeros(2)))
     assert len(perfect_play.solve(game).value) == 22
     monkeypatch.setattr(perfect_play, "STARTS", 1)  # the one key draws another player than the next one
-    with pytest.raises(ValueError, match="heap of 21 begins in more ways than 1 keys tell.*perfect.STARTS"):
+    with pytest.raises(ValueError, match="heap of 21 begins in more ways than 1 keys tell.*perfect_play.STARTS"):
         perfect_play.solve(game)
 
 

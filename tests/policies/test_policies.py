@@ -90,7 +90,7 @@ def test_a_policy_is_the_reference_with_the_noise_it_drew(name, players):
     assert (out.action_weights >= 0).all()
 
 
-@pytest.mark.parametrize("build, rule", [(jz.ucb1, ref.ucb1), (jz.ucb1_uctk, ref.ucb1_uctk)], ids=["c", "uctk"])
+@pytest.mark.parametrize("build, rule", [(jz.ucb1, ref.ucb1), (jz.search.ucb1_uctk, ref.ucb1_uctk)], ids=["c", "uctk"])
 def test_uct_tries_every_legal_action_however_low_its_logit(build, rule):
     world, policy = worlds.make(range(GAMES), "open"), jax.jit(jz.uct(MODEL, SIMULATIONS, rule=build()))
     for low in (-np.inf, np.finfo(np.float32).min, -1e31):
@@ -108,13 +108,13 @@ def test_uct_tries_every_legal_action_however_low_its_logit(build, rule):
 EMPTY_LEAVES = {
     "alphazero": lambda model: jz.alphazero(model, 4),
     "gumbel": lambda model: jz.gumbel(model, 4),
-    "rounds": lambda model: jz.gumbel(model, 4, rounds=jz.virtual_mean()),
+    "rounds": lambda model: jz.gumbel(model, 4, rounds=jz.options.virtual_mean()),
     "lanes": lambda model: jz.alphazero(model, 4, simulate=jz.parallel(2)),
     "graph": lambda model: jz.alphazero(model, 4, simulate=jz.transpositions()),
     "proofs": lambda model: jz.alphazero(model, 4, rule=jz.avoid_proven(jz.puct()), stop=jz.solved),
-    "slots": lambda model: jz.with_legal_slots(lambda model: jz.alphazero(model, 4), model, width=3),
-    "samples": lambda model: jz.with_sampled_actions(lambda model: jz.gumbel(model, 4), model, 3),
-    "kept": lambda model: jz.with_evaluations_kept(lambda model: jz.alphazero(model, 4), model),
+    "slots": lambda model: jz.options.with_legal_slots(lambda model: jz.alphazero(model, 4), model, width=3),
+    "samples": lambda model: jz.options.with_sampled_actions(lambda model: jz.gumbel(model, 4), model, 3),
+    "kept": lambda model: jz.options.with_evaluations_kept(lambda model: jz.alphazero(model, 4), model),
     "playout cap": lambda model: jz.playout_cap(jz.alphazero(model, 4), jz.alphazero(model, 2), p=0.5, group=4),
 }
 
@@ -252,7 +252,7 @@ def test_numbers_may_be_traced_and_one_per_game():
     visits = np.asarray(az.info.summary.visits)
     assert (visits[0] == visits[1]).all() and (visits[3] == visits[4]).all() and (visits[0] != visits[3]).any()
     assert visits[3].max() < visits[0].max()
-    np.testing.assert_allclose(gumbel.tree.root.prior, jz.edge_view(gumbel.tree, jnp.zeros(6, int)).prior)
+    np.testing.assert_allclose(gumbel.tree.root.prior, jz.search.edge_view(gumbel.tree, jnp.zeros(6, int)).prior)
     same = jax.jit(lambda: jz.alphazero(MODEL, 12, rule=jz.puct(50.0), dirichlet_fraction=0.0)(world, keys, start))()
     np.testing.assert_array_equal(same.info.summary.visits[3], visits[3])
 

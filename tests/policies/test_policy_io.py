@@ -18,7 +18,7 @@ MODEL = worlds.model
 KEYS = jax.random.split(jax.random.key(0), GAMES)
 KINDS = {
     "probabilities": (jz.alphazero(MODEL, 4), jz.muzero(MODEL, 4)),
-    "logits": (jz.uct(MODEL, 4), jz.alphazero(MODEL, 4, rule=jz.ucb1_uctk(), dirichlet_fraction=0.0)),
+    "logits": (jz.uct(MODEL, 4), jz.alphazero(MODEL, 4, rule=jz.search.ucb1_uctk(), dirichlet_fraction=0.0)),
     "logits and their mass": (jz.gumbel(MODEL, 4), jz.gumbel(MODEL, 4, gumbel_scale=0.0)),
 }
 
@@ -53,17 +53,17 @@ def test_a_tree_of_another_kind_of_policy_is_refused(made, asked, moved_on):
 
 def test_rounds_refuse_them_too():
     tree = jax.eval_shape(jz.advance, tree_of(jz.alphazero(MODEL, 4)), jnp.zeros(GAMES, jnp.int32))
-    policy = jz.gumbel(MODEL, 4, rounds=jz.virtual_mean())
+    policy = jz.gumbel(MODEL, 4, rounds=jz.options.virtual_mean())
     with pytest.raises(ValueError, match="the tree keeps probabilities"):
         jax.eval_shape(lambda tree: policy(world(), KEYS, jnp.zeros(GAMES, jnp.int32), tree=tree), tree)
 
 
 def test_choosing_anew_goes_by_another_mass_but_not_by_another_prior():
     tree = jax.eval_shape(lambda: worlds.grow(world(), jz.ucb1(), 4))
-    kept = jax.eval_shape(lambda tree: jz.rescore(tree, jz.gumbel_interior()), tree)
+    kept = jax.eval_shape(lambda tree: jz.search.rescore(tree, jz.root.gumbel_interior()), tree)
     assert str(kept.prior_kind) == "logits and their mass"
     with pytest.raises(ValueError, match="keeps logits, and the rule .* wants probabilities"):
-        jax.eval_shape(lambda tree: jz.rescore(tree, jz.puct()), tree)
+        jax.eval_shape(lambda tree: jz.search.rescore(tree, jz.puct()), tree)
 
 
 def test_a_rule_of_numbers_not_known_yet_is_believed():
@@ -92,7 +92,7 @@ def test_a_tree_that_does_not_know_what_to_try_next_is_refused():
     for tree in (tree_of(slow), both):
         with pytest.raises(ValueError, match=r"without by_prior.*Use rescore\(tree, rule\)"):
             jax.eval_shape(lambda tree: fast(world(), KEYS, start, tree=tree), tree)
-    found = jax.eval_shape(lambda tree: jz.rescore(tree, rule), tree_of(slow))
+    found = jax.eval_shape(lambda tree: jz.search.rescore(tree, rule), tree_of(slow))
     jax.eval_shape(lambda tree: fast(world(), KEYS, start, tree=tree), found)
 
 

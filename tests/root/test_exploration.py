@@ -17,7 +17,7 @@ def planted(prior, legal):
     prior, legal = jnp.asarray(prior), jnp.asarray(legal)
     zeros = jnp.zeros(len(prior), prior.dtype)
     step = jz.Step(jnp.log(jnp.where(legal, prior, 1)), zeros, zeros, zeros, legal=legal)
-    return jz.plant(step, zeros, jz.puct(), 2)
+    return jz.search.plant(step, zeros, jz.puct(), 2)
 
 
 def keys_of(games, seed=0):
@@ -59,7 +59,7 @@ def test_the_shape_of_the_noise_is_katagos():
 @pytest.mark.slow
 @pytest.mark.parametrize("shaped", [False, True], ids=["plain", "shaped"])
 def test_the_share_that_moves_is_epsilon_all_of_it_over_legal_actions(shaped):
-    noise = jz.shaped_dirichlet(10.83, 0.25) if shaped else jz.dirichlet(0.3, 0.25)
+    noise = jz.root.shaped_dirichlet(10.83, 0.25) if shaped else jz.dirichlet(0.3, 0.25)
     games, actions = 128, 4672
     rng = np.random.default_rng(0)
     legal, prior = np.zeros((games, actions), bool), np.zeros((games, actions), np.float32)
@@ -85,11 +85,11 @@ def test_temperature_is_a_power_over_the_legal_actions():
     prior, legal = priors(1, 2_000)
     temperature = np.random.default_rng(2).uniform(0.3, 3, 2_000).astype(np.float32)
     tree = planted(prior, legal)
-    found = np.asarray(jax.jit(lambda t: jz.root_temperature(t)(None, tree))(temperature))
+    found = np.asarray(jax.jit(lambda t: jz.root.root_temperature(t)(None, tree))(temperature))
     expected = np.where(legal, prior, 0).astype(np.float64) ** (1 / temperature[:, None])
     np.testing.assert_allclose(np.where(legal, found, 0), expected / expected.sum(1, keepdims=True), atol=2e-5)
     assert np.isneginf(found[~legal]).all()
-    one = np.where(legal, jz.root_temperature(1.0)(None, tree), 0)
+    one = np.where(legal, jz.root.root_temperature(1.0)(None, tree), 0)
     np.testing.assert_allclose(one, prior, atol=1e-5)
 
 
@@ -97,17 +97,17 @@ def test_temperature_is_a_power_over_the_legal_actions():
 def test_one_after_another():
     prior, legal = priors(3, 200)
     tree, keys = planted(prior, legal), keys_of(200)
-    flatter, noise = jz.root_temperature(2.0), jz.dirichlet(0.3, 0.25)
+    flatter, noise = jz.root.root_temperature(2.0), jz.dirichlet(0.3, 0.25)
 
     @jax.jit
     def run(keys):
         first, second = (jax.vmap(lambda key, i=i: jax.random.fold_in(key, i))(keys) for i in (0, 1))
         flat = tree.replace(root=tree.root.replace(prior=flatter(keys, tree)))
         return (
-            jz.chain(flatter, noise)(keys, tree),
+            jz.root.chain(flatter, noise)(keys, tree),
             noise(second, flat),
-            jz.chain(noise, flatter)(keys, tree),
-            jz.chain(noise, noise)(keys, tree),
+            jz.root.chain(noise, flatter)(keys, tree),
+            jz.root.chain(noise, noise)(keys, tree),
             noise(first, tree),
         )
 
@@ -121,9 +121,9 @@ def test_one_after_another():
 
 STEPS = [
     jz.dirichlet(),
-    jz.shaped_dirichlet(),
-    jz.root_temperature(0.5),
-    jz.chain(jz.root_temperature(), jz.dirichlet()),
+    jz.root.shaped_dirichlet(),
+    jz.root.root_temperature(0.5),
+    jz.root.chain(jz.root.root_temperature(), jz.dirichlet()),
 ]
 
 
@@ -155,22 +155,22 @@ def test_the_plain_noise_is_the_default():
     tree = planted(*priors(5, 50))
     noisy = [np.asarray(noise(keys_of(50), tree)) for noise in (jz.dirichlet(), exploration.checked(jz.dirichlet()))]
     np.testing.assert_array_equal(*noisy)
-    np.testing.assert_array_equal(noisy[0], jz.with_dirichlet(tree, keys_of(50), 0.3, 0.25).root.prior)
+    np.testing.assert_array_equal(noisy[0], jz.root.with_dirichlet(tree, keys_of(50), 0.3, 0.25).root.prior)
 
 
 @pytest.mark.slow
 def test_a_search_explores_what_is_in_force_and_keeps_the_prior_clean():
-    out, plain = searched(explore=jz.root_temperature(1e4)), searched(dirichlet_fraction=0.0)
+    out, plain = searched(explore=jz.root.root_temperature(1e4)), searched(dirichlet_fraction=0.0)
     legal = np.isfinite(out.tree.root.prior)
     np.testing.assert_allclose(np.where(legal, out.tree.root.prior, 0), legal / legal.sum(1, keepdims=True), atol=1e-3)
-    clean = [jz.edge_view(x.tree, jnp.zeros(32, int)).prior for x in (out, plain)]
+    clean = [jz.search.edge_view(x.tree, jnp.zeros(32, int)).prior for x in (out, plain)]
     np.testing.assert_array_equal(*clean)
     assert (out.tree.visits != plain.tree.visits).any()
 
 
 @pytest.mark.slow
 def test_a_root_rule_of_its_own_sees_the_noise():
-    rule = jz.puct(1.1, jz.raw(jz.reduced_parent(0.2)))
+    rule = jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(0.2)))
     same = searched(rule=rule)
     other = searched(rule=rule, root_rule=jz.forced_playouts(rule, 5.0))
     visits, prior = np.asarray(other.info.summary.visits), np.maximum(other.tree.root.prior, 0)
@@ -185,25 +185,27 @@ def test_a_root_rule_of_its_own_sees_the_noise():
 @pytest.mark.slow
 def test_muzero_and_uct_hand_on_what_the_root_is_told():
     rule = jz.muzero_puct()
-    options = dict(root_rule=jz.forced_playouts(rule), explore=jz.shaped_dirichlet(), target=jz.solved_visits(rule))
+    options = dict(
+        root_rule=jz.forced_playouts(rule), explore=jz.root.shaped_dirichlet(), target=jz.root.solved_visits(rule)
+    )
     one = jax.jit(jz.muzero(worlds.model, 12, **options))(WORLD, keys_of(32), START)
     other = jax.jit(jz.alphazero(worlds.model, 12, rule=rule, **options))(WORLD, keys_of(32), START)
     jax.tree.map(np.testing.assert_array_equal, one, other)
     wide = jax.jit(jz.uct(worlds.model, 12, root_rule=jz.ucb1(50.0)))(WORLD, keys_of(32), START)
     visits = np.asarray(wide.info.summary.visits)
-    legal = np.isfinite(jz.edge_view(wide.tree, jnp.zeros(32, int)).prior)
+    legal = np.isfinite(jz.search.edge_view(wide.tree, jnp.zeros(32, int)).prior)
     assert (np.ptp(np.where(legal, visits, np.nan)[legal.sum(1) == 6], 1) <= 1).all()
 
 
 @pytest.mark.slow
 def test_a_temperature_by_move_number_is_each_games_own():
-    schedule = jz.steps((10, 4.0))
-    by_move = jz.by_move(schedule, lambda state: state)  # the embedding of a world is the state's number
+    schedule = jz.root.steps((10, 4.0))
+    by_move = jz.root.by_move(schedule, lambda state: state)  # the embedding of a world is the state's number
     start = np.where(np.arange(32) < 16, 3, 12).astype(np.int32)
-    policy = jz.alphazero(worlds.model, 8, explore=jz.root_temperature(by_move))
+    policy = jz.alphazero(worlds.model, 8, explore=jz.root.root_temperature(by_move))
     out = jax.jit(policy)(WORLD, keys_of(32), start)
     clean = jax.jit(jz.alphazero(worlds.model, 8, dirichlet_fraction=0.0))(WORLD, keys_of(32), start).tree
-    prior = np.asarray(jz.edge_view(clean, jnp.zeros(32, int)).prior)
+    prior = np.asarray(jz.search.edge_view(clean, jnp.zeros(32, int)).prior)
     found, legal = np.asarray(out.tree.root.prior), np.isfinite(prior)
     np.testing.assert_allclose(np.where(legal, found, 0)[:16], np.where(legal, prior, 0)[:16], atol=1e-6)
     expected = np.where(legal, np.maximum(prior, 0) ** 0.25, 0)[16:]
@@ -222,22 +224,22 @@ MODEL = worlds.model
     [
         (lambda: jz.dirichlet(0, 0.25), "alpha=0 is out of range. Use a value above 0"),
         (lambda: jz.dirichlet(0.3, 1.5), "fraction=1.5 is out of range. Use a value between 0 and 1"),
-        (lambda: jz.shaped_dirichlet(-1.0), "concentration=-1.0 is out of range. Use a value above 0"),
-        (lambda: jz.shaped_dirichlet(10.83, -0.1), "fraction=-0.1 is out of range. Use a value between 0 and 1"),
-        (lambda: jz.root_temperature(0.0), "temperature=0.0 is out of range. Use a value above 0"),
-        (lambda: jz.chain(), "chain.*give at least one function"),
-        (lambda: jz.chain(jz.dirichlet(), 0.5), "chain: step=0.5: give a function of keys, tree"),
+        (lambda: jz.root.shaped_dirichlet(-1.0), "concentration=-1.0 is out of range. Use a value above 0"),
+        (lambda: jz.root.shaped_dirichlet(10.83, -0.1), "fraction=-0.1 is out of range. Use a value between 0 and 1"),
+        (lambda: jz.root.root_temperature(0.0), "temperature=0.0 is out of range. Use a value above 0"),
+        (lambda: jz.root.chain(), "chain.*give at least one function"),
+        (lambda: jz.root.chain(jz.dirichlet(), 0.5), "chain: step=0.5: give a function of keys, tree"),
         (lambda: jz.forced_playouts(jz.puct(), -2), "k=-2 is out of range. Use a value between 0"),
         (lambda: jz.forced_playouts(jz.puct), "forced_playouts: rule=puct: give a Rule, like puct"),
         (lambda: jz.forced_playouts(jz.ucb1()), "stores no probabilities.*ucb1, which tries every"),
-        (lambda: jz.forced_playouts(jz.gumbel_root(8, 4)), "stores no probabilities.*gumbel needs none"),
-        (lambda: jz.reduced_parent(-0.2), "reduction=-0.2 is out of range. Use a value between 0"),
+        (lambda: jz.forced_playouts(jz.root.gumbel_root(8, 4)), "stores no probabilities.*gumbel needs none"),
+        (lambda: jz.search.reduced_parent(-0.2), "reduction=-0.2 is out of range. Use a value between 0"),
         (lambda: jz.alphazero(MODEL, 8, rule=jz.ucb1(), explore=jz.dirichlet()), "explore with a rule .*no explore"),
         (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_fraction=0.0), "takes the place of that"),
         (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_alpha=1.0), "takes the place of that"),
         (lambda: jz.alphazero(MODEL, 8, explore=0.3), "explore=0.3: give a function of keys, tree"),
         (lambda: jz.alphazero(MODEL, 8, root_rule=jz.puct), "root_rule=.*give a Rule"),
-        (lambda: jz.alphazero(MODEL, 8, root_rule=jz.gumbel_root(8, 4)), "reads logits where .* needs jz.gumbel"),
+        (lambda: jz.alphazero(MODEL, 8, root_rule=jz.root.gumbel_root(8, 4)), "reads logits where .* needs jz.gumbel"),
         (lambda: jz.uct(MODEL, 8, root_rule=jz.puct()), "reads probabilities where rule stores logits.*rules of one"),
     ],
 )  # fmt: skip
@@ -248,7 +250,7 @@ def test_what_cannot_hold_together_is_refused_with_a_way_out(build, says):
 
 def test_an_illegal_action_stays_illegal_whatever_explore_says():
     out = searched(explore=lambda keys, tree: jnp.ones((32, 6)))
-    legal = np.isfinite(jz.edge_view(out.tree, jnp.zeros(32, int)).prior)
+    legal = np.isfinite(jz.search.edge_view(out.tree, jnp.zeros(32, int)).prior)
     assert (~legal).any() and (np.asarray(out.info.summary.visits)[~legal] == 0).all()
 
 
@@ -280,4 +282,4 @@ def test_what_does_not_answer_with_a_prior():
     with pytest.raises(ValueError, match=r"explore answered .*\(32, 6\).*with its parentheses"):
         jax.eval_shape(wrong, WORLD, keys_of(32), START)
     with pytest.raises(ValueError, match=r"shape \(3,\) in a search of 32 games: give a number, or \[32\]"):
-        jax.eval_shape(jz.alphazero(MODEL, 4, explore=jz.root_temperature(jnp.ones(3))), WORLD, keys_of(32), START)
+        jax.eval_shape(jz.alphazero(MODEL, 4, explore=jz.root.root_temperature(jnp.ones(3))), WORLD, keys_of(32), START)

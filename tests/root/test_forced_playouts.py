@@ -16,33 +16,33 @@ SEEN = edges(prior=PRIOR, visits=[3, 1, 0, 0], value=[0.4, -0.2, 0, 0], node_vis
 @pytest.mark.parametrize(
     "first_play, expected",
     [
-        (jz.parent_value, 0.1),
-        (jz.parent_raw_value, 0.3),
-        (jz.reduced_parent(0.2), 0.1 - 0.2 * 0.7**0.5),
-        (jz.reduced_parent(0.5, jz.parent_raw_value), 0.3 - 0.5 * 0.7**0.5),
-        (jz.mean_of_visited(), 0.1),  # (0.4 − 0.2)/2: each once, whatever the visits
-        (jz.mean_of_visited(-1.0), -0.8 / 3),
-        (jz.mean_of_visited(jz.parent_raw_value), 0.5 / 3),
+        (jz.search.parent_value, 0.1),
+        (jz.search.parent_raw_value, 0.3),
+        (jz.search.reduced_parent(0.2), 0.1 - 0.2 * 0.7**0.5),
+        (jz.search.reduced_parent(0.5, jz.search.parent_raw_value), 0.3 - 0.5 * 0.7**0.5),
+        (jz.search.mean_of_visited(), 0.1),  # (0.4 − 0.2)/2: each once, whatever the visits
+        (jz.search.mean_of_visited(-1.0), -0.8 / 3),
+        (jz.search.mean_of_visited(jz.search.parent_raw_value), 0.5 / 3),
     ],
 )
 def test_first_play_by_hand(first_play, expected):
-    np.testing.assert_allclose(jz.raw(first_play)(SEEN), [0.4, -0.2, expected, expected], atol=1e-6)
+    np.testing.assert_allclose(jz.search.raw(first_play)(SEEN), [0.4, -0.2, expected, expected], atol=1e-6)
 
 
 def test_a_first_play_not_called():
     with pytest.raises(ValueError, match=r"first_play=.*answered a function. Use reduced_parent\(0.2\)"):
-        jz.raw(jz.reduced_parent)(SEEN)
+        jz.search.raw(jz.search.reduced_parent)(SEEN)
 
 
 def test_first_play_where_nothing_was_visited():
     fresh = edges(prior=PRIOR, node_value=0.3, raw_value=0.3)
     for first_play, expected in (
-        (jz.reduced_parent(0.2), 0.3),
-        (jz.mean_of_visited(), 0.3),
-        (jz.mean_of_visited(-1.0), -1),
-        (jz.mean_of_visited(jz.parent_raw_value), 0.3),
+        (jz.search.reduced_parent(0.2), 0.3),
+        (jz.search.mean_of_visited(), 0.3),
+        (jz.search.mean_of_visited(-1.0), -1),
+        (jz.search.mean_of_visited(jz.search.parent_raw_value), 0.3),
     ):
-        np.testing.assert_allclose(jz.raw(first_play)(fresh), expected, atol=1e-6)
+        np.testing.assert_allclose(jz.search.raw(first_play)(fresh), expected, atol=1e-6)
 
 
 def random_views(seed, cases, width=6):
@@ -66,10 +66,10 @@ def random_views(seed, cases, width=6):
 
 
 RULES = {
-    "reduced": jz.puct(1.1, jz.raw(jz.reduced_parent(0.2))),
-    "mean": jz.puct(1.1, jz.raw(jz.mean_of_visited())),
-    "mean_and_loss": jz.puct(1.1, jz.raw(jz.mean_of_visited(-1.0))),
-    "forced": jz.forced_playouts(jz.puct(1.1, jz.raw(jz.parent_value))),
+    "reduced": jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(0.2))),
+    "mean": jz.puct(1.1, jz.search.raw(jz.search.mean_of_visited())),
+    "mean_and_loss": jz.puct(1.1, jz.search.raw(jz.search.mean_of_visited(-1.0))),
+    "forced": jz.forced_playouts(jz.puct(1.1, jz.search.raw(jz.search.parent_value))),
     "forced_muzero": jz.forced_playouts(jz.muzero_puct(), 0.5),
 }
 
@@ -109,6 +109,12 @@ def test_nothing_is_forced_by_zero_and_the_factor_may_be_traced_and_one_per_game
     both = jax.jit(lambda k: jz.forced_playouts(plain, k).score(view))(jnp.where(jnp.arange(64) < 32, 0.0, 3.0))
     np.testing.assert_allclose(both[:32], plain.score(view)[:32], rtol=1e-6)
     np.testing.assert_allclose(both[32:], jz.forced_playouts(plain, 3.0).score(view)[32:], rtol=1e-6)
-    reduced = jz.puct(1.1, jz.raw(jz.reduced_parent(jnp.where(jnp.arange(64) < 32, 0.0, 0.5)))).score(view)
-    np.testing.assert_allclose(reduced[:32], jz.puct(1.1, jz.raw(jz.parent_value)).score(view)[:32], rtol=1e-6)
-    np.testing.assert_allclose(reduced[32:], jz.puct(1.1, jz.raw(jz.reduced_parent(0.5))).score(view)[32:], rtol=1e-6)
+    reduced = jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(jnp.where(jnp.arange(64) < 32, 0.0, 0.5)))).score(
+        view
+    )
+    np.testing.assert_allclose(
+        reduced[:32], jz.puct(1.1, jz.search.raw(jz.search.parent_value)).score(view)[:32], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        reduced[32:], jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(0.5))).score(view)[32:], rtol=1e-6
+    )

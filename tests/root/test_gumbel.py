@@ -97,7 +97,7 @@ def test_the_interior_rule_is_the_formula():
 
 def test_draws_are_gumbel_one_stream_per_game_and_scaled():
     world = worlds.make(range(2), "open", num_actions=5000, num_states=2)
-    tree = jz.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.gumbel_interior(), 2)
+    tree = jz.search.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.root.gumbel_interior(), 2)
     keys = jax.random.split(jax.random.key(1), 2)
 
     def drawn(keys, scale):

@@ -19,19 +19,21 @@ from tests.search.test_oracle import CLOSE, Pair, assert_same, chosen
 
 
 def puct(c: float, ours, theirs) -> Pair:
-    return Pair(jz.puct(c, jz.raw(ours)), ref.puct(c, ref.raw(theirs)))
+    return Pair(jz.puct(c, jz.search.raw(ours)), ref.puct(c, ref.raw(theirs)))
 
 
 LOSS = puct(1.0, -1.0, -1.0)
-PARENT = puct(1.1, jz.parent_value, ref.parent_value)
-RAW_PARENT = puct(1.25, jz.parent_raw_value, ref.parent_raw_value)
-REDUCED = puct(1.1, jz.reduced_parent(0.2), ref.reduced_parent(0.2))
+PARENT = puct(1.1, jz.search.parent_value, ref.parent_value)
+RAW_PARENT = puct(1.25, jz.search.parent_raw_value, ref.parent_raw_value)
+REDUCED = puct(1.1, jz.search.reduced_parent(0.2), ref.reduced_parent(0.2))
 REDUCED_RAW = puct(
-    0.8, jz.reduced_parent(0.4, jz.parent_raw_value), ref.reduced_parent(0.4, parent=ref.parent_raw_value)
+    0.8, jz.search.reduced_parent(0.4, jz.search.parent_raw_value), ref.reduced_parent(0.4, parent=ref.parent_raw_value)
 )
-MEAN = puct(1.25, jz.mean_of_visited(), ref.mean_of_visited())
-MEAN_AND_LOSS = puct(1.25, jz.mean_of_visited(-1.0), ref.mean_of_visited(-1.0))
-MEAN_AND_RAW = puct(0.9, jz.mean_of_visited(jz.parent_raw_value), ref.mean_of_visited(ref.parent_raw_value))
+MEAN = puct(1.25, jz.search.mean_of_visited(), ref.mean_of_visited())
+MEAN_AND_LOSS = puct(1.25, jz.search.mean_of_visited(-1.0), ref.mean_of_visited(-1.0))
+MEAN_AND_RAW = puct(
+    0.9, jz.search.mean_of_visited(jz.search.parent_raw_value), ref.mean_of_visited(ref.parent_raw_value)
+)
 MUZERO = Pair(jz.muzero_puct(), ref.muzero_puct())
 
 
@@ -84,13 +86,13 @@ def program(setting: Setting) -> Callable:
         root_rule = switched(which, [at for _, at in RULES.values()], not (setting.all_edges or setting.root_all_edges))
         keys = jax.random.split(jax.random.key(0), setting.games)
         root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
-        tree = jz.plant(*root, rule, setting.capacity or total + 1)
+        tree = jz.search.plant(*root, rule, setting.capacity or total + 1)
         if setting.noise:
             prior = jnp.where(jnp.isneginf(tree.prior[:, 0]), -jnp.inf, drawn)
             tree = tree.replace(root=tree.root.replace(prior=prior))
-            root_rule = jz.with_root_prior(root_rule)
+            root_rule = jz.search.with_root_prior(root_rule)
         for count in setting.searches:
-            tree = jz.search(
+            tree = jz.search.search(
                 world, keys, tree, worlds.model, rule, count, root_rule=root_rule, max_depth=setting.max_depth
             )
         return dict(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.root import playout_cap
+from jaxzero.root.playout_cap import OF_THE_GROUP
 from tests import worlds
 from tests.processes import on_four_devices
 
@@ -68,7 +68,7 @@ def stub(mark):
 
     def policy(params, keys, state, tree=None):
         zeros = jnp.zeros(len(state))
-        info = jz.SearchInfo(zeros.astype(int) + mark, zeros, zeros, zeros)
+        info = jz.policies.SearchInfo(zeros.astype(int) + mark, zeros, zeros, zeros)
         action = zeros.astype(jnp.int32) + mark
         return jz.PolicyOutput(action=action, action_weights=state[:, None], value=state, tree=state, info=info)
 
@@ -121,7 +121,7 @@ def test_a_single_key_and_keys_of_the_old_style():
 def test_who_is_chosen_does_not_draw_from_the_searchs_keys():
     """The group's draw is no key that a search splits off its game's."""
     keys = keys_of(32)
-    ours = jax.random.key_data(jax.random.fold_in(keys[0], playout_cap.OF_THE_GROUP))
+    ours = jax.random.key_data(jax.random.fold_in(keys[0], OF_THE_GROUP))
     theirs = jax.random.key_data(jax.random.split(keys[0], 64))
     assert not (np.asarray(theirs) == np.asarray(ours)).all(1).any()
 

@@ -16,7 +16,7 @@ def planted(prior, legal, rule=None):
     prior, legal = jnp.asarray(prior), jnp.asarray(legal)
     zeros = jnp.zeros(len(prior))
     step = jz.Step(jnp.log(jnp.where(legal, prior, 1)), zeros, zeros, zeros, legal=legal)
-    return jz.plant(step, zeros, jz.puct() if rule is None else rule, 2)
+    return jz.search.plant(step, zeros, jz.puct() if rule is None else rule, 2)
 
 
 @pytest.mark.slow
@@ -148,5 +148,5 @@ def test_the_noise_steers_the_root_only():
     policy = jz.alphazero(worlds.model, 60, dirichlet_fraction=1.0, dirichlet_alpha=0.1, act=jz.most_visited)
     out = jax.jit(policy)(world, jax.random.split(jax.random.key(0), 8), jnp.zeros(8, int))
     assert len(set(map(tuple, np.asarray(out.info.summary.visits).tolist()))) > 1
-    clean = jz.edge_view(out.tree, jnp.zeros(8, int)).prior
+    clean = jz.search.edge_view(out.tree, jnp.zeros(8, int)).prior
     np.testing.assert_array_equal(clean, jnp.broadcast_to(clean[:1], (8, 6)))

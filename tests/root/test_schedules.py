@@ -17,12 +17,12 @@ MOVES = jnp.arange(200)
 @given(st.floats(0, 3), st.floats(0, 3), st.floats(0.5, 60))
 def test_decaying_is_the_formula(early, late, half_life):
     expected = late + (early - late) * 0.5 ** (np.arange(200) / half_life)
-    np.testing.assert_allclose(jz.decaying(early, late, half_life)(MOVES), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(jz.root.decaying(early, late, half_life)(MOVES), expected, rtol=1e-4, atol=1e-5)
 
 
 @given(st.floats(0, 3), st.floats(0, 3), st.integers(1, 60), st.integers(0, 60))
 def test_falling_is_a_straight_line(start, end, moves, delay):
-    found = np.asarray(jz.falling(start, end, moves, delay)(MOVES))
+    found = np.asarray(jz.root.falling(start, end, moves, delay)(MOVES))
     expected = np.interp(np.arange(200), [delay, delay + moves], [start, end])
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -34,8 +34,8 @@ def test_falling_is_a_straight_line(start, end, moves, delay):
 def test_steps_are_the_last_one_passed(parts, start):
     parts = sorted(parts)
     expected = [([start] + [x for move, x in parts if move <= m])[-1] for m in range(200)]
-    np.testing.assert_allclose(jz.steps(*parts, start=start)(MOVES), expected, rtol=1e-6, atol=1e-30)
-    assert jz.steps(*parts, start=start)(jnp.int32(3)).shape == ()
+    np.testing.assert_allclose(jz.root.steps(*parts, start=start)(MOVES), expected, rtol=1e-6, atol=1e-30)
+    assert jz.root.steps(*parts, start=start)(jnp.int32(3)).shape == ()
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_an_action_is_drawn_by_its_own_games_temperature():
     visits = np.tile([50, 30, 0, 20], (games, 1))
     tree = planted(np.full((games, 4), 0.25, np.float32), np.ones((games, 4), bool))
     tree = tree.replace(state=jnp.broadcast_to(jnp.asarray(move)[:, None], (games, 3)))
-    temperature = jz.by_move(jz.steps((10, 0.5), (30, 0.0)), lambda state: state)
+    temperature = jz.root.by_move(jz.root.steps((10, 0.5), (30, 0.0)), lambda state: state)
     found = Summary(jnp.asarray(visits), visits / 100, jnp.zeros((games, 4)), jnp.zeros(games))
     actions = np.asarray(jz.by_temperature(temperature)(jax.random.split(jax.random.key(0), games), tree, found))
     for start, power in ((0, 1), (10, 2)):
@@ -59,18 +59,18 @@ def test_an_action_is_drawn_by_its_own_games_temperature():
 @pytest.mark.parametrize(
     "build, says",
     [
-        (lambda: jz.steps(30, 0.0), r"steps\(30, 0.0\): give pairs .* steps\(\(30, 0.0\)\)"),
-        (lambda: jz.steps((30, -1.0)), "a step's number=-1.0 is out of range. Use a value between 0"),
-        (lambda: jz.steps((30, 0.5), (20, 0.0)), r"steps at the moves \[30, 20\]: they must rise"),
-        (lambda: jz.steps((0, 0.5)), "they must rise, from 1 on"),
-        (lambda: jz.decaying(-1.0), "early=-1.0 is out of range"),
-        (lambda: jz.decaying(1.0, -0.1), "late=-0.1 is out of range"),
-        (lambda: jz.decaying(half_life=0), "half_life=0 is out of range. Use a value above 0"),
-        (lambda: jz.falling(start=-1.0), "start=-1.0 is out of range"),
-        (lambda: jz.falling(end=-1.0), "end=-1.0 is out of range"),
-        (lambda: jz.falling(moves=0), "moves=0 is out of range. Use a value above 0"),
-        (lambda: jz.falling(delay=-3), "delay=-3 is out of range"),
-        (lambda: jz.by_move(1.0, lambda state: state), "by_move.*give two functions"),
+        (lambda: jz.root.steps(30, 0.0), r"steps\(30, 0.0\): give pairs .* steps\(\(30, 0.0\)\)"),
+        (lambda: jz.root.steps((30, -1.0)), "a step's number=-1.0 is out of range. Use a value between 0"),
+        (lambda: jz.root.steps((30, 0.5), (20, 0.0)), r"steps at the moves \[30, 20\]: they must rise"),
+        (lambda: jz.root.steps((0, 0.5)), "they must rise, from 1 on"),
+        (lambda: jz.root.decaying(-1.0), "early=-1.0 is out of range"),
+        (lambda: jz.root.decaying(1.0, -0.1), "late=-0.1 is out of range"),
+        (lambda: jz.root.decaying(half_life=0), "half_life=0 is out of range. Use a value above 0"),
+        (lambda: jz.root.falling(start=-1.0), "start=-1.0 is out of range"),
+        (lambda: jz.root.falling(end=-1.0), "end=-1.0 is out of range"),
+        (lambda: jz.root.falling(moves=0), "moves=0 is out of range. Use a value above 0"),
+        (lambda: jz.root.falling(delay=-3), "delay=-3 is out of range"),
+        (lambda: jz.root.by_move(1.0, lambda state: state), "by_move.*give two functions"),
     ],
 )
 def test_numbers_out_of_range(build, says):

@@ -104,8 +104,10 @@ def test_it_is_what_an_undisturbed_search_comes_to():
     rng = np.random.default_rng(0)
     rewards = jnp.asarray(rng.uniform(-1, 1, (200, 5)), jnp.float32)
     prior = jnp.asarray(rng.dirichlet(np.full(5, 2.0), 200), jnp.float32)
-    rule = jz.puct(1.5, jz.raw(2.0))
-    policy = jz.alphazero(bandit(rewards, prior), 300, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
+    rule = jz.puct(1.5, jz.search.raw(2.0))
+    policy = jz.alphazero(
+        bandit(rewards, prior), 300, rule=rule, dirichlet_fraction=0.0, target=jz.root.solved_visits(rule)
+    )
     out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(200))
     difference = 300 * np.asarray(out.action_weights) - np.asarray(out.info.summary.visits)
     assert -1.01 < difference.min() and difference.max() < 4.01
@@ -126,11 +128,13 @@ def c_muzero(view):
 
 
 RULES = {  # the rule; and its parts, from the view
-    "puct": (jz.puct(1.1), jz.raw(), c_puct),
-    "reduced": (jz.puct(1.1, jz.raw(jz.reduced_parent(0.3))), jz.raw(jz.reduced_parent(0.3)), c_puct),
-    "muzero": (jz.muzero_puct(), jz.by_parent_and_siblings(), c_muzero),
+    "puct": (jz.puct(1.1), jz.search.raw(), c_puct),
+    "reduced": (jz.puct(1.1, jz.search.raw(jz.search.reduced_parent(0.3))),
+                jz.search.raw(jz.search.reduced_parent(0.3)), c_puct),
+    "muzero": (jz.muzero_puct(), jz.search.by_parent_and_siblings(), c_muzero),
     "muzero_mix": (
-        jz.muzero_puct(qvalues=jz.completed_by_mix_value(0.05, 5.0)), jz.completed_by_mix_value(0.05, 5.0), c_muzero
+        jz.muzero_puct(qvalues=jz.search.completed_by_mix_value(0.05, 5.0)),
+        jz.search.completed_by_mix_value(0.05, 5.0), c_muzero
     ),
 }  # fmt: skip
 
@@ -146,11 +150,11 @@ def program(name):
             worlds.model, SIMULATIONS, rule=rule, root_rule=jz.forced_playouts(rule), dirichlet_fraction=0.5
         )
         out = policy(world, key, jnp.zeros(GAMES, jnp.int32))
-        view, in_force = jz.edge_view(out.tree, jnp.zeros(GAMES, int)), jz.prior_at_root(out.tree)
+        view, in_force = jz.search.edge_view(out.tree, jnp.zeros(GAMES, int)), jz.root.prior_at_root(out.tree)
         noisy = view._replace(prior=in_force)
         answers = [
             target(out.tree)
-            for target in (jz.solved_visits(rule), jz.pruned_visits(rule), jz.pruned_visits(rule, None))
+            for target in (jz.root.solved_visits(rule), jz.root.pruned_visits(rule), jz.root.pruned_visits(rule, None))
         ]
         return view, in_force, [q(view), q(noisy)], c(view), answers, out.info.summary.visit_probs
 
@@ -236,7 +240,7 @@ def test_targets_of_many_trees(name):
         check_trees(name, seed)
 
 
-TARGETS = [jz.solved_visits, jz.pruned_visits, lambda rule: jz.pruned_visits(rule, None)]
+TARGETS = [jz.root.solved_visits, jz.root.pruned_visits, lambda rule: jz.root.pruned_visits(rule, None)]
 
 
 @pytest.mark.slow
@@ -250,7 +254,7 @@ def test_where_there_is_nothing_to_prune():
     def run(world):
         policy = jz.alphazero(worlds.model, 12, rule=rule, target=TARGETS[0](rule))
         out = policy(world, keys, start)
-        planted = jz.plant(*worlds.model.root(world, keys, start), rule, 3)
+        planted = jz.search.plant(*worlds.model.root(world, keys, start), rule, 3)
         return out.action_weights, *([build(rule)(tree) for build in TARGETS] for tree in (out.tree, planted))
 
     given, searched, unsearched = run(world)
@@ -270,7 +274,7 @@ def test_numbers_of_the_rule_may_be_traced_and_one_per_game():
     @jax.jit
     def run(c):
         rule = jz.puct(c)
-        policy = jz.alphazero(worlds.model, 30, rule=rule, dirichlet_fraction=0.0, target=jz.solved_visits(rule))
+        policy = jz.alphazero(worlds.model, 30, rule=rule, dirichlet_fraction=0.0, target=jz.root.solved_visits(rule))
         return policy(world, jax.random.key(0), jnp.zeros(6, jnp.int32)).action_weights
 
     both, one, other = run(jnp.array([0.3] * 3 + [3.0] * 3)), run(jnp.full(6, 0.3)), run(jnp.full(6, 3.0))
@@ -278,10 +282,10 @@ def test_numbers_of_the_rule_may_be_traced_and_one_per_game():
     assert np.abs(one - other).max() > 0.01
 
 
-@pytest.mark.parametrize("build", [jz.solved_visits, jz.pruned_visits])
+@pytest.mark.parametrize("build", [jz.root.solved_visits, jz.root.pruned_visits])
 @pytest.mark.parametrize(
     "rule",
-    [jz.ucb1(), jz.forced_playouts(jz.puct()), jz.with_root_prior(jz.puct()), jz.gumbel_interior()],
+    [jz.ucb1(), jz.forced_playouts(jz.puct()), jz.search.with_root_prior(jz.puct()), jz.root.gumbel_interior()],
     ids=["ucb1", "forced", "root_prior", "gumbel"],
 )
 def test_a_rule_that_is_not_puct(build, rule):
@@ -289,8 +293,8 @@ def test_a_rule_that_is_not_puct(build, rule):
         build(rule)
 
 
-@pytest.mark.parametrize("build", [jz.solved_visits, jz.pruned_visits])
-@pytest.mark.parametrize("proving", [jz.avoid_proven, jz.seek_proof])
+@pytest.mark.parametrize("build", [jz.root.solved_visits, jz.root.pruned_visits])
+@pytest.mark.parametrize("proving", [jz.avoid_proven, jz.options.seek_proof])
 def test_a_rule_that_proves(build, proving):
     with pytest.raises(ValueError, match=f"{build.__name__} of a rule with avoid_proven.*give the puct.. inside"):
         build(proving(jz.puct()))
@@ -298,8 +302,8 @@ def test_a_rule_that_proves(build, proving):
 
 def test_numbers_out_of_range_and_a_builder_not_called():
     with pytest.raises(ValueError, match=r"k=-1 is out of range. Use a value between 0"):
-        jz.pruned_visits(jz.puct(), -1)
+        jz.root.pruned_visits(jz.puct(), -1)
     with pytest.raises(ValueError, match="solved_visits: rule=puct: give a Rule"):
-        jz.solved_visits(jz.puct)
+        jz.root.solved_visits(jz.puct)
     with pytest.raises(ValueError, match="target=0.5: give a function of tree"):
         jz.alphazero(worlds.model, 8, target=0.5)

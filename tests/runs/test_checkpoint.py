@@ -380,7 +380,7 @@ import sys, jax, jax.numpy as jnp, numpy as np
 devices, folder = int(sys.argv[1]), sys.argv[2]
 jax.config.update("jax_num_cpu_devices", devices)
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from jaxzero.train import checkpoint
+from jaxzero.runs import checkpoint
 mesh = jax.make_mesh((devices,), ("data",), axis_types=(AxisType.Auto,))
 put = lambda x, spec: jax.device_put(x, NamedSharding(mesh, spec))
 make = lambda seed: {
@@ -413,7 +413,7 @@ def python(*arguments):
 
 SAVING = """
 import sys, jax.numpy as jnp
-from jaxzero.train import checkpoint
+from jaxzero.runs import checkpoint
 found = checkpoint.restore(sys.argv[1], {"x": jnp.zeros(1000)}, lambda text: None)
 step = found[0] if found else 0
 while True:
@@ -452,7 +452,8 @@ port, process, folder = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
 jax.config.update("jax_num_cpu_devices", 2)
 jax.distributed.initialize(f"localhost:{port}", 2, process)
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from jaxzero.train import checkpoint, manifest
+from jaxzero.runs import checkpoint
+from jaxzero.runs import checkpoint_manifest as manifest
 mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
 value = lambda step: np.arange(8.0, dtype=np.float32) + step
 tree = lambda step: {"x": jax.make_array_from_callback((8,), NamedSharding(mesh, P("data")), lambda i: value(step)[i])}

@@ -86,7 +86,7 @@ def test_one_writer_at_a_time(tmp_path):
 
 HOLD = """
 import sys, time
-from jaxzero.train import folder
+from jaxzero.runs import run_folder as folder
 with folder.writing(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)

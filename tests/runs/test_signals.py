@@ -18,7 +18,7 @@ PROGRAM = """
 import contextlib, gc, os, random, signal, sys, time, weakref
 sys.path.append("experiments")
 import train
-from jaxzero.train import progress
+from jaxzero.runs import progress
 
 class Knot:
     def __init__(self):

@@ -62,7 +62,7 @@ def lottery(cases: int, outcomes: int, players: int = 2) -> worlds.World:
 
 
 @pytest.mark.parametrize("players", [1, 3])
-@pytest.mark.parametrize("rule", [jz.puct(), jz.ucb1(), jz.gumbel_interior()], ids=["puct", "ucb1", "gumbel"])
+@pytest.mark.parametrize("rule", [jz.puct(), jz.ucb1(), jz.root.gumbel_interior()], ids=["puct", "ucb1", "gumbel"])
 def test_a_chance_node_is_worth_its_expectation_to_the_stated_error(rule, players, outcomes=5, simulations=120):
     with worlds.x64():
         world = lottery(32, outcomes, players)
@@ -211,7 +211,7 @@ def test_a_terminal_node_is_no_chance_node():
 def test_without_chance_the_tree_says_nothing_of_it():
     tree = grown(answering(said(), said()))
     assert tree.facts.shape[-1] == 6 + 2 and unpack_facts(tree.facts).chance is None
-    assert jz.edge_view(tree, jnp.zeros(2, jnp.int32)).chance is None
+    assert jz.search.edge_view(tree, jnp.zeros(2, jnp.int32)).chance is None
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_an_outcome_is_looked_up_where_chance_moved_only():
     world = worlds.with_chance(worlds.make(range(games), "open", num_actions=actions), 5)
     tree = worlds.grow(world, jz.puct(), 60)
     action, outcome = jnp.arange(games) % actions, jnp.arange(games) // actions % actions
-    both = jz.action_and_outcome(tree, action, outcome)
+    both = jz.options.action_and_outcome(tree, action, outcome)
     first = world.successor[np.arange(games), 0, action]
     after = world.successor[np.arange(games), first, outcome]
     moved_on = jz.advance(tree, both)
@@ -250,4 +250,4 @@ def test_an_outcome_is_looked_up_where_chance_moved_only():
     np.testing.assert_array_equal(moved_on.state[kept, 0], np.where(chance, after, first)[kept])
     np.testing.assert_array_equal(both, np.stack([action, np.where(chance & visited, outcome, -1)], 1))
     with pytest.raises(ValueError, match="does not know of chance"):
-        jz.action_and_outcome(worlds.grow(worlds.make(range(games)), jz.puct(), 2), action, outcome)
+        jz.options.action_and_outcome(worlds.grow(worlds.make(range(games)), jz.puct(), 2), action, outcome)

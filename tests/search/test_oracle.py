@@ -36,35 +36,37 @@ class Pair(NamedTuple):
 
 PRIOR = {
     "puct": Pair(jz.puct(), ref.puct()),
-    "puct_first_play": Pair(jz.puct(0.7, jz.raw(-0.4)), ref.puct(0.7, ref.raw(-0.4))),
-    "puct_virtual_zero": Pair(jz.puct(2.0, jz.with_virtual_zero()), ref.puct(2.0, ref.virtual_zero())),
+    "puct_first_play": Pair(jz.puct(0.7, jz.search.raw(-0.4)), ref.puct(0.7, ref.raw(-0.4))),
+    "puct_virtual_zero": Pair(jz.puct(2.0, jz.search.with_virtual_zero()), ref.puct(2.0, ref.virtual_zero())),
     "muzero_siblings": Pair(jz.muzero_puct(), ref.muzero_puct()),
     "muzero_min_max": Pair(
-        jz.muzero_puct(1.0, 100.0, jz.by_min_max(-2.0, 1.5)), ref.muzero_puct(1.0, 100.0, ref.min_max(-2.0, 1.5))
+        jz.muzero_puct(1.0, 100.0, jz.search.by_min_max(-2.0, 1.5)), ref.muzero_puct(1.0, 100.0, ref.min_max(-2.0, 1.5))
     ),
     "muzero_mix": Pair(
-        jz.muzero_puct(2.0, 30.0, jz.completed_by_mix_value(0.05, 5.0)),
+        jz.muzero_puct(2.0, 30.0, jz.search.completed_by_mix_value(0.05, 5.0)),
         ref.muzero_puct(2.0, 30.0, ref.completed_by_mix_value(0.05, 5.0)),
     ),
     "ucb1": Pair(jz.ucb1(), ref.ucb1()),
-    "ucb1_uctk": Pair(jz.ucb1_uctk(0.8), ref.ucb1_uctk(0.8)),
+    "ucb1_uctk": Pair(jz.search.ucb1_uctk(0.8), ref.ucb1_uctk(0.8)),
 }
 TRANSFORMS = {
-    "gumbel": Pair(jz.completed_by_mix_value(), ref.completed_by_mix_value()),
+    "gumbel": Pair(jz.search.completed_by_mix_value(), ref.completed_by_mix_value()),
     "gumbel_as_published": Pair(
-        jz.completed_by_mix_value(1.0, 50.0, False), ref.completed_by_mix_value(1.0, 50.0, False)
+        jz.search.completed_by_mix_value(1.0, 50.0, False), ref.completed_by_mix_value(1.0, 50.0, False)
     ),
     "gumbel_raw_value": Pair(
-        jz.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
+        jz.search.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
         ref.completed_by_mix_value(0.3, 5.0, use_mixed_value=False),
     ),
 }
 VIRTUAL = {
-    "visits": Pair(jz.virtual_visits(0.1), ref.virtual_visits(0.1)),
-    "mean": Pair(jz.virtual_mean(), ref.virtual_mean()),
-    "loss": Pair(jz.virtual_loss(2), ref.virtual_loss(2)),
+    "visits": Pair(jz.options.virtual_visits(0.1), ref.virtual_visits(0.1)),
+    "mean": Pair(jz.options.virtual_mean(), ref.virtual_mean()),
+    "loss": Pair(jz.options.virtual_loss(2), ref.virtual_loss(2)),
 }
-INTERIOR = {name: Pair(jz.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()}
+INTERIOR = {
+    name: Pair(jz.root.gumbel_interior(q.ours), ref.gumbel_interior(q.theirs)) for name, q in TRANSFORMS.items()
+}
 
 
 class Setting(NamedTuple):
@@ -125,7 +127,7 @@ def with_draws(setting: Setting, tree: jz.Tree, drawn: jax.Array) -> jz.Tree:
     """The tree with noise or Gumbel draws in force at the root."""
     if setting.root == "same":
         return tree
-    clean = jz.edge_view(tree, jnp.zeros_like(tree.size)).prior
+    clean = jz.search.edge_view(tree, jnp.zeros_like(tree.size)).prior
     prior = drawn + clean if setting.root == "gumbel" else jnp.where(jnp.isneginf(clean), -jnp.inf, drawn)
     return tree.replace(root=tree.root.replace(prior=prior))
 
@@ -155,12 +157,12 @@ def program(setting: Setting) -> Callable:
         rule = root_rule = jz.Rule(prepare, score, not setting.all_edges, rules[0].mass, rules[0].returns)
         keys = jax.random.split(jax.random.key(0), setting.games)
         root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
-        tree = jz.plant(*root, rule, setting.capacity or total + 1)
+        tree = jz.search.plant(*root, rule, setting.capacity or total + 1)
         if setting.root == "noise":
-            root_rule = jz.with_root_prior(rule)
+            root_rule = jz.search.with_root_prior(rule)
         if setting.root == "gumbel":
             planned = setting.planned or setting.searches[-1] if setting.played else setting.planned or total
-            root_rule = jz.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
+            root_rule = jz.root.gumbel_root(planned, min(CONSIDERED, planned), chosen(which, transforms))
             root_rule = jz.avoid_proven(root_rule, *RETURNS) if setting.solver else root_rule
         if setting.root_all_edges:
             root_rule = root_rule._replace(by_prior=False)
@@ -171,7 +173,7 @@ def program(setting: Setting) -> Callable:
                 kept = tree.status
                 tree = replant(tree, *worlds.model.root(world, keys, moves.state[:, i - 1]), rule)
                 tree = with_draws(setting, tree, drawn)
-            tree = jz.search(
+            tree = jz.search.search(
                 world,
                 keys,
                 tree,
@@ -180,7 +182,9 @@ def program(setting: Setting) -> Callable:
                 count,
                 root_rule=root_rule,
                 max_depth=setting.max_depth,
-                simulate=jz.parallel(setting.lanes, VIRTUAL[setting.virtual].ours) if setting.lanes else jz.simulate,
+                simulate=jz.parallel(setting.lanes, VIRTUAL[setting.virtual].ours)
+                if setting.lanes
+                else jz.search.simulate,
             )
         found = dict(
             tree=tree,
@@ -194,7 +198,7 @@ def program(setting: Setting) -> Callable:
         if setting.solver:
             found |= dict(bounds=tree.bounds)
         if setting.root == "gumbel":
-            view, q = jz.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
+            view, q = jz.search.edge_view(tree, jnp.zeros_like(tree.size)), chosen(which, transforms)
             found |= dict(weights=improved_policy(view, q), last=last_action(view, q))
         return found
 

@@ -43,19 +43,19 @@ WIN = one(
 
 def test_one_simulation_phase_by_phase():
     rule = jz.puct()
-    tree = jz.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), rule, 4)
-    tree = jz.search(WIN, KEYS, tree, worlds.model, rule, 1)  # takes action 0, and then wants action 1
-    path = jz.descend(tree)
+    tree = jz.search.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), rule, 4)
+    tree = jz.search.search(WIN, KEYS, tree, worlds.model, rule, 1)  # takes action 0, and then wants action 1
+    path = jz.search.descend(tree)
     assert path.length.tolist() == [1] and path.nodes[0, 0] == 0
-    tree, path, value = jz.expand(WIN, KEYS, tree, path, worlds.model, rule)
+    tree, path, value = jz.search.expand(WIN, KEYS, tree, path, worlds.model, rule)
     assert path.length.tolist() == [2] and value.tolist() == [[0]]  # a terminal node's value is 0
     new = int(path.nodes[0, 1])
     assert tree.visits[0, new] == 0  # not before its value is backed up
-    tree = jz.backup(tree, path, value, rule, root_too=True)
+    tree = jz.search.backup(tree, path, value, rule, root_too=True)
     assert tree.visits[0, new] == 1 and tree.visits[0, 0] == 3
     np.testing.assert_allclose(jz.qvalues(tree), [[0.2, 1.0]], atol=1e-6)  # the reward alone; −(−0.2) for the opponent
     np.testing.assert_allclose(tree.value[0, 0], [(0.1 + 0.2 + 1.0) / 3], atol=1e-6)
-    assert jz.descend(tree).nodes[0, :2].tolist() == [0, new] and jz.descend(tree).length.tolist() == [2]
+    assert jz.search.descend(tree).nodes[0, :2].tolist() == [0, new] and jz.search.descend(tree).length.tolist() == [2]
 
 
 # Few games, and so many that the ends of walks are visited apart.
@@ -63,10 +63,10 @@ def test_one_simulation_phase_by_phase():
 def test_simulations_one_by_one_are_a_search(seeds):
     world, rule = worlds.make(seeds, "continuous"), jz.puct()
     keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
-    tree = jz.plant(*worlds.model.root(world, keys, start), rule, 12)
-    expected = jz.search(world, keys, tree, worlds.model, rule, 11)
-    tree, path = jz.enter(tree, rule)
-    once = jax.jit(lambda tree, path: jz.simulate(world, keys, tree, path, worlds.model, rule, rule))
+    tree = jz.search.plant(*worlds.model.root(world, keys, start), rule, 12)
+    expected = jz.search.search(world, keys, tree, worlds.model, rule, 11)
+    tree, path = jz.search.enter(tree, rule)
+    once = jax.jit(lambda tree, path: jz.search.simulate(world, keys, tree, path, worlds.model, rule, rule))
     for _ in range(11):
         tree, path = once(tree, path)
     np.testing.assert_array_equal(jz.summary(tree).visits, jz.summary(expected).visits)
@@ -77,8 +77,8 @@ def test_simulations_one_by_one_are_a_search(seeds):
 def test_of_the_walks_before_only_the_memory_matters(seeds):
     world, rule = worlds.make(seeds, "continuous"), jz.puct()
     keys, start = jax.random.split(jax.random.key(1), len(seeds)), jnp.zeros(len(seeds), int)
-    tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), rule, 12), rule)
-    once = jax.jit(lambda tree, path: jz.simulate(world, keys, tree, path, worlds.model, rule, rule))
+    tree, path = jz.search.enter(jz.search.plant(*worlds.model.root(world, keys, start), rule, 12), rule)
+    once = jax.jit(lambda tree, path: jz.search.simulate(world, keys, tree, path, worlds.model, rule, rule))
     for rubbish in (-1, 0, 17, 5, 999, 2):
         found, left = once(tree, path)
         tree, path = once(tree, path._replace(nodes=jnp.full_like(path.nodes, rubbish), length=path.length + 50))
@@ -86,11 +86,11 @@ def test_of_the_walks_before_only_the_memory_matters(seeds):
 
 
 def test_memory_for_shallower_walks_is_refused():
-    tree = jz.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), jz.puct(), 30)
-    tree, path = jz.enter(tree, jz.puct(), 2)
-    assert jz.descend(tree, 2, path).length.tolist() == [1]
+    tree = jz.search.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), jz.puct(), 30)
+    tree, path = jz.search.enter(tree, jz.puct(), 2)
+    assert jz.search.descend(tree, 2, path).length.tolist() == [1]
     with pytest.raises(ValueError, match=r"max_depth=None take 38.*enter\(tree, root_rule, max_depth\)"):
-        jz.descend(tree, path=path)
+        jz.search.descend(tree, path=path)
 
 
 @pytest.mark.slow
@@ -129,9 +129,9 @@ def test_searching_twice_is_searching_once():
 
     def run(*counts):
         keys = jax.random.split(jax.random.key(0), 32)
-        tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(32, int)), rule, 25)
+        tree = jz.search.plant(*worlds.model.root(world, keys, jnp.zeros(32, int)), rule, 25)
         for count in counts:
-            tree = jz.search(world, keys, tree, worlds.model, rule, count)
+            tree = jz.search.search(world, keys, tree, worlds.model, rule, count)
         return tree, tree.visits, tree.value, tree.raw_value
 
     (tree, *once), (resumed, *twice) = jax.jit(lambda: run(24))(), jax.jit(lambda: run(10, 14))()
@@ -151,7 +151,12 @@ def test_a_rule_that_is_shown_the_candidates_only_chooses_as_if_it_saw_all(num_a
     legal = np.where(np.arange(games)[:, None] % 2, world.legal[:, 0], forced)  # the wide node is the root, or below it
     world = world._replace(root_legal=legal, terminal=world.terminal & (np.arange(32) > 9))
     world.successor[:, 0, 1] = 1
-    rules = [jz.puct(), jz.ucb1(), jz.muzero_puct(2.0, 19652.0, jz.completed_by_mix_value()), jz.gumbel_interior()]
+    rules = [
+        jz.puct(),
+        jz.ucb1(),
+        jz.muzero_puct(2.0, 19652.0, jz.search.completed_by_mix_value()),
+        jz.root.gumbel_interior(),
+    ]
 
     @jax.jit
     def run(world, which):
@@ -160,13 +165,13 @@ def test_a_rule_that_is_shown_the_candidates_only_chooses_as_if_it_saw_all(num_a
             lambda x: jax.lax.switch(which, prepare, x),
             lambda x: jax.lax.switch(which, score, x),
             by_prior=True,
-            mass=jz.gumbel_interior().mass,
+            mass=jz.root.gumbel_interior().mass,
         )
         trees = []
         for rule in (rule, rule._replace(by_prior=False)):
             keys = jax.random.split(jax.random.key(0), games)
-            tree = jz.plant(*worlds.model.root(world, keys, jnp.zeros(games, jnp.int32)), rule, count + 1)
-            trees.append(jz.search(world, keys, tree, worlds.model, rule, count))
+            tree = jz.search.plant(*worlds.model.root(world, keys, jnp.zeros(games, jnp.int32)), rule, count + 1)
+            trees.append(jz.search.search(world, keys, tree, worlds.model, rule, count))
         return trees
 
     with worlds.x64():
@@ -183,9 +188,9 @@ def test_rescoring_with_other_constants_is_the_choice_of_a_tree_that_had_them_al
     world = worlds.make(range(8), num_actions=6)
     before, after = jz.puct(0.2), jz.puct(5.0)
     tree = worlds.grow(world, before, 30, capacity=40)
-    changed = jax.jit(jz.rescore, static_argnums=1)(tree, after)
+    changed = jax.jit(jz.search.rescore, static_argnums=1)(tree, after)
     assert (changed.best_child != tree.best_child).any()
-    back = jax.jit(jz.rescore, static_argnums=1)(changed, before)
+    back = jax.jit(jz.search.rescore, static_argnums=1)(changed, before)
     in_use = np.pad(np.asarray(tree.visits) > 0, ((0, 0), (0, 1)))
     np.testing.assert_array_equal(np.where(in_use, back.best_child, 0), np.where(in_use, tree.best_child, 0))
     below = worlds.children(tree)
@@ -201,7 +206,7 @@ def test_rescoring_with_other_constants_is_the_choice_of_a_tree_that_had_them_al
 def test_rescoring_for_a_rule_that_sees_all_edges():
     world = worlds.make(range(8), num_actions=6)
     tree = worlds.grow(world, jz.puct(), 30, capacity=40)
-    rescore = jax.jit(jz.rescore, static_argnums=1)
+    rescore = jax.jit(jz.search.rescore, static_argnums=1)
     seen, shown = (rescore(tree, jz.puct(5.0)._replace(by_prior=promise)) for promise in (False, True))
     np.testing.assert_array_equal(seen.best_child, shown.best_child)
 
@@ -225,8 +230,8 @@ def test_a_draw_depends_on_the_games_key_and_the_simulation_alone():
 
     @jax.jit
     def run(keys):
-        tree = jz.plant(*model.root((), keys, jnp.zeros(len(keys))), rule, 13)
-        return jz.search((), keys, tree, model, rule, 12).state
+        tree = jz.search.plant(*model.root((), keys, jnp.zeros(len(keys))), rule, 13)
+        return jz.search.search((), keys, tree, model, rule, 12).state
 
     drawn = run(keys)
     for simulation in range(12):
@@ -240,8 +245,8 @@ def test_a_draw_depends_on_the_games_key_and_the_simulation_alone():
 @pytest.mark.slow
 def test_simulation_keys_can_be_derived_otherwise():
     keys, model, rule = jax.random.split(jax.random.key(5), 2), chancy(), jz.puct()
-    tree = jz.plant(*model.root((), keys, jnp.zeros(2)), rule, 4)
-    same = jz.search((), keys, tree, model, rule, 3, simulation_keys=lambda keys, simulation: keys)
+    tree = jz.search.plant(*model.root((), keys, jnp.zeros(2)), rule, 4)
+    same = jz.search.search((), keys, tree, model, rule, 3, simulation_keys=lambda keys, simulation: keys)
     assert (same.state[:, 1:4] == same.state[:, 1:2]).all()
     folded = fold_simulation(keys, jnp.array([4, 9]))
     assert (jax.random.key_data(folded[1]) == jax.random.key_data(jax.random.fold_in(keys[1], 9))).all()

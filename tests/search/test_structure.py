@@ -155,7 +155,7 @@ def test_nor_is_it_converted_where_priors_are_stored_in_bfloat16(batch, num_acti
 
 OPTIONS = {
     "lanes": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.parallel(4)),
-    "rounds": lambda model, simulations: jz.gumbel(model, simulations, rounds=jz.virtual_mean()),
+    "rounds": lambda model, simulations: jz.gumbel(model, simulations, rounds=jz.options.virtual_mean()),
     "free walks": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.parallel(4, free_walks=3)),
     "proofs in lanes": lambda model, simulations: jz.alphazero(
         model, simulations, rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(4)
@@ -240,7 +240,7 @@ def test_a_second_call_compiles_nothing_and_traces_nothing(rule):
 # --- what the result depends on --------------------------------------------------------------------------------------
 
 GAMES, SIMULATIONS, PLACES = 96, 16, 41  # gone up in tiles of games; full in the third search
-RULES = {"puct": jz.puct(), "gumbel": jz.gumbel_interior()}
+RULES = {"puct": jz.puct(), "gumbel": jz.root.gumbel_interior()}
 # With 40 actions the kept mass of Gumbel's unvisited edges differs in the last bit between one game and a batch.
 ACTIONS = {"puct": 40, "gumbel": 12}
 
@@ -255,7 +255,7 @@ def going_on(rule: str) -> Callable:
 
 
 def planted(rule: str, states: jax.Array) -> jz.Tree:
-    return jz.plant(*worlds.hashed(ACTIONS[rule]).root((), None, states), RULES[rule], PLACES)
+    return jz.search.plant(*worlds.hashed(ACTIONS[rule]).root((), None, states), RULES[rule], PLACES)
 
 
 def split(tree: jz.Tree, used: Callable, unused: Callable) -> jz.Tree:
@@ -362,7 +362,7 @@ def test_values_after_ten_thousand_simulations(rule):
 @pytest.mark.parametrize("layout, most", [(jz.Layout(), 7.1), (jz.COMPACT, 5)], ids=["default", "compact"])
 def test_bytes_per_node_and_action(layout, most):
     world = worlds.make([0, 1], num_actions=82)
-    tree = jz.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.puct(), 201, layout)
+    tree = jz.search.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.puct(), 201, layout)
     assert sum(x.nbytes for x in jax.tree.leaves(tree.replace(state=()))) / (2 * 201 * 82) <= most
 
 

@@ -11,7 +11,7 @@ from tests import worlds
 
 def planted(capacity=4, layout=jz.Layout(), players=2, actions=4):
     world = worlds.make(range(2), "continuous", num_players=players, num_actions=actions)
-    return jz.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.puct(), capacity, layout), world
+    return jz.search.plant(*worlds.model.root(world, None, jnp.zeros(2, int)), jz.puct(), capacity, layout), world
 
 
 @pytest.mark.parametrize("players", [2, 3])

@@ -172,7 +172,7 @@ def test_a_temperature_by_ply_is_a_power_of_the_weights(t):
     out = policy(None, jax.random.split(jax.random.key(0), n), None)
     out = out.replace(action=jnp.full(n, 1, jnp.int32), action_weights=jnp.tile(weights, (n, 1)))
     legal, keys = jnp.tile(jnp.array([True, True, False]), (n, 1)), jax.random.split(jax.random.key(1), n)
-    choose = selfplay.exploring(temperature=jz.steps((30, 0.0), start=t))
+    choose = selfplay.exploring(temperature=jz.root.steps((30, 0.0), start=t))
     action, trace = choose(keys, jnp.where(jnp.arange(n) < n // 2, 29, 30), out, legal)
     share = weights[:2] ** (1 / t) / (weights[:2] ** (1 / t)).sum()
     early, late = np.asarray(action[: n // 2]), np.asarray(action[n // 2 :])
@@ -181,7 +181,7 @@ def test_a_temperature_by_ply_is_a_power_of_the_weights(t):
 
 
 def test_plies_of_fast_searches_make_no_rows_and_lead_to_the_outcomes_of_the_others():
-    info = lambda out: out.replace(info=jz.SearchInfo(out.info.status, *[jnp.zeros_like(out.value)] * 3))
+    info = lambda out: out.replace(info=jz.policies.SearchInfo(out.info.status, *[jnp.zeros_like(out.value)] * 3))
     both = [lambda *args, mark=mark: info(policy(*args)).replace(value=policy(*args).value + mark) for mark in (1, 0)]
     capped = jz.playout_cap(*both, p=0.25, group=8)
     begin, play = selfplay.self_play(toy(), capped, plies=9, window=6)
@@ -231,7 +231,7 @@ def test_bad_sizes_are_named():
         selfplay.self_play(toy(), policy, plies=0, window=4)
     with pytest.raises(ValueError, match="random_rate=1"):
         selfplay.exploring(random_rate=1.0)
-    for wrong in (dict(temperature=0.5), dict(temperature=jz.steps((30, 0.0)), sampled_plies=3)):
+    for wrong in (dict(temperature=0.5), dict(temperature=jz.root.steps((30, 0.0)), sampled_plies=3)):
         with pytest.raises(ValueError, match=r"temperature=.*give one of the two.*Use steps\(\(30, 0.0\)\)"):
             selfplay.exploring(**wrong)
 
@@ -250,7 +250,7 @@ def worth(mine, theirs):
 def test_what_is_proven_is_the_target_whatever_was_played_afterwards(over):
     game = games.from_pgx("tic_tac_toe")
     knows_nothing = lambda params, observation: (jnp.zeros((len(observation), 9)), jnp.zeros(len(observation)))
-    policy = jz.gumbel(models.perfect(game, knows_nothing), 100, wrap=jz.seek_proof)
+    policy = jz.gumbel(models.perfect(game, knows_nothing), 100, wrap=jz.options.seek_proof)
     choose = selfplay.exploring(random_rate=0.5)  # games go on with blunders
     begin, play = selfplay.self_play(game, policy, choose, plies=9, window=9, over=over)
     play, state, taken, proven = jax.jit(play), begin(jax.random.key(1), 32), [], 0

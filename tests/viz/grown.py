@@ -34,8 +34,8 @@ def hashed(simulations, actions=8, one_in=None):
 
     @jax.jit
     def run(keys, state):
-        tree = jz.plant(*model.root((), keys, state), jz.puct(), simulations + 1)
-        return jz.search((), keys, tree, model, jz.puct(), simulations)
+        tree = jz.search.plant(*model.root((), keys, state), jz.puct(), simulations + 1)
+        return jz.search.search((), keys, tree, model, jz.puct(), simulations)
 
     return run(jax.random.split(jax.random.key(0), 1), jnp.array([6], jnp.uint32))
 

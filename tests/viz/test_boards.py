@@ -246,7 +246,9 @@ def test_what_an_engine_reports_is_of_its_game_whatever_searches(kind):
     model = models.perfect(game, lambda params, seen: (jnp.tile(corner, (len(seen), 1)), jnp.zeros(len(seen))))
     quiet = dict(capacity=100, dirichlet_fraction=0.0, act=jz.most_visited)
     build = {
-        "slots": lambda n, stop: jz.with_legal_slots(lambda m: jz.alphazero(m, n, stop=stop, **quiet), model, width=9),
+        "slots": lambda n, stop: jz.options.with_legal_slots(
+            lambda m: jz.alphazero(m, n, stop=stop, **quiet), model, width=9
+        ),
         "gumbel": lambda n, stop: jz.gumbel(model, 16, gumbel_scale=0.0, stop=stop, capacity=100),
         "uct": lambda n, stop: jz.uct(model, n, stop=stop, capacity=100),
     }[kind]
@@ -270,7 +272,7 @@ def test_a_report_of_slots_is_by_action():
     build = lambda model: jz.alphazero(model, 64, dirichlet_fraction=0.0)
     keys = jax.random.split(jax.random.key(0), 2)
     states = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.array([4, 0]), keys)
-    narrow = jax.jit(jz.with_legal_slots(build, model, width=8))((), keys, states).tree
+    narrow = jax.jit(jz.options.with_legal_slots(build, model, width=8))((), keys, states).tree
     wide = jax.jit(build(model))((), keys, states).tree
     for i in range(2):
         one, other = viz.report_of(narrow, i), viz.report_of(wide, i)

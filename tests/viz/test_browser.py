@@ -249,7 +249,7 @@ def test_players_are_called_by_their_names(chromium, tmp_path):
 
 def test_a_root_alone_is_shown(chromium, tmp_path):
     world = worlds.make(range(1))
-    tree = jz.plant(
+    tree = jz.search.plant(
         *worlds.model.root(world, jax.random.split(jax.random.key(0), 1), jnp.zeros(1, jnp.int32)), jz.puct(), 3
     )
     tab, heard = opened(chromium, tmp_path, viz.tree(tree))

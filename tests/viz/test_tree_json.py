@@ -90,7 +90,7 @@ def test_of_many_edges_the_last_are_told_together():
 def test_a_root_alone():
     world = worlds.make(range(2))
     keys = jax.random.split(jax.random.key(0), 2)
-    alone = jz.plant(*worlds.model.root(world, keys, jnp.zeros(2, jnp.int32)), jz.muzero_puct(), 5)
+    alone = jz.search.plant(*worlds.model.root(world, keys, jnp.zeros(2, jnp.int32)), jz.muzero_puct(), 5)
     known = told(alone, 1)
     assert known["total"] == len(known["nodes"]) == 1 and known["line"] == []
     assert all(e[1] == 0 and e[2] == 0.0 and e[4] is None for e in known["nodes"][0]["edges"])
@@ -158,7 +158,7 @@ def test_a_compact_tree_keeps_eight_bits_of_the_prior():
 def test_edges_that_are_slots_are_called_by_their_actions():
     world = worlds.make(range(3), num_actions=12)
     build = lambda model: jz.alphazero(model, 40, dirichlet_fraction=0.0)
-    policy = jax.jit(jz.with_legal_slots(build, worlds.model, width=12))
+    policy = jax.jit(jz.options.with_legal_slots(build, worlds.model, width=12))
     out = policy(world, jax.random.split(jax.random.key(0), 3), jnp.zeros(3, jnp.int32))
     actions = np.asarray(slots_of(out.tree).action)
     names = tuple("abcdefghijkl")
@@ -167,7 +167,7 @@ def test_edges_that_are_slots_are_called_by_their_actions():
         known, *_ = agrees(
             out.tree, game, lambda node, a: label(node, a) if actions[game, node, a] >= 0 else f"none {a}"
         )
-        line = jz.action_of(out.tree, jz.principal_variation(out.tree, 40))[game]
+        line = jz.options.action_of(out.tree, jz.principal_variation(out.tree, 40))[game]
         assert known["line"] == [str(a) for a in line.tolist() if a >= 0]
         assert told(out.tree, game, names=names)["line"] == [names[int(x)] for x in known["line"]]
     with pytest.raises(ValueError, match="2 names for 12 actions"):
@@ -194,7 +194,7 @@ def test_where_chance_moves_edges_are_outcomes():
 @pytest.mark.slow
 def test_logits_become_probabilities_and_other_priors_are_not_told():
     world = worlds.make(range(2), "open")
-    gumbel = worlds.grow(world, jz.gumbel_interior(), 24)
+    gumbel = worlds.grow(world, jz.root.gumbel_interior(), 24)
     exact = jax.nn.softmax(world.logits[0, 0])
     for e in told(gumbel)["nodes"][0]["edges"]:
         assert abs(e[3] - exact[int(e[0])]) < 1e-4
@@ -250,7 +250,7 @@ def test_positions_that_are_reached_twice_are_told_once(by_ply):
             assert first["same"] < 0 and node["edges"] == [] and node["visits"] == first["visits"]
             assert node["value"] == first["value"]
         positions = [i for i, node in enumerate(nodes) if node["same"] < 0]
-        assert len(positions) == int(jz.num_positions(tree)[game])
+        assert len(positions) == int(jz.options.num_positions(tree)[game])
         for i in positions:  # a node's visits are one and those of its edges
             if nodes[i]["edges"]:
                 assert nodes[i]["visits"] >= sum(e[1] for e in nodes[i]["edges"])

@@ -74,8 +74,8 @@ def test_boards_of_slots_are_those_of_the_game():
     model = models.perfect(game, lambda params, observation: (jnp.zeros((1, 9)), jnp.zeros(1)))
     keys = jax.random.split(jax.random.key(0), 1)
     states = jax.vmap(game.init)(keys)
-    build = lambda model: jz.with_evaluations_kept(lambda inner: jz.alphazero(inner, 12), model)
-    out = jax.jit(jz.with_legal_slots(build, model, width=9))((), keys, states)
+    build = lambda model: jz.options.with_evaluations_kept(lambda inner: jz.alphazero(inner, 12), model)
+    out = jax.jit(jz.options.with_legal_slots(build, model, width=9))((), keys, states)
     first = int(game.to_play(jax.tree.map(lambda x: x[0], states)))
     game_data = data_of(viz.tree(out.tree, draw=viz.drawer(game, first)))["games"][0]
     for node in game_data["nodes"]:

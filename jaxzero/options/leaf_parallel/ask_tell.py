@@ -5,7 +5,7 @@ answers and goes on. Between the two may be anything: another framework, a serve
 searches, an engine, a person.
 
     step, embedding = model.root(params, keys[0], states)                                   # keys [101, B]
-    tree, path = jaxzero.enter(jaxzero.plant(step, embedding, rule, capacity=801), rule)
+    tree, path = jaxzero.search.enter(jaxzero.search.plant(step, embedding, rule, capacity=801), rule)
     for i in range(100):
         question = ask(params, keys[i + 1], tree, path, model, rule, rule, lanes=8)        # jitted
         seen = jax.vmap(game.observe)(question.position)                                   # of models.perfect: states
@@ -14,8 +14,8 @@ searches, an engine, a person.
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
 `models.perfect` has them: `Model.move`. The trees that wait for an answer are in the question; those before it may be
-asked again. Jitted: `jax.jit(jaxzero.ask, static_argnames=("model", "rule", "root_rule", "lanes"))`, and so `tell`.
-Where memory is short, donate both, the trees to `ask` and the question to `tell`.
+asked again. Jitted: `jax.jit(jaxzero.options.ask, static_argnames=("model", "rule", "root_rule", "lanes"))`, and so
+`tell`. Where memory is short, donate both, the trees to `ask` and the question to `tell`.
 """
 
 from typing import NamedTuple

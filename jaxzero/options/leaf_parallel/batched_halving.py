@@ -4,7 +4,7 @@ Within a round every action that is still considered gets one visit after anothe
 the field waits for another to know which action it takes. So a pass is one call of the model for all of them: 32
 simulations over 16 actions are 4 calls, of 16, 8, 4 and 4 positions.
 
-    policy = jaxzero.gumbel(model, 32, rounds=jaxzero.virtual_mean())
+    policy = jaxzero.gumbel(model, 32, rounds=jaxzero.options.virtual_mean())
 
 It helps where a call of the network costs about the same for 16 positions as for one: few games on an accelerator. On
 two CPU cores it was no faster (experiments/README.md). It is not the same search. In the first pass it is, for there

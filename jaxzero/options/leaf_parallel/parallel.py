@@ -71,7 +71,7 @@ class Lanes(NamedTuple):
         root_rule: Rule,
         max_depth: int | None = None,
     ) -> tuple[Tree, Path]:
-        """Arguments and results as those of `jaxzero.simulate`."""
+        """Arguments and results as those of `jaxzero.search.simulate`."""
         lanes = self.simulations
         how = lanes, self.virtual, max_depth, self.active, self.free_walks
         tree, leaves = collect(tree, path, rule, root_rule, *how)

@@ -58,18 +58,18 @@ def test_walks_that_ask_nothing_are_simulations_like_others():
 
     @functools.partial(jax.jit, static_argnums=0)
     def run(how, most=None):
-        tree = jz.plant(*worlds.model.root(world, keys, start), rule, 400)
-        count, stop = (SIMULATIONS, None) if most is None else (300, jz.total_visits(most))
-        return jz.search(world, keys, tree, worlds.model, rule, count, simulate=how, stop=stop)
+        tree = jz.search.plant(*worlds.model.root(world, keys, start), rule, 400)
+        count, stop = (SIMULATIONS, None) if most is None else (300, jz.options.total_visits(most))
+        return jz.search.search(world, keys, tree, worlds.model, rule, count, simulate=how, stop=stop)
 
     free = run(jz.parallel(1, free_walks=9))
     done = free.root.simulations
     assert (np.asarray(done) >= SIMULATIONS).all() and (np.asarray(done) > SIMULATIONS).any()
-    np.testing.assert_array_equal(visits_of(free), visits_of(run(jz.simulate, done)))
+    np.testing.assert_array_equal(visits_of(free), visits_of(run(jz.search.simulate, done)))
     assert (visits_of(free).sum(-1) <= done).all()
-    plain = run(jz.simulate, jnp.full(GAMES, SIMULATIONS))
-    assert (jz.num_evaluations(free) >= jz.num_evaluations(plain)).all()
-    assert (jz.num_evaluations(free) > jz.num_evaluations(plain)).any()
+    plain = run(jz.search.simulate, jnp.full(GAMES, SIMULATIONS))
+    assert (jz.options.num_evaluations(free) >= jz.options.num_evaluations(plain)).all()
+    assert (jz.options.num_evaluations(free) > jz.options.num_evaluations(plain)).any()
 
 
 @pytest.mark.slow
@@ -84,17 +84,17 @@ def test_free_walks_of_several_lanes_keep_the_laws():
 
 def test_a_budget_of_evaluations():
     world, keys = world_and_keys()
-    policy = jz.alphazero(worlds.model, 60, stop=jz.max_evaluations(9))
+    policy = jz.alphazero(worlds.model, 60, stop=jz.options.max_evaluations(9))
     out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
-    done, made = np.asarray(jz.num_evaluations(out.tree)), np.asarray(out.tree.root.simulations)
+    done, made = np.asarray(jz.options.num_evaluations(out.tree)), np.asarray(out.tree.root.simulations)
     assert (done <= 9).all() and ((done == 9) | (made == 60)).all() and (done == 9).sum() > GAMES / 2
 
 
 @pytest.mark.slow
 def test_a_budget_of_evaluations_is_looked_at_between_the_steps_of_lanes():
     model, keys, states = board()
-    policy = jz.alphazero(model, 40, stop=jz.max_evaluations(10), simulate=jz.parallel(4))
-    done = np.asarray(jz.num_evaluations(jax.jit(policy)((), keys, states).tree))  # lanes that meet ask once
+    policy = jz.alphazero(model, 40, stop=jz.options.max_evaluations(10), simulate=jz.parallel(4))
+    done = np.asarray(jz.options.num_evaluations(jax.jit(policy)((), keys, states).tree))  # lanes that meet ask once
     assert (done >= 10).all() and done.max() == 13  # 1 + 4 + 4 + 4
 
 
@@ -117,7 +117,9 @@ def test_evaluations_less_those_kept_are_those_asked_for():
         jax.debug.callback(lambda over: asked.append(not over[0]), said.terminal)
         return said, below
 
-    policy = jax.jit(jz.with_evaluations_kept(lambda model: jz.uct(model, 64), bare._replace(step=step, move=None)))
+    policy = jax.jit(
+        jz.options.with_evaluations_kept(lambda model: jz.uct(model, 64), bare._replace(step=step, move=None))
+    )
     out = policy((), keys, state)
     state = jax.vmap(game.step)(state, out.action, keys)
     jax.effects_barrier()
@@ -125,13 +127,13 @@ def test_evaluations_less_those_kept_are_those_asked_for():
     out = policy((), keys, state, jz.advance(out.tree, out.action))
     jax.block_until_ready(out)
     jax.effects_barrier()
-    assert int(jz.num_kept(out.tree)[0]) > 2
-    assert int((jz.num_evaluations(out.tree) - jz.num_kept(out.tree))[0]) == sum(asked)
+    assert int(jz.options.num_kept(out.tree)[0]) > 2
+    assert int((jz.options.num_evaluations(out.tree) - jz.options.num_kept(out.tree))[0]) == sum(asked)
 
 
 def test_any_number_of_free_walks_can_be_counted():
     world, keys = world_and_keys()
-    policy = jz.alphazero(worlds.model, 8, simulate=jz.parallel(2, free_walks=10**9), stop=jz.total_visits(8))
+    policy = jz.alphazero(worlds.model, 8, simulate=jz.parallel(2, free_walks=10**9), stop=jz.options.total_visits(8))
     assert jax.eval_shape(policy, world, keys, jnp.zeros(GAMES, jnp.int32)).action.shape == (GAMES,)
 
 
@@ -169,7 +171,7 @@ def test_a_model_is_asked_of_positions_that_there_are():
         answer, below = worlds.model.step(params, keys, action, state[0])
         return answer, (below, state[1])
 
-    for stop in (None, jz.total_visits(jnp.arange(GAMES) % 8)):
+    for stop in (None, jz.options.total_visits(jnp.arange(GAMES) % 8)):
         policy = jz.alphazero(jz.Model(root, step), 12, simulate=jz.parallel(3), stop=stop)
         jax.block_until_ready(jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32)))
         jax.effects_barrier()
@@ -185,13 +187,13 @@ def test_lanes_spread_at_every_scale_of_values(level):
     model = jz.Model(lambda p, k, state: say(0 * state), lambda p, k, action, state: say(0.1 * action))
     policy = jz.muzero(model, 64, dirichlet_fraction=0.0, simulate=jz.parallel(8))
     out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(1))
-    assert jz.num_evaluations(out.tree)[0] > 50 and visits_of(out.tree)[0].argmax() == 7
+    assert jz.options.num_evaluations(out.tree)[0] > 50 and visits_of(out.tree)[0].argmax() == 7
 
 
 def test_first_play_of_edges_in_flight_may_be_a_function():
     view = worlds.edges(visits=[0, 2, 0], value=[0, 0.5, 0], in_flight=[1, 1, 0], node_value=0.25)
-    for given, wanted in ((0.0, 0), (-1.0, -1), (jz.parent_value, 0.25)):
-        seen = jz.virtual_visits(given)(view)
+    for given, wanted in ((0.0, 0), (-1.0, -1), (jz.search.parent_value, 0.25)):
+        seen = jz.options.virtual_visits(given)(view)
         np.testing.assert_allclose(seen.value, [wanted, 0.5, 0])
         assert seen.visits.tolist() == [1, 3, 0]
 
@@ -202,8 +204,8 @@ def test_lanes_in_64_bits(how):
     with worlds.x64():
         world, keys = world_and_keys()
         policy = {
-            "stop": lambda: jz.alphazero(worlds.model, 12, simulate=jz.parallel(3), stop=jz.total_visits(7)),
-            "rounds": lambda: jz.gumbel(worlds.model, 12, rounds=jz.virtual_mean(), max_considered=4),
+            "stop": lambda: jz.alphazero(worlds.model, 12, simulate=jz.parallel(3), stop=jz.options.total_visits(7)),
+            "rounds": lambda: jz.gumbel(worlds.model, 12, rounds=jz.options.virtual_mean(), max_considered=4),
             "free walks": lambda: jz.alphazero(worlds.model, 12, simulate=jz.parallel(3, free_walks=2), capacity=40),
         }[how]()
         out = jax.jit(policy)(world, keys, jnp.zeros(GAMES, jnp.int32))
@@ -216,7 +218,7 @@ def test_free_walks_in_a_full_tree_are_counted():
         return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
 
     model = jz.Model(lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state), step)
-    for simulate in (jz.simulate, jz.parallel(1, free_walks=3)):
+    for simulate in (jz.search.simulate, jz.parallel(1, free_walks=3)):
         out = jax.jit(jz.alphazero(model, 16, simulate=simulate, capacity=5))((), jax.random.key(0), jnp.zeros(1))
         assert (out.info.overflows == out.tree.root.simulations - 4).all() and out.info.status[0] == jz.Status.FULL
 
@@ -236,7 +238,7 @@ def test_what_is_known_is_not_asked_again_for_lanes_that_ask_nothing():
     def build(model):
         return jz.alphazero(model, 16, dirichlet_fraction=0.0, simulate=jz.parallel(4))
 
-    policy = jax.jit(jz.with_evaluations_kept(build, jz.Model(model.root, counted)))
+    policy = jax.jit(jz.options.with_evaluations_kept(build, jz.Model(model.root, counted)))
     out = policy((), keys, states)
     jax.block_until_ready(out)
     jax.effects_barrier()
@@ -265,11 +267,11 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
     rule, lanes = jz.puct(), 4
 
     def planted():
-        return jz.enter(jz.plant(*model.root((), keys, states), rule, 41), rule)
+        return jz.search.enter(jz.search.plant(*model.root((), keys, states), rule, 41), rule)
 
     compiled = functools.partial(jax.jit, compiler_options=as_users_have_it())
-    ask = compiled(lambda keys, tree, path: jz.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
-    tell = compiled(lambda question, *answer: jz.tell(question, *answer, rule, rule))
+    ask = compiled(lambda keys, tree, path: jz.options.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
+    tell = compiled(lambda question, *answer: jz.options.tell(question, *answer, rule, rule))
     both = compiled(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
     (tree, path), (wanted, other), needed = planted(), planted(), 0
     for i in range(10):
@@ -283,7 +285,7 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
         needed += question.needed.reshape(6, lanes).sum(-1)
     jax.tree.map(np.testing.assert_array_equal, jz.summary(tree), jz.summary(wanted))
     np.testing.assert_array_equal(tree.visits, wanted.visits)
-    np.testing.assert_array_equal(jz.num_evaluations(tree), needed + 1)
+    np.testing.assert_array_equal(jz.options.num_evaluations(tree), needed + 1)
 
 
 @pytest.mark.slow
@@ -301,7 +303,7 @@ def test_lanes_at_the_end_of_a_game_call_no_network():
     policy = jax.jit(jz.alphazero(model._replace(evaluate=counted), 8, simulate=jz.parallel(2)))
     out = jax.block_until_ready(policy((), keys, states))
     jax.effects_barrier()
-    assert not calls and (jz.num_evaluations(out.tree) == 1).all() and (visits_of(out.tree)[:, 8] == 8).all()
+    assert not calls and (jz.options.num_evaluations(out.tree) == 1).all() and (visits_of(out.tree)[:, 8] == 8).all()
 
 
 @pytest.mark.slow
@@ -315,7 +317,7 @@ def test_rounds_make_every_simulation(num_actions, simulations, considered):
     how = dict(max_considered=considered, gumbel_scale=1.0)
     plain, rounds = (
         jax.jit(jz.gumbel(worlds.model, simulations, rounds=virtual, **how))(world, keys, start)
-        for virtual in (None, jz.virtual_mean())
+        for virtual in (None, jz.options.virtual_mean())
     )
     np.testing.assert_array_equal(rounds.tree.root.simulations, simulations)
     np.testing.assert_array_equal(visits_of(rounds.tree).sum(-1), visits_of(plain.tree).sum(-1))
@@ -330,7 +332,7 @@ def test_rounds_make_every_simulation(num_actions, simulations, considered):
 @pytest.mark.slow
 def test_rounds_do_not_depend_on_the_other_games():
     world, keys = world_and_keys(9)
-    policy = jz.gumbel(worlds.model, 20, rounds=jz.virtual_mean(), max_considered=8)
+    policy = jz.gumbel(worlds.model, 20, rounds=jz.options.virtual_mean(), max_considered=8)
     start = jnp.zeros(GAMES, jnp.int32)
     together = visits_of(jax.jit(policy)(world, keys, start).tree)
     few = jax.tree.map(lambda x: x[5:9], world)
@@ -369,7 +371,7 @@ model = models.perfect(game, network)
 keys = jax.random.split(jax.random.key(0), 1)
 states = jax.vmap(game.init)(keys)
 found = {}
-for name, model in (("one", model), ("four", jz.over_devices(model, mesh))):
+for name, model in (("one", model), ("four", jz.models.over_devices(model, mesh))):
     run = jax.jit(jz.alphazero(model, 64, simulate=jz.parallel(8)))
     if name == "four":
         given = jax.device_put((params, keys, states), NamedSharding(mesh, PartitionSpec()))
@@ -383,7 +385,7 @@ np.testing.assert_array_equal(one.visits, four.visits)
 jax.tree.map(np.testing.assert_array_equal, one.state, four.state)
 np.testing.assert_allclose(one.value, four.value, atol=1e-6)
 try:
-    jax.jit(jz.alphazero(jz.over_devices(model, mesh), 66, simulate=jz.parallel(6)))(*given)
+    jax.jit(jz.alphazero(jz.models.over_devices(model, mesh), 66, simulate=jz.parallel(6)))(*given)
 except ValueError as error:
     assert "6 positions" in str(error) and "4 devices" in str(error) and "parallel(4)" in str(error)
     print("the same on four")
@@ -403,25 +405,33 @@ def test_what_lanes_refuse():
     refused(lambda: jz.parallel(0), "lanes=0", "lanes >= 1")
     refused(lambda: jz.parallel(2, virtual=3), "virtual=3", "virtual_visits()")
     refused(lambda: jz.parallel(2, free_walks=-1), "free_walks=-1", "0 or more")
-    refused(lambda: jz.parallel(2, jz.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual_mean(...)")
-    refused(lambda: jz.gumbel(worlds.model, 8, rounds=jz.virtual_loss), "rounds=virtual_loss: that is", "Call it")
-    refused(lambda: jz.virtual_loss(weight=0), "weight=0", "weight >= 1")
-    refused(lambda: jz.max_evaluations(0), "max_evaluations(0)", "n >= 1")
+    refused(
+        lambda: jz.parallel(2, jz.options.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual_mean(...)"
+    )
+    refused(
+        lambda: jz.gumbel(worlds.model, 8, rounds=jz.options.virtual_loss), "rounds=virtual_loss: that is", "Call it"
+    )
+    refused(lambda: jz.options.virtual_loss(weight=0), "weight=0", "weight >= 1")
+    refused(lambda: jz.options.max_evaluations(0), "max_evaluations(0)", "n >= 1")
     policy = jz.alphazero(worlds.model, 30, simulate=jz.parallel(8))
     refused(lambda: policy(world, keys, start), "num_simulations=30 with 8", "a multiple of 8, like 32")
-    tree, path = jz.enter(jz.plant(*worlds.model.root(world, keys, start), jz.puct(), 9), jz.puct())
+    tree, path = jz.search.enter(jz.search.plant(*worlds.model.root(world, keys, start), jz.puct(), 9), jz.puct())
     rules = jz.puct(), jz.puct()
     divided = worlds.model._replace(move=worlds.model.step, evaluate=worlds.model.root)
     auto = jax.sharding.Mesh(jax.devices()[:1], ("devices",))
     explicit = jax.sharding.Mesh(jax.devices()[:1], ("devices",), axis_types=(jax.sharding.AxisType.Explicit,))
-    refused(lambda: jz.over_devices(worlds.model, auto), "Model.move is None", "models.perfect")
-    refused(lambda: jz.over_devices(divided, explicit), "Explicit", "jax.sharding.Mesh(devices, ('devices',))")
+    refused(lambda: jz.models.over_devices(worlds.model, auto), "Model.move is None", "models.perfect")
+    refused(lambda: jz.models.over_devices(divided, explicit), "Explicit", "jax.sharding.Mesh(devices, ('devices',))")
     game = games.from_pgx("tic_tac_toe")
-    policy = jz.uct(jz.over_devices(models.rollout(game, rollouts=2), auto), 8, simulate=jz.parallel(4))  # has loops
+    policy = jz.uct(
+        jz.models.over_devices(models.rollout(game, rollouts=2), auto), 8, simulate=jz.parallel(4)
+    )  # has loops
     assert jax.eval_shape(policy, (), keys[:1], jax.vmap(game.init)(keys[:1])).action.shape == (1,)
-    refused(lambda: jz.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect")
+    refused(
+        lambda: jz.options.ask(world, keys, tree, path, worlds.model, *rules), "Model.move is None", "models.perfect"
+    )
     refused(lambda: jz.gumbel(worlds.model, 8, rounds=3), "rounds=3", "virtual_mean()")
     refused(lambda: jz.gumbel(worlds.model, 8, wrap=3), "gumbel: wrap=3", "avoid_proven")
-    both = dict(rounds=jz.virtual_mean(), simulate=jz.parallel(2))
+    both = dict(rounds=jz.options.virtual_mean(), simulate=jz.parallel(2))
     refused(lambda: jz.gumbel(worlds.model, 8, **both), "rounds=...", "Leave out the one or the other")
     refused(lambda: jz.gumbel(worlds.model, 8, stop=jz.decided), "stop=decided", "stop=solved")
