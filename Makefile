@@ -1,9 +1,9 @@
 # jaxzero: `make train` learns Connect Four by self-play, `make test` runs the tests. Both set themselves up.
 #
-#   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
-#   make play  ARGS="--browser"              flags for experiments/play.py
+#   make train ARGS="--budget.minutes 3"     flags for jaxzero/cli/training/train.py (ARGS="--help" lists them)
+#   make play  ARGS="--browser"              flags for jaxzero/cli/playing/play.py
 #   make test  ARGS="-k search"              flags for pytest
-#   make count ARGS="--list"                 flags for experiments/elsewhere.py
+#   make count ARGS="--list"                 flags for experiments/aot_counts.py
 #   make train PYTHON=/opt/python3.12/bin/python3
 #   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
 
@@ -35,10 +35,10 @@ help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
-	@$(BIN)/python experiments/train.py $(ARGS)
+	@$(BIN)/python jaxzero/cli/training/train.py $(ARGS)
 
 play: $(VENV)/.train  ## play Connect Four against the network that comes along
-	@$(BIN)/python experiments/play.py --game connect_four $(ARGS)
+	@$(BIN)/python jaxzero/cli/playing/play.py --game connect_four $(ARGS)
 
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 	@$(BIN)/python experiments/benchmark.py $(ARGS)
@@ -47,7 +47,7 @@ bench-gpu: $(VENV)/.dev  ## measure what needs an accelerator, in ten minutes
 	@$(BIN)/python experiments/bench_gpu.py $(ARGS)
 
 count: $(ABSENT)/.stamp  ## count what XLA makes of the search for a GPU or TPU that is not here, beside mctx
-	@$(ABSENT)/bin/python experiments/elsewhere.py $(ARGS)
+	@$(ABSENT)/bin/python experiments/aot_counts.py $(ARGS)
 
 test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)

@@ -33,8 +33,8 @@ import tyro
 
 BEGAN = time.monotonic()
 HERE = pathlib.Path(__file__).parent
-MODULES = {"speed": "accelerator_costs", "overhead": "phase_costs", "phases": "phase_costs",
-           "positions": "selfplay_costs", "lanes": "accelerator_costs", "steps": "selfplay_costs"}  # fmt: skip
+MODULES = {"speed": "search_costs", "overhead": "phase_costs", "phases": "phase_costs",
+           "positions": "selfplay_costs", "lanes": "search_costs", "steps": "selfplay_costs"}  # fmt: skip
 Name = Literal["speed", "overhead", "phases", "positions", "lanes", "steps"]
 World = Literal["stub", "connect_four", "go"]
 
@@ -200,14 +200,17 @@ def terminated(*_: Any) -> None:
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
     accelerator_or_exit(config)
-    import budget
-    import measure
-    from caching import keep_programs
+    from bench import measure
+    from bench.gpu import time_budget
+
+    from jaxzero.cli.compilation_cache import keep_programs
 
     signal.signal(signal.SIGTERM, terminated)  # as Ctrl-C: what was measured is kept
     keep_programs()
     try:
-        parts = {name: getattr(importlib.import_module(MODULES[name]), name)(config) for name in config.parts}
+        parts = {
+            name: getattr(importlib.import_module(f"bench.gpu.{MODULES[name]}"), name)(config) for name in config.parts
+        }
     except ImportError as error:
         raise SystemExit(f"bench-gpu: {error}: make bench-gpu installs what it needs, once.") from None
     parts = selected(config, parts)
@@ -217,7 +220,7 @@ def main(config: Config) -> None:
     if config.quick:
         print("Everything in miniature, on a CPU hardly optimised: that it works is all that the figures say.")
     seconds = 60 * config.minutes - (time.monotonic() - BEGAN)  # starting up counts, too
-    print(f"\nThe plan, for {config.minutes:g} minutes:\n{budget.plan(parts, seconds)}\n", flush=True)
+    print(f"\nThe plan, for {config.minutes:g} minutes:\n{time_budget.plan(parts, seconds)}\n", flush=True)
     file = measure.save(results, config.output)
 
     def keep(found: dict) -> None:
@@ -228,7 +231,7 @@ def main(config: Config) -> None:
         partial.write_text(json.dumps(results, indent=1))
         partial.replace(file)
 
-    found, interrupted = budget.run(parts, seconds, keep)
+    found, interrupted = time_budget.run(parts, seconds, keep)
     keep(found)
     print(told(config, parts, found, results))
     print(f"\n{'Interrupted. ' if interrupted else ''}Written to {file}")

@@ -30,7 +30,7 @@ import tyro
 HERE = pathlib.Path(__file__).parent
 PARTS = ("speed", "memory", "compile", "overhead", "numpy")
 Part = Literal["speed", "memory", "compile", "overhead", "numpy", "before"]
-MODULES = {"overhead": "other_costs", "numpy": "other_costs", "before": "against_before"}
+MODULES = {"overhead": "overhead", "numpy": "overhead", "before": "against_before"}
 Rule = Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"]
 
 
@@ -100,13 +100,13 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import measure
+    from bench.measure import measure
 
     settings = dataclasses.asdict(config)
     del settings["output"], settings["checkout"]  # paths of this machine
 
     def run(part: Part) -> tuple[dict, str]:
-        return getattr(importlib.import_module(MODULES.get(part, "against_mctx")), part)(config)
+        return getattr(importlib.import_module("bench." + MODULES.get(part, "against_mctx")), part)(config)
 
     measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 

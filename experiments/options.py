@@ -29,8 +29,8 @@ HERE = pathlib.Path(__file__).parent
 Part = Literal["costs", "solver", "graph", "reuse", "lanes", "rounds"]
 Virtual = Literal["visits", "mean", "loss"]
 MODULES = {
-    "costs": "option_costs", "solver": "option_proofs", "graph": "option_proofs", "reuse": "option_evaluations",
-    "lanes": "option_calls", "rounds": "option_calls",
+    "costs": "costs", "solver": "solver_graph", "graph": "solver_graph", "reuse": "reuse", "lanes": "batching",
+    "rounds": "batching",
 }  # fmt: skip
 
 
@@ -130,13 +130,13 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import measure
+    from bench.measure import measure
 
     settings = dataclasses.asdict(config) | {"run": config.run and config.run.name}
     del settings["output"]  # a path of this machine
 
     def run(part: Part) -> tuple[dict, str]:
-        return getattr(importlib.import_module(MODULES[part]), part)(config)
+        return getattr(importlib.import_module(f"bench.options.{MODULES[part]}"), part)(config)
 
     measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 

@@ -80,7 +80,7 @@ def speed(config: Config) -> tuple[dict, str]:
     """Playouts per second: of a search of B games with R playouts per leaf, and of OpenSpiel's bot, one game."""
     import jax
     import pyspiel
-    from measure import compiled, interleaved, markdown
+    from bench.measure import compiled, interleaved, markdown
 
     import jaxzero as jz
     from jaxzero import models
@@ -203,7 +203,7 @@ def tic_tac_toe(config: Config) -> tuple[dict, str]:
 
 def main(config: Config) -> None:
     # jax is imported here, not above: --help and a mistyped flag are answered at once.
-    from measure import measure
+    from bench.measure import measure
 
     settings = dataclasses.asdict(config)
     del settings["output"]  # a path of this machine

@@ -15,6 +15,7 @@ NEEDS = {
     "train": {"flax", "optax", "orbax", "tensorstore", "rich"},
     "runs": {"orbax", "tensorstore", "rich"},
     "compat": {"mctx"},
+    "cli": set(HEAVY),
 }
 
 MODULES = sorted(

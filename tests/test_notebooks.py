@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 
 import nbformat
 import pytest
@@ -11,7 +10,6 @@ from tests import documents
 
 NOTEBOOKS = sorted(path.name for path in (documents.ROOT / "notebooks").glob("*.ipynb"))
 HOME = "https://github.com/jaxzero/jaxzero/blob/main/"
-DATA = "https://raw.githubusercontent.com/jaxzero/jaxzero/main/tests/data/"
 COLAB = "https://colab.research.google.com/github/jaxzero/jaxzero/blob/main/"
 
 
@@ -24,18 +22,11 @@ def text(notebook):
 
 
 def executed(name, folder):
-    """The notebook with its outputs, run in a kernel of its own, in a folder of its own, as on Colab.
-
-    What a notebook would fetch from the repository's `tests/data/` lies there already: tests need no network.
-    """
+    """The notebook with its outputs, run in a kernel of its own, in a folder of its own, as on Colab."""
     nbclient = pytest.importorskip("nbclient")
     kernel = dict(timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
     environment = os.environ | {"JAXZERO_SMALL": "1", "PYTHONPATH": str(documents.ROOT)}
     notebook = read(name)
-    if DATA in text(notebook):
-        for file in (documents.ROOT / "tests" / "data").iterdir():
-            if file.name in text(notebook):
-                shutil.copy(file, folder)
     nbclient.NotebookClient(notebook, **kernel).execute(env=environment)
     return notebook
 

@@ -23,7 +23,7 @@ from jaxzero.compat import mctx as front
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from measure import circumstances, interleaved, save  # noqa: E402
+from bench.measure import circumstances, interleaved, save  # noqa: E402
 
 LIBRARIES = {"mctx": mctx, "front": front}
 WIDTH = 64  # of the model's one layer

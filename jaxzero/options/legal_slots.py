@@ -7,9 +7,10 @@ then padding that is illegal. The search does not know; the tree stores beside e
     policy = jaxzero.options.with_legal_slots(lambda model: jaxzero.alphazero(model, 800), model, width=218)
 
 No position of chess has more than 218 moves (Petrović 1964), so with W = 218 this is the search over all 4,672 actions,
-visit for visit, in a fifteenth of the memory (`experiments/slots.py` has the figures). With fewer slots the moves with
-the highest priors are kept and the others are no moves at all, below as at the root; `info.dropped` counts them. What
-`avoid_proven` proves is then true of the game without them, and of the game itself only where `info.dropped` is 0.
+visit for visit, in a fifteenth of the memory (`experiments/legal_slots_memory.py` has the figures). With fewer slots
+the moves with the highest priors are kept and the others are no moves at all, below as at the root; `info.dropped`
+counts them. What `avoid_proven` proves is then true of the game without them, and of the game itself only where
+`info.dropped` is 0.
 
 It helps where few of many actions are legal. It costs a search for the W best of A in every evaluation, and 2 bytes
 per slot (4 beyond 32,767 actions) for the numbers of the actions. Learned dynamics know the

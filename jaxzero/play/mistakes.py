@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,7 +22,10 @@ from jaxtyping import Array, Bool
 
 from jaxzero.types import Params, State
 
-__all__ = ["Positions", "is_tuning", "load", "outcome_mistakes", "rates"]
+__all__ = ["CONNECT_FOUR", "Positions", "is_tuning", "load", "outcome_mistakes", "rates"]
+
+#: 1,144 positions of Connect Four with the exact value of every move.
+CONNECT_FOUR = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
 
 
 class Positions(NamedTuple):

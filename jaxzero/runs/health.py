@@ -3,7 +3,7 @@
     health = Health(num_actions=game.num_actions)
     for each iteration:  health, sentences = look(health, {"step": step, **values})
 
-`values` are the floats of one iteration, under the names that `experiments/train.py` writes to metrics.jsonl; what is
+`values` are the floats of one iteration, under the names that training writes to metrics.jsonl; what is
 absent or not finite is no evidence. Reading the earlier lines of a run that goes on (`metrics.read`) puts its health
 where it was, and warns of nothing twice.
 

@@ -1,6 +1,6 @@
 """The report of a training run as one page that opens offline: what was learned, how it went, games to step through.
 
-This module knows how such a page looks; what stands in it is handed over (`experiments/reporting.py`).
+This module knows how such a page looks; what stands in it is handed over (`jaxzero/cli/training/report.py`).
 """
 
 import html

@@ -20,17 +20,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
-import accelerator_costs  # noqa: E402
-import against_mctx  # noqa: E402
 import bench_gpu  # noqa: E402
-import bench_worlds  # noqa: E402
-import budget  # noqa: E402
-import hash_world  # noqa: E402
-import leaving_out  # noqa: E402
-import measure  # noqa: E402
-import phase_costs  # noqa: E402
-import selfplay_costs  # noqa: E402
-from other_costs import positions  # noqa: E402
+from bench import against_mctx, hash_world, measure  # noqa: E402
+from bench.gpu import phase_ablation, phase_costs, search_costs, selfplay_costs, time_budget, worlds  # noqa: E402
+from bench.overhead import positions  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
 from jaxzero import backend, games, models, nets  # noqa: E402
@@ -83,7 +76,7 @@ def test_the_command_of_a_row_measures_it_with_the_same_settings():
 
 
 def test_rows_are_selected_by_name_and_by_what_an_earlier_run_lacks(tmp_path):
-    part = lambda *names: budget.Part([budget.Row(name, 1, dict) for name in names], 1, "", str)
+    part = lambda *names: time_budget.Part([time_budget.Row(name, 1, dict) for name in names], 1, "", str)
     parts = {"phases": part("go/4x8", "go/4x80", "stub/4x8"), "steps": part("go/1", "go/2")}
     names = lambda config: {name: [row.name for row in x.rows] for name, x in bench_gpu.selected(config, parts).items()}
     plain = bench_gpu.Config()
@@ -170,17 +163,17 @@ class Clock:
                 raise error
             return {"took": takes}
 
-        return budget.Row(name, guess, measured)
+        return time_budget.Row(name, guess, measured)
 
 
 def part(*rows, share=1):
-    return budget.Part(list(rows), share, "{took}", str)
+    return time_budget.Part(list(rows), share, "{took}", str)
 
 
 def test_rows_that_no_longer_fit_are_left_out():
     clock = Clock()
     rows = [clock.row(str(i), 10, 10) for i in range(4)]
-    found, interrupted = budget.run({"a": part(*rows)}, 35, clock=clock)
+    found, interrupted = time_budget.run({"a": part(*rows)}, 35, clock=clock)
     assert [row["row"] for row in found["a"]["rows"]] == ["0", "1", "2"] and found["a"]["left_out"] == ["3"]
     assert not interrupted and clock() == 30
 
@@ -188,7 +181,7 @@ def test_rows_that_no_longer_fit_are_left_out():
 def test_what_rows_took_corrects_the_guesses():
     clock = Clock()
     rows = [clock.row(str(i), 10, 30) for i in range(4)]
-    found, _ = budget.run({"a": part(*rows)}, 75, clock=clock)
+    found, _ = time_budget.run({"a": part(*rows)}, 75, clock=clock)
     assert len(found["a"]["rows"]) == 2 and clock() == 60  # another 30 would be too much, though the guess is 10
 
 
@@ -197,7 +190,7 @@ def test_parts_share_the_time_and_the_nearly_complete_part_gets_what_is_left():
     first = part(*(clock.row(f"{i}", 10, 10) for i in range(6)), share=1)
     second = part(*(clock.row(f"{i}", 10, 10) for i in range(5)), share=2)
     quick = part(clock.row("0", 1, 1), share=2)
-    found, _ = budget.run({"first": first, "second": second, "quick": quick}, 100, clock=clock)
+    found, _ = time_budget.run({"first": first, "second": second, "quick": quick}, 100, clock=clock)
     # 20 s for two rows of the first; 40 s for four of the second; the last one leaves 39 s for what is missing of both.
     assert [len(found[name]["rows"]) for name in found] == [4, 5, 1]
     assert found["first"]["left_out"] == ["4", "5"]
@@ -207,7 +200,7 @@ def test_a_row_that_fails_is_written_down_and_the_others_go_on(capsys):
     clock = Clock()
     error = RuntimeError("RESOURCE_EXHAUSTED: out of memory\nstack")
     rows = clock.row("big", 1, 1, error), clock.row("small", 1, 1)
-    found, interrupted = budget.run({"a": part(*rows)}, 60, clock=clock)
+    found, interrupted = time_budget.run({"a": part(*rows)}, 60, clock=clock)
     assert found["a"]["failed"] == [{"row": "big", "reason": "RuntimeError: RESOURCE_EXHAUSTED: out of memory"}]
     assert [row["row"] for row in found["a"]["rows"]] == ["small"] and not interrupted
     assert "failed: RuntimeError" in capsys.readouterr().out
@@ -216,13 +209,13 @@ def test_a_row_that_fails_is_written_down_and_the_others_go_on(capsys):
 def test_an_interrupted_row_counts_as_left_out_and_earlier_ones_are_kept():
     clock, kept = Clock(), []
     rows = clock.row("0", 1, 1), clock.row("1", 1, 1, KeyboardInterrupt()), clock.row("2", 1, 1)
-    found, interrupted = budget.run({"a": part(*rows)}, 60, kept.append, clock)
+    found, interrupted = time_budget.run({"a": part(*rows)}, 60, kept.append, clock)
     assert interrupted and [row["row"] for row in found["a"]["rows"]] == ["0"]
     assert found["a"]["left_out"] == ["1", "2"] and len(kept) == 1
 
 
 def test_the_plan_says_how_long_and_what():
-    text = budget.plan({"a": part(Clock().row("go/1", 60, 1), share=1), "b": part(share=3)}, 240)
+    text = time_budget.plan({"a": part(Clock().row("go/1", 60, 1), share=1), "b": part(share=3)}, 240)
     assert "a           1.0 min, where all its rows take about  1.0: go/1" in text and "3.0 min" in text
 
 
@@ -240,10 +233,10 @@ def test_slow_runs_are_few(monkeypatch):
 # --------------------------------------------------------------------------------------------------------- what it says
 @pytest.mark.parametrize("name, blocks, gflop", [("connect_four", 5, 0.124), ("go", 6, 0.29)])
 def test_the_arithmetic_of_the_networks(name, blocks, gflop):
-    game = bench_worlds.game_by_name(name)
+    game = worlds.game_by_name(name)
     net, params = nets.resnet(game, 128, blocks, key=jax.random.key(0), dtype=jnp.bfloat16)
     height, width, planes = game.observation_shape
-    found = bench_worlds.flop(net, params, jnp.zeros((1, height, width, planes)))
+    found = worlds.flop(net, params, jnp.zeros((1, height, width, planes)))
     squares, actions = height * width, game.num_actions
     tower = 2 * squares * 9 * 128 * (planes + 2 * blocks * 128)
     heads = 2 * (squares * 128 * (4 + 2) + 4 * squares * actions + 2 * squares * 128 + 128)
@@ -261,7 +254,7 @@ def test_the_ceiling_counts_the_root():
 ])  # fmt: skip
 def test_the_peak_is_that_of_the_device_if_it_is_known(kind, settings, expected, monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda: [types.SimpleNamespace(device_kind=kind)])
-    assert bench_worlds.peak(dataclasses.replace(bench_gpu.Config(), **settings)) == expected
+    assert worlds.peak(dataclasses.replace(bench_gpu.Config(), **settings)) == expected
 
 
 def test_a_difference_knows_its_noise():
@@ -284,7 +277,7 @@ def test_noise_is_shown_as_such():
 def test_what_is_looked_at_is_not_removed():
     program = lambda f: jax.jit(f).lower(jnp.ones(3)).compile().as_text()
     assert "cosine" not in program(lambda x: (x, jnp.cos(x))[0])
-    assert "cosine" in program(lambda x: bench_worlds.looked_at(x, jnp.cos(x)))
+    assert "cosine" in program(lambda x: worlds.looked_at(x, jnp.cos(x)))
 
 
 def test_the_rows_with_a_target_come_first():
@@ -314,7 +307,7 @@ def test_the_speed_of_large_batches_is_summed_up():
         row("64x8x9", "min_max", 9.0, 1.0),
     ]
     rows.append(row("256x8x9", "gumbel", 3.0, 1.0))
-    found = accelerator_costs._speed_summary(rows)
+    found = search_costs._speed_summary(rows)
     assert found["PUCT"] == {"rows": 2, "geometric_mean": pytest.approx(4.0), "same_visits": False}
     assert found["Gumbel"] == {"rows": 1, "geometric_mean": pytest.approx(3.0), "same_visits": True}
 
@@ -322,7 +315,7 @@ def test_the_speed_of_large_batches_is_summed_up():
 # --------------------------------------------------------------------------------------------------------- leaving out
 def stub(batch=3, actions=12):
     keys = jax.random.split(jax.random.key(0), batch)
-    return bench_worlds.World(hash_world.model(actions), (), keys, hash_world.roots(batch))
+    return worlds.World(hash_world.model(actions), (), keys, hash_world.roots(batch))
 
 
 def tic_tac_toe(batch=9):
@@ -330,13 +323,13 @@ def tic_tac_toe(batch=9):
     net, params = nets.mlp(game, key=jax.random.key(0))
     keys = jax.random.split(jax.random.key(0), batch)
     states = jax.jit(lambda: positions(game, keys))()
-    return bench_worlds.World(models.perfect(game, net), params, keys, states, net, game)
+    return worlds.World(models.perfect(game, net), params, keys, states, net, game)
 
 
 def searched_and_recorded(world, simulations):
     given = world.params, world.keys, world.states
-    record = jax.jit(leaving_out.recording(world, simulations))(*given)
-    return jax.jit(leaving_out.whole(world, simulations))(*given), leaving_out.trimmed(record)
+    record = jax.jit(phase_ablation.recording(world, simulations))(*given)
+    return jax.jit(phase_ablation.whole(world, simulations))(*given), phase_ablation.trimmed(record)
 
 
 def same(tree, other, *names):
@@ -354,7 +347,9 @@ GROWN = "frontier", "facts", "prior", "state"
 
 def check_leaving_out(world, simulations, phases):
     whole, record = searched_and_recorded(world, simulations)
-    without = {phase: jax.jit(leaving_out.without(phase, world, simulations))(record, world.keys) for phase in phases}
+    without = {
+        phase: jax.jit(phase_ablation.without(phase, world, simulations))(record, world.keys) for phase in phases
+    }
     for phase, tree in without.items():
         assert (tree.root.simulations == simulations).all()
         if phase in ("network", "model", "descend"):  # from the record, all else being done as before
@@ -374,27 +369,27 @@ def test_without_backup_nothing_is_learned_and_the_trees_grow_all_the_same():
     whole, record = check_leaving_out(stub(), 9, ("backup",))
     assert record.grew.all()
     depths = against_mctx.tree_depths(whole)
-    found = leaving_out.turns(record, whole.num_edges)
+    found = phase_ablation.turns(record, whole.num_edges)
     assert {name: found[name] for name in depths} == pytest.approx(depths)
 
 
 @pytest.mark.slow
 def test_leaving_out_leaves_the_rest_as_it_was_with_many_actions():
-    check_leaving_out(stub(16, actions=82), 24, leaving_out.PHASES[1:])
+    check_leaving_out(stub(16, actions=82), 24, phase_ablation.PHASES[1:])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [backend.CPU, backend.ACCELERATOR])
 def test_leaving_out_leaves_the_rest_as_it_was_where_games_end(layout):
     with backend.laid_out_for(layout):
-        _, record = check_leaving_out(tic_tac_toe(), 30, leaving_out.PHASES)
+        _, record = check_leaving_out(tic_tac_toe(), 30, phase_ablation.PHASES)
     assert not record.grew.all()  # some walks end where the game does
 
 
 @pytest.mark.slow
 def test_mctx_searches_the_same_beside_it():
     world = stub(8)
-    tree = jax.jit(leaving_out.whole(world, 24))(world.params, world.keys, world.states)
+    tree = jax.jit(phase_ablation.whole(world, 24))(world.params, world.keys, world.states)
     out = jax.jit(phase_costs.mctx_search(world.model, 24))(world.params, world.keys[0], world.states)
     np.testing.assert_array_equal(jz.summary(tree).visits, out.search_tree.summary().visit_counts)
 
@@ -404,9 +399,9 @@ def test_turns_by_hand():
     # of the game, which nothing is added to.
     length = np.array([[1] * 7 + [17], [3] * 8, [16] * 8])
     grew = np.array([[True] * 8, [True] * 8, [False] * 8])
-    record = leaving_out.Record(*[None] * 10)._replace(length=length, grew=grew)
+    record = phase_ablation.Record(*[None] * 10)._replace(length=length, grew=grew)
     with backend.laid_out_for(backend.ACCELERATOR):
-        few, many = (leaving_out.turns(record, edges) for edges in (9, 82))
+        few, many = (phase_ablation.turns(record, edges) for edges in (9, 82))
     assert few["descend_turns"] == many["descend_turns"] == pytest.approx((2 + 1 + 1) / 3)
     assert few["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)
     assert many["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)  # many edges: the root is rated apart
@@ -414,11 +409,11 @@ def test_turns_by_hand():
 
 
 def test_walks_longer_than_the_record_are_an_error():
-    empty = leaving_out.Record(*[None] * 10)
+    empty = phase_ablation.Record(*[None] * 10)
     length, nodes = jnp.full((1, 1), 5), jnp.zeros((1, 1, 4), jnp.int32)
     record = empty._replace(nodes=nodes, length=length, grew=jnp.ones((1, 1), bool))
     with pytest.raises(ValueError, match="fewer games or simulations"):
-        leaving_out.trimmed(record)
+        phase_ablation.trimmed(record)
 
 
 @pytest.mark.slow
@@ -432,10 +427,10 @@ def test_phases_of_a_world_without_a_network():
 @pytest.mark.slow
 def test_networks_and_games_alone_in_bfloat16():
     config = types.SimpleNamespace(connect_four_network="1x8", dtype="bfloat16")
-    world = bench_worlds.world("connect_four", 3, config)
+    world = worlds.world("connect_four", 3, config)
     logits, _ = world.network(world.params, jax.vmap(world.game.observe)(world.states))
-    assert float(jnp.std(logits)) == pytest.approx(bench_worlds.LOGITS, rel=0.05)
-    programs, per_call = accelerator_costs.alone(world, 30)
+    assert float(jnp.std(logits)) == pytest.approx(worlds.LOGITS, rel=0.05)
+    programs, per_call = search_costs.alone(world, 30)
     assert per_call == {"network": pytest.approx(1 / 31), "game": pytest.approx(1 / 48)}
     for function, *args in programs.values():
         assert jnp.isfinite(jax.jit(function)(*args)).all()

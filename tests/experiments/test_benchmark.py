@@ -15,8 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
-import measure  # noqa: E402
-import numpy_tree  # noqa: E402
+from bench import measure, numpy_tree  # noqa: E402
 
 from tests.processes import experiment  # noqa: E402
 

@@ -13,11 +13,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
-import hash_world  # noqa: E402
-import option_costs  # noqa: E402
-import option_players  # noqa: E402
-import option_proofs  # noqa: E402
 import options  # noqa: E402
+from bench import hash_world  # noqa: E402
+from bench.options import costs, matches, solver_graph  # noqa: E402
 
 from jaxzero import games, nets  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
@@ -46,32 +44,32 @@ def test_costs_go_to_a_new_file(tmp_path):
     (file,) = tmp_path.glob("cpu-*.json")
     results = json.loads(file.read_text())
     plain, asked = results["costs"]["rows"]
-    assert plain["option"] == option_costs.PLAIN and plain["ratio"] == 1
+    assert plain["option"] == costs.PLAIN and plain["ratio"] == 1
     assert asked["option"] == "decided, asked but not heeded" and asked["mean_depth"] == plain["mean_depth"]
     assert asked["ratio"] == pytest.approx(asked["ms"] / plain["ms"]) and results["versions"]["jax"] == jax.__version__
     assert str(file) in done.stdout and len(results["load"]) == 2
 
 
 def test_every_option_is_beside_one_that_is_there():
-    known = option_costs.options()
-    assert all(option.beside in known for option in known.values()) and list(known)[0] == option_costs.PLAIN
+    known = costs.options()
+    assert all(option.beside in known for option in known.values()) and list(known)[0] == costs.PLAIN
 
 
 def test_the_worlds_with_ends_and_with_chance():
     model, state = hash_world.model(7), hash_world.roots(4096)
     action, keys = jnp.zeros(4096, jnp.int32), None
-    said, same = option_costs.with_ends(model).step((), keys, action, state)
+    said, same = costs.with_ends(model).step((), keys, action, state)
     over = np.asarray(said.terminal)
     assert (np.asarray(said.discount) == np.where(over, 0, -1)).all() and 1 / 64 < over.mean() < 1 / 16
     assert set(np.asarray(said.reward)[over]) == {-1, 0, 1} and not np.asarray(said.reward)[~over].any()
     assert (same[0] == model.step((), keys, action, state)[1][0]).all()
     for often, share in ((0, 0), (2, 0.5)):
-        moves = option_costs.with_chance(model, often).step((), keys, action, state)[0].chance
+        moves = costs.with_chance(model, often).step((), keys, action, state)[0].chance
         assert abs(float(moves.mean()) - share) < 0.05
 
 
 def test_exact_moves_of_tic_tac_toe():
-    found = option_proofs.tic_tac_toe(games.from_pgx("tic_tac_toe"), 8)
+    found = solver_graph.tic_tac_toe(games.from_pgx("tic_tac_toe"), 8)
     empty = (found.signs != -2).sum(1)
     assert found.signs[0].tolist() == [0] * 9 and set(empty) <= {6, 7, 8, 9} and empty.min() == 6
     assert (np.asarray(jax.vmap(games.from_pgx("tic_tac_toe").legal)(found.state)) == (found.signs != -2)).all()
@@ -82,18 +80,18 @@ def test_the_network_of_a_run_is_found(tmp_path):
     net, params = nets.mlp(game, (8, 9), key=jax.random.key(0))
     about = {"game": game.id, "network": {"kind": "mlp", "hidden": [8, 9]}}
     weights.save(tmp_path / "weights.safetensors", params, about)
-    found, again, same = option_players.trained(tmp_path)
+    found, again, same = matches.trained(tmp_path)
     seen = jnp.ones((1, *game.observation_shape))
     assert found is game and (again(same, seen)[0] == net(params, seen)[0]).all()
 
 
 def test_elo():
-    assert option_players.elo(0.5) == 0 and option_players.elo(10 / 11) == pytest.approx(400)
-    assert option_players.elo(1.0) is None and option_players.elo(0.0) is None
+    assert matches.elo(0.5) == 0 and matches.elo(10 / 11) == pytest.approx(400)
+    assert matches.elo(1.0) is None and matches.elo(0.0) is None
 
 
 def test_calls_are_counted():
-    counter = option_players.Counter()
+    counter = matches.Counter()
     net = counter.counted(lambda params, seen: seen + params)
     program = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, x: jax.lax.cond(i < 3, net, lambda p, x: x, 1, x), x))
     for _ in range(2):

@@ -1,7 +1,6 @@
 """bfloat16: weights are rounded once and not in every simulation, answers stay close, and layers lie as they should."""
 
 import collections
-import pathlib
 import re
 
 import chex
@@ -15,7 +14,7 @@ from jaxzero import games, models, nets
 from jaxzero.nets import weights
 from jaxzero.play import mistakes
 
-POSITIONS = pathlib.Path(__file__).parents[1] / "data" / "connect_four_positions.jsonl"
+POSITIONS = mistakes.CONNECT_FOUR
 BUILDERS = {
     "mlp": lambda game, dtype: nets.mlp(game, hidden=(24, 20), key=jax.random.key(0), dtype=dtype),
     "windows": lambda game, dtype: nets.windows(game, 2, 24, (20,), key=jax.random.key(0), dtype=dtype),

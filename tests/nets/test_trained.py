@@ -1,7 +1,6 @@
 """The weights that come with jaxzero: what they say of themselves, and that they play as well as they should."""
 
 import functools
-import pathlib
 
 import jax
 import numpy as np
@@ -13,7 +12,7 @@ from jaxzero.nets import weights
 from jaxzero.play import arena, mistakes, perfect_play
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
-POSITIONS = pathlib.Path(__file__).parents[1] / "data" / "connect_four_positions.jsonl"
+POSITIONS = mistakes.CONNECT_FOUR
 
 
 def player(name, simulations):
@@ -40,7 +39,7 @@ def test_both_games_have_some_and_others_are_told_so():
 def test_a_file_says_how_it_came_about(file):
     about = weights.read_about(file)
     assert file.stat().st_size <= 3e6 and about["game"] == file.stem
-    assert about["command"].startswith("experiments/train.py") and "cores" in about["device"]
+    assert about["command"].startswith("jaxzero/cli/training/train.py") and "cores" in about["device"]
     assert about["minutes"] > 1 and about["seed"] >= 0 and about["results"]["random"]["share"] > 0.9
 
 

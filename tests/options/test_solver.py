@@ -13,7 +13,7 @@ from jaxzero import games, models
 from jaxzero.play import mistakes
 from tests import worlds
 
-POSITIONS = "tests/data/connect_four_positions.jsonl"
+POSITIONS = mistakes.CONNECT_FOUR
 
 
 def one_move(reward, discount=0.0, truncated=False):

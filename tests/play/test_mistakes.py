@@ -1,7 +1,6 @@
 """Mistakes on the exact positions, with players whose mistakes are known."""
 
 import json
-import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from jaxzero import games
 from jaxzero.play import arena, mistakes
 from jaxzero.types import PolicyOutput
 
-FILE = pathlib.Path(__file__).parent.parent / "data" / "connect_four_positions.jsonl"
+FILE = mistakes.CONNECT_FOUR
 
 
 @pytest.fixture(scope="module")

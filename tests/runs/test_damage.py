@@ -1,21 +1,14 @@
 """Damaged files of a run: what happened is told, and the run goes on wherever a checkpoint is sound."""
 
 import json
-import pathlib
 import random
 import shutil
-import sys
 
 import jax.numpy as jnp
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "experiments"))  # as running a script there does
-
-import evaluation  # noqa: E402
-import reporting  # noqa: E402
-import train  # noqa: E402
-
-from jaxzero.runs import checkpoint, metrics  # noqa: E402
+from jaxzero.cli.training import evaluation, report, train
+from jaxzero.runs import checkpoint, metrics
 
 CONFIG = {"seed": 3, "budget": {"minutes": 5.0}}
 STATE = {"weights": jnp.arange(40.0)}
@@ -67,7 +60,7 @@ def come_back(folder):
     results = evaluation.stored(folder)
     with metrics.writing(folder, step, said.append) as write:
         write(step + 1, {"loss/total": 0.0, "minutes": minutes})
-    reporting.curves([row for row in metrics.read(folder) if "minutes" in row])
+    report.curves([row for row in metrics.read(folder) if "minutes" in row])
     return step, minutes, results, said
 
 

@@ -152,7 +152,7 @@ def test_look_changes_nothing_that_it_is_given():
 
 def test_every_flag_that_is_named_exists():
     sys.path.append(str(ROOT / "experiments"))
-    from config import Config
+    from jaxzero.cli.training.settings import Config
 
     config = Config()
     source = pathlib.Path(health.__file__).read_text()

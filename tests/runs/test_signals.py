@@ -16,8 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # the collector. OUTSIDE: train.py's own handler ends them. INSIDE: the loop looks at the flag.
 PROGRAM = """
 import contextlib, gc, os, random, signal, sys, time, weakref
-sys.path.append("experiments")
-import train
+from jaxzero.cli.training import train
 from jaxzero.runs import progress
 
 class Knot:

@@ -9,9 +9,8 @@ from tests.processes import on_four_devices
 
 SCRIPT = """
 import json, re, sys
-sys.path.insert(0, "experiments")
 import jax, jax.numpy as jnp, numpy as np
-import building, config
+from jaxzero.cli.training import settings as config, setup
 from dataclasses import replace
 from jaxzero import games
 from jaxzero.train import devices
@@ -26,11 +25,11 @@ small = config.Config(
 COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter|collective-broadcast"
 exchanges = lambda program: sorted(set(re.findall(f" ({COLLECTIVES})(?:-start)?\\\\(", program.as_text())))
 found = {}
-search = building.policy(small, game, building.network(small.network, game, jax.random.key(0))[0])
+search = setup.policy(small, game, setup.network(small.network, game, jax.random.key(0))[0])
 keys = jax.random.split(jax.random.key(9), 16)
 states = jax.vmap(game.init)(keys)
 for n in (1, 2, 4):
-    run = building.build(small, game, devices.mesh(jax.devices()[:n]))
+    run = setup.build(small, game, devices.mesh(jax.devices()[:n]))
     state, begun = run.begin(run.params), {}
     play = run.play.lower(state["learner"].average, state["games"]).compile()
     numbers = jnp.float32(1e-3), jnp.int32(500)

@@ -1,0 +1,221 @@
+"""A search with one of its phases left out: for saying what each phase takes.
+
+Inside a compiled search nothing can be timed; but a search can be run again without one of its phases, and what is
+quicker then is that phase. Leaving out means that what the phase would have found is read from a record of the same
+search. So whatever is left has the same to do as before: the same walks, turns of loops, nodes and choices, and as XLA
+does not know what is on record, it can remove nothing of it.
+
+    network  logits and values are on record. The game is played, its observations are made and looked at.
+    model    the game's positions are on record, too: neither network nor game.
+    descend  no walking: the walks are on record.
+    expand   no new nodes: they are there from the beginning, but for the lists of children, which grow as on record.
+    backup   no statistics, no choices: before each walk it is written down, as the choices of the nodes on it.
+
+Reading the record takes a few kernels per simulation, which is what a phase is said to take too little; of `backup`
+also the writing of the walk. The last three are left out of a search without its model: beside a network of
+milliseconds their few microseconds would drown. Where the game has no network, `network` is not to be left out.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from bench.gpu.worlds import World, looked_at, rule
+
+import jaxzero as jz
+from jaxzero.backend import machine
+from jaxzero.search import node_storage
+from jaxzero.search.backup import group_size, tile_size
+from jaxzero.search.search import descend, enter, expand, finish, fold_simulation, search
+
+__all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
+
+PHASES = ("network", "model", "descend", "expand", "backup")
+MOST_NUMBERS = 2**28  # of the record of the walks
+
+
+class Record(NamedTuple):
+    """What a search found, simulation by simulation: `[S, B, ...]`.
+
+    Attributes:
+        root: what the model says of the roots, and their embeddings.
+        new: likewise, of the new nodes.
+        nodes: the walks as `descend` returns them, and at their ends the new nodes.
+        length: how many nodes `descend` passed.
+        grew: where there is a new node.
+        value: what goes up.
+        parents: the rows of `Tree.frontier` of the walks' last nodes, as `expand` leaves them.
+        children: those of the new nodes.
+        facts: `Tree.facts`, in the end.
+        later: `Tree.later_children`, in the end.
+    """
+
+    root: tuple
+    new: tuple
+    nodes: jax.Array
+    length: jax.Array
+    grew: jax.Array
+    value: jax.Array
+    parents: jax.Array
+    children: jax.Array
+    facts: jax.Array
+    later: jax.Array | None
+
+
+def whole(world: World, simulations: int) -> Callable:
+    """`(params, keys, states) -> Tree`: the search as it is."""
+
+    def run(params: Any, keys: Any, states: Any) -> jz.Tree:
+        tree = jz.search.plant(*world.model.root(params, keys, states), rule(), simulations + 1)
+        return search(params, keys, tree, world.model, rule(), simulations)
+
+    return run
+
+
+def recording(world: World, simulations: int) -> Callable:
+    """`(params, keys, states) -> Record`. What the model says becomes part of the positions that the tree keeps."""
+
+    def root(params: Any, keys: Any, states: Any) -> tuple:
+        said, below = world.model.root(params, keys, states)
+        return said, (below, said)
+
+    def step(params: Any, keys: Any, action: Any, embedding: tuple) -> tuple:
+        said, below = world.model.step(params, keys, action, embedding[0])
+        return said, (below, said)
+
+    choose = rule()
+
+    def run(params: Any, keys: Any, states: Any) -> Record:
+        def simulate(carry: tuple, i: Any) -> tuple:
+            tree, path = carry
+            length = (path := descend(tree, None, path)).length
+            own = fold_simulation(keys, tree.root.simulations)
+            tree, path, value = expand(params, own, tree, path, jz.Model(root, step), choose)
+            at = node_storage.take(tree.frontier, node_storage.take(path.nodes, length - 1))
+            children = tree.frontier[:, i + 1]
+            found = path.nodes[:, :room], length, path.length > length, value, at, children
+            return (finish(tree, path, value, choose, choose), path), found
+
+        said = root(params, keys, states)
+        tree, path = enter(jz.search.plant(*said, choose, simulations + 1), choose)
+        room = min(path.nodes.shape[1], max(64, MOST_NUMBERS // (simulations * len(keys))))
+        (tree, _), found = jax.lax.scan(simulate, (tree, path), jnp.arange(simulations))
+        new = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0)[1 : simulations + 1], tree.state)
+        return Record(said[1], new, *found, tree.facts, tree.later_children)
+
+    return run
+
+
+def trimmed(record: Record) -> Record:
+    """The walks as wide as the longest takes; what lies beyond their ends is nowhere.
+
+    Raises:
+        ValueError: a walk was longer than there was room on record.
+    """
+    batch = record.length.shape[1]
+    longest, most = int((record.length + record.grew).max()), record.nodes.shape[2]
+    if longest > most:
+        raise ValueError(f"a walk of {longest} nodes, and room for {most} on record: take fewer games or simulations.")
+    width = min(most, -(-longest // group_size(batch)) * group_size(batch))
+    ends = record.length + record.grew
+    nowhere = record.facts.shape[1] - 1
+    nodes = jnp.where(jnp.arange(width) < ends[..., None], record.nodes[..., :width], nowhere)
+    return record._replace(nodes=nodes)
+
+
+# ---------------------------------------------------------------------------------------------------- what is left out
+def without(phase: str, world: World, simulations: int) -> Callable:
+    """`(record, keys) -> Tree`: the search without `phase`, and without its network; see above."""
+    choose = rule()
+    simulate = {"network": _as_ever, "model": _as_ever, "descend": _descend, "expand": _expand, "backup": _backup}[
+        phase
+    ]
+    model = _played(world) if phase == "network" else jz.Model(None, lambda said, keys, action, embedding: said)
+
+    def run(record: Record, keys: Any) -> jz.Tree:
+        below, said = record.root
+        tree = jz.search.plant(said, below, choose, simulations + 1)
+        if phase == "expand":
+            tree = tree.replace(facts=record.facts, later_children=record.later)
+
+        def once(record: Record, keys: Any, tree: jz.Tree, path: Any, *_: Any) -> tuple:
+            i = tree.root.simulations[0]
+            now = Record(None, *jax.tree.map(lambda x: x[i], tuple(record[1:8])), None, None)
+            now = now._replace(new=now.new[::-1])  # as a model answers
+            return simulate(now, keys, tree, path, model, choose)
+
+        return search(record, keys, tree, model, choose, simulations, simulate=once)
+
+    return run
+
+
+def _played(world: World) -> jz.Model:
+    """The game without its network: what that would say of the position is on record."""
+
+    def step(said: tuple, keys: Any, action: Any, embedding: Any) -> tuple:
+        step, position, below = world.model.move((), keys, action, embedding)
+        seen = jax.vmap(world.game.observe)(position)
+        logits, value = said[0].prior_logits, said[0].value
+        return step._replace(prior_logits=logits, value=looked_at(value, seen)), below
+
+    return jz.Model(None, step)
+
+
+def _as_ever(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
+    path = descend(tree, None, path)
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    return finish(tree, path, value, choose, choose), path
+
+
+def _descend(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
+    path = _walk(now, path)
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    return finish(tree, path, value, choose, choose), path
+
+
+def _walk(now: Record, path: Any) -> Any:
+    return path._replace(nodes=jax.lax.dynamic_update_slice(path.nodes, now.nodes, (0, 0)), length=now.length)
+
+
+def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
+    path = descend(tree, None, path)
+    node = tree.root.simulations[0] + 1
+    parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
+    frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
+    end = jnp.where(now.grew, node, tree.capacity)
+    nodes = node_storage.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
+    path = path._replace(nodes=nodes, length=path.length + now.grew)
+    tree = tree.replace(frontier=frontier, size=jnp.full_like(tree.size, node + 1))
+    return finish(tree, path, now.value, choose, choose), path
+
+
+def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
+    depth, games = jnp.arange(now.nodes.shape[1]), jnp.arange(len(now.length))[:, None]
+    following = jnp.where(depth[1:] < now.length[:, None], now.nodes[:, 1:], -1)
+    from_ = jnp.where(depth[:-1] < now.length[:, None], now.nodes[:, :-1], tree.capacity)
+    tree = tree.replace(best_child=tree.best_child.at[games, from_].set(following))
+    path = descend(tree, None, path)
+    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
+    return search.counted(tree, path), path
+
+
+# --------------------------------------------------------------------------------------------------- turns of the loops
+def turns(record: Record, num_edges: int) -> dict[str, float]:
+    """How deep the walks went, and how often the loops over their paths turned in a simulation."""
+    length, grew = np.asarray(record.length), np.asarray(record.grew)
+    batch = length.shape[1]
+    group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games and not machine().waits
+    # The ends of walks, which have nothing to choose, are taken apart on a CPU; so is the root, where edges are many.
+    up = length - (~grew & (length > 1)) if many else length + grew
+    up = up - (0 if num_edges <= search.FEW_EDGES else 1)
+    tiles = up.reshape(len(up), -1, size).max(2)
+    edges = length + grew - 1
+    return {
+        "descend_turns": float(np.ceil(length.max(1) / group).mean()),
+        "backup_turns": float(np.ceil(np.maximum(tiles, 1) / group).sum(1).mean()),
+        "mean_depth": float(edges.mean()),
+        "deepest": int(edges.max()),
+    }

@@ -1,0 +1,188 @@
+"""Measuring: interleaved runs and their medians, what they ran on, tables, files that are never overwritten."""
+
+import concurrent.futures
+import functools
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxzero.cli.circumstances import circumstances
+
+__all__ = [
+    "Progress",
+    "Timing",
+    "circumstances",
+    "compiled",
+    "compiled_together",
+    "duration",
+    "geometric_mean",
+    "interleaved",
+    "markdown",
+    "measure",
+    "save",
+    "sentence",
+]
+
+
+class Timing(NamedTuple):
+    seconds: float  # the median
+    runs: list[float]
+
+
+def compiled(function: Callable, *args: Any) -> Callable[[], Any]:
+    """`function(*args)` compiled ahead of time; a call waits for the result."""
+    program = jax.jit(function).lower(*args).compile()
+    return lambda: jax.block_until_ready(program(*args))
+
+
+def compiled_together(programs: dict[str, tuple]) -> dict[str, Callable[[], Any]]:
+    """`compiled` for many, each given as `(function, *args)`: traced one by one, compiled all at once."""
+    lowered = {name: jax.jit(function).lower(*args) for name, (function, *args) in programs.items()}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        ready = dict(zip(lowered, pool.map(lambda program: program.compile(), lowered.values())))
+
+    def run(name: str) -> Any:
+        return jax.block_until_ready(ready[name](*programs[name][1:]))
+
+    return {name: functools.partial(run, name) for name in programs}
+
+
+def interleaved(
+    contestants: dict[str, Callable[[], Any]], budget: float, least: int = 3, most: int = 15, patience: float = math.inf
+) -> dict[str, Timing]:
+    """The contestants in turn, again and again, so that what else the machine does hits them all alike.
+
+    A first round warms up, and says how many rounds `budget` seconds allow. It counts where it lasted long: what it
+    warms up is then a small part, and another round would be minutes. Where `least` rounds last longer than `patience`
+    seconds, there are fewer.
+    """
+
+    def turn() -> dict[str, float]:
+        seconds = {}
+        for name, run in contestants.items():
+            start = time.perf_counter()
+            run()
+            seconds[name] = time.perf_counter() - start
+        return seconds
+
+    first = turn()
+    lasted = sum(first.values())
+    wanted = min(most, max(least, round(budget / lasted)))
+    if least * lasted > patience:
+        wanted = max(1, int(patience / lasted))
+    rounds = [first] if lasted > 20 or wanted < least else []
+    while len(rounds) < wanted:
+        rounds.append(turn())
+    runs = {name: [seconds[name] for seconds in rounds] for name in contestants}
+    return {name: Timing(statistics.median(times), times) for name, times in runs.items()}
+
+
+def geometric_mean(numbers: Sequence[float]) -> float:
+    return statistics.geometric_mean(numbers)
+
+
+class Progress:
+    """Says what runs, and about how long it all takes still; `weights` are guesses of the items' relative cost."""
+
+    def __init__(self, weights: Sequence[float]):
+        self.left, self.done, self.number, self.start = list(weights), 0.0, 0, time.monotonic()
+
+    def next(self, what: str) -> None:
+        """Announces the next item. Call it when the item before has ended."""
+        self.number += 1
+        elapsed, total = time.monotonic() - self.start, self.number + len(self.left) - 1
+        still = f", about {duration(elapsed / self.done * sum(self.left))} still" if self.done else ""
+        print(f"[{self.number}/{total}] {what} ({duration(elapsed)} so far{still})", flush=True)
+        self.done += self.left.pop(0)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table, its columns lined up; numbers to three digits."""
+    cells = [list(columns)] + [[cell(x) for x in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    lines = ["| " + " | ".join(x.rjust(w) for x, w in zip(row, widths)) + " |" for row in cells]
+    lines.insert(1, "|" + "|".join("-" * (w + 1) + ":" for w in widths) + "|")
+    return "\n".join(lines)
+
+
+def cell(x: Any) -> str:
+    if not isinstance(x, float):
+        return str(x)
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}"
+
+
+def sentence(results: dict[str, Any]) -> str:
+    """The circumstances in a line."""
+    hardware, versions = results["hardware"], results["versions"]
+    return (
+        f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
+        f"{', '.join(f'{k} {v}' for k, v in versions.items())}"
+    )
+
+
+def measure(
+    parts: dict[str, Callable[[], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
+) -> None:
+    """Runs one part after another, prints what each says, and writes all of it down; Ctrl-C leaves out the rest.
+
+    Args:
+        parts: each returns what is to be kept, and a text to be read.
+        settings: what the figures depend on; without paths of this machine.
+        quick: everything was in miniature.
+        folder: where the file goes.
+    """
+    results = circumstances() | {"settings": settings}
+    load, interrupted = [os.getloadavg()[0]], False
+    print(f"{sentence(results)}; load {load[0]:.1f}")
+    if quick:
+        print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
+    for name, part in parts.items():
+        print(f"\n# {name}", flush=True)
+        try:
+            results[name], text = part()
+        except KeyboardInterrupt:  # what was measured before is not lost
+            interrupted = True
+            print(f"\nInterrupted: {name} is left out.")
+            break
+        load.append(os.getloadavg()[0])
+        results["load"] = [round(x, 2) for x in load]
+        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
+    if any(name in results for name in parts):
+        print(f"\nWritten to {save(results, folder)}")
+    sys.exit(130 if interrupted else 0)
+
+
+def save(results: dict[str, Any], folder: pathlib.Path, name: str | None = None) -> pathlib.Path:
+    """Writes `<name>-<date>.json`, named by the device unless a name is given; a number is added where that exists."""
+    if name is None:
+        hardware = results["hardware"]
+        cpu = hardware["device"] == "cpu"
+        name = (
+            f"cpu {hardware['cpu']} {hardware['cores_usable']} cores"
+            if cpu
+            else f"{hardware['device']} {hardware['device_kind']}"
+        )
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + "-" + results["date"][:10]
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = folder / (f"{slug}.json" if number == 1 else f"{slug}-{number}.json")
+        try:
+            with path.open("x") as file:
+                json.dump(results, file, indent=1)
+            return path
+        except FileExistsError:
+            number += 1

@@ -1,0 +1,43 @@
+"""The command line that a command was called with: to be printed again, with other flags."""
+
+import os
+import pathlib
+import shlex
+import sys
+
+__all__ = ["again", "command", "flags", "python"]
+
+PROGRAM = "jaxzero", "jaxzero.exe"
+
+
+def python() -> str:
+    """What to call this interpreter in a command."""
+    return os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
+
+
+def command(name: str | None = None) -> list[str]:
+    """How this command, or another one, is called the way this one was: as a script, a module or a program."""
+    script = pathlib.Path(sys.argv[0])
+    if script.parent.name == "experiments":
+        return [python(), str(script if name is None else script.with_name(f"{name}.py"))]
+    name = sys.argv[1] if name is None else name
+    return ["jaxzero", name] if script.name in PROGRAM else [python(), "-m", "jaxzero", name]
+
+
+def flags(*without: str) -> list[str]:
+    """What this command was called with, without some of the flags."""
+    first = 1 if pathlib.Path(sys.argv[0]).parent.name == "experiments" else 2
+    kept, words = [], list(sys.argv[first:])
+    while words:
+        word = words.pop(0)
+        if word.split("=")[0] not in without:
+            kept.append(word)
+        elif "=" not in word and words:
+            words.pop(0)
+    return kept
+
+
+def again(*changed: object) -> str:
+    """This command, with other values for some flags: `again("--seed", 1)`."""
+    values = (f"{x:g}" if isinstance(x, float) else str(x) for x in changed)
+    return shlex.join([*command(), *flags(*map(str, changed[::2])), *values])

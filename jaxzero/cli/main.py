@@ -1,0 +1,76 @@
+"""The commands: `jaxzero train`, `play`, `gtp`, `match`, `tournament`, `doctor`."""
+
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+from jaxzero.extras import install
+
+__all__ = ["COMMANDS", "main"]
+
+
+class Command(NamedTuple):
+    """What a command does, in a line; the modules with its settings and its work; and what is set before the flags."""
+
+    does: str
+    settings: str
+    work: str
+    given: tuple[str, ...] = ()
+
+
+PLAY = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.play"
+COMMANDS = {
+    "train": Command("learn a game by self-play", "jaxzero.cli.training.settings", "jaxzero.cli.training.train"),
+    "play": Command("play against it, in the terminal or with --browser", *PLAY),
+    "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *PLAY, ("--gtp",)),
+    "match": Command(
+        "a match against another program", "jaxzero.cli.playing.match_settings", "jaxzero.cli.playing.match"
+    ),
+    "tournament": Command(
+        "everybody against everybody, with ratings",
+        "jaxzero.cli.playing.tournament_settings",
+        "jaxzero.cli.playing.tournament",
+    ),
+}
+DOCTOR = "what is installed, on which devices, and whether searches give exactly the visits they should"
+
+
+def usage() -> str:
+    """The list of commands."""
+    lines = [f"  {name:<12}{does}" for name, does in {n: c.does for n, c in COMMANDS.items()}.items()]
+    return "\n".join(
+        [
+            "usage: jaxzero <command> [flags]",
+            "",
+            *lines,
+            f"  {'doctor':<12}{DOCTOR}",
+            "",
+            "jaxzero <command> --help lists its flags.",
+        ]
+    )
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("help", "-h", "--help"):
+        print(usage())
+        return 0
+    name, rest = words[0], words[1:]
+    if name == "doctor" and not rest:
+        from jaxzero.cli import doctor
+
+        return doctor.report()
+    if name not in COMMANDS:
+        print(
+            f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.", file=sys.stderr
+        )
+        return 2
+    command = COMMANDS[name]
+    try:
+        config = importlib.import_module(command.settings).parse([*command.given, *rest])
+        return importlib.import_module(command.work).run(config)
+    except ModuleNotFoundError as error:
+        if error.name is None or install(error.name) is None:
+            raise
+        sys.exit(f"jaxzero {name} needs {error.name}: {install(error.name)}")

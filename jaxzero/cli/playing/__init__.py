@@ -1,0 +1,1 @@
+"""`jaxzero play`, `gtp`, `match` and `tournament`."""

@@ -1,0 +1,60 @@
+"""The settings of `jaxzero match`. No jax here: mistakes are answered at once."""
+
+import dataclasses
+import pathlib
+import shlex
+import shutil
+
+import tyro
+
+from jaxzero.cli.playing.play_settings import Player, check
+
+__all__ = ["Config", "parse"]
+
+DESCRIPTION = """A match against any program that speaks the Go Text Protocol.
+
+    jaxzero match --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
+    jaxzero match --opponent "gtp-rhino" --game othello --seconds 1
+
+Colours alternate, openings vary, the records of the games are saved, and the result after each of them: Ctrl-C loses
+only the game that is being played. The result is the other program's where it scores (GNU Go takes dead stones off),
+and says where ours differs.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A match."""
+
+    opponent: str
+    """The other program, as a command: "gnugo --mode gtp --level 10"."""
+    player: tyro.conf.OmitArgPrefixes[Player] = Player()
+    games: int = 20
+    """An even number: half of them with each colour."""
+    opening: int = 2
+    """Random moves at the start, the same for a game and the one with colours swapped."""
+    max_moves: int = 500
+    """Where a game is stopped; it counts as unfinished."""
+    patience: float = 300.0
+    """Seconds that the other program has for an answer."""
+    folder: pathlib.Path = pathlib.Path("runs/match")
+    """A new folder for the records of the games, and the result."""
+
+
+def parse(arguments: list[str] | None = None) -> Config:
+    """The settings. What cannot be is answered here, before jax is imported."""
+    config = tyro.cli(Config, args=arguments, prog="jaxzero match", description=DESCRIPTION)
+    check("match", config.player)
+    if config.games < 2 or config.games % 2:
+        raise SystemExit(f"match: --games {config.games}: give an even number, so that colours are swapped.")
+    if config.opening < 0 or config.max_moves <= config.opening or not config.patience > 0:
+        raise SystemExit("match: give --opening of 0 or more, --max-moves above it, and --patience above 0.")
+    words = shlex.split(config.opponent)
+    if not words or shutil.which(words[0]) is None:
+        name = words[0] if words else ""
+        raise SystemExit(f"match: --opponent {config.opponent!r}: there is no program {name!r}.")
+    if config.folder.exists() and not config.folder.is_dir():
+        raise SystemExit(f"match: --folder {config.folder} is a file: name a new folder.")
+    if config.folder.exists() and any(config.folder.iterdir()):
+        raise SystemExit(f"match: --folder {config.folder} is not empty, and nothing is overwritten: name another.")
+    return config

@@ -1,0 +1,171 @@
+"""Play: in the terminal, in the browser, or by the Go Text Protocol."""
+
+import functools
+import os
+import pathlib
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.cli.compilation_cache import keep_programs
+from jaxzero.cli.playing import terminal_ui
+from jaxzero.cli.playing.play_settings import Play, Player, komi
+from jaxzero.nets import weights
+from jaxzero.play import gtp
+from jaxzero.play.browser import board_json, server
+from jaxzero.play.browser.sessions import Sessions
+from jaxzero.play.engine import Engine
+from jaxzero.play.notation import names
+from jaxzero.runs import progress
+
+DEFAULT = 400  # simulations per move
+
+
+def rules(player: Player, size: int, komi: float) -> games.Game:
+    """The game of the settings, on a board of this size."""
+    return games.go(size, komi) if player.game == "go" else games.from_pgx(player.game)
+
+
+def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
+    """An engine for these settings, and what it plays with, in words.
+
+    Raises:
+        ValueError: weights that are not for this game.
+    """
+    game, file = rules(player, size, komi), player.weights
+    comes_along = not file and game.id in {path.stem for path in weights.TRAINED.glob("*.safetensors")}
+    if comes_along:
+        file = str(weights.trained(game.id))
+    if not file:
+        model, rule = models.rollout(game, player.rollouts), jz.avoid_proven(jz.ucb1(player.exploration))
+        build = functools.partial(jz.uct, model, rule=rule, capacity=player.capacity)
+        return Engine(game, lambda n, stop: build(n, stop=stop), seed=player.seed), (
+            f"random playouts, {player.rollouts} per simulation"
+        )
+    path = pathlib.Path(file)
+    inside = path / "weights.safetensors"
+    if path.is_dir() and not inside.exists():
+        raise ValueError(f"--weights {path}: no {inside.name} in this folder. Give a run's folder, or a file.")
+    net, params, about = weights.load(inside if path.is_dir() else path, game)
+    rule = jz.avoid_proven(jz.puct())
+    build = functools.partial(
+        jz.alphazero, models.perfect(game, net), rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
+    )
+    build = functools.partial(build, capacity=player.capacity)
+    whose = "that comes with jaxzero" if comes_along else f"of {path}"
+    words = f"the network {whose} (step {about.get('step', 'unknown')})"
+    return Engine(game, lambda n, stop: build(n, stop=stop), params, seed=player.seed), words
+
+
+def limits(player: Player) -> dict:
+    """How long to think about a move."""
+    simulations = DEFAULT if player.simulations is None and player.seconds is None else player.simulations
+    return {"simulations": simulations, "seconds": player.seconds}
+
+
+# --------------------------------------------------------------------------------------------------------- the browser
+def browser(config: Play, thinker: Engine, words: str) -> None:
+    """Serves the page until Ctrl-C or SIGTERM."""
+    player, stop = config.player, threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    say_now = functools.partial(print, flush=True)
+    # Compiling cannot be interrupted, and who opens the page meanwhile sees the board.
+    settings = dict(second=config.second, seed=player.seed, komi=komi(player), **limits(player))
+    tell = lambda text: None if stop.is_set() else say_now(text)  # the end is the last word
+    play = Sessions(thinker, **settings, tell=tell)
+    about = f"Against {words}, on {progress.device()}."
+    page = tree_page(thinker)
+    try:
+        listener = server.listening(config.port, lambda request: server.answer(play, request, about, page))
+    except OSError as error:
+        play.close(0)
+        print(f"play: --port {config.port}: {error.strerror}. Leave --port out to have a free one.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)  # what compiles does not end before it is done
+    say_now(f"{play.layout['title']}: {about[0].lower()}{about[1:]}")
+    say_now(f"Open http://127.0.0.1:{listener.server_port}/ in a browser on this machine. Ctrl-C ends it.")
+    server.serve(listener, stop)
+    say_now("\nEnded.")
+    if not play.close(patience=2):
+        os._exit(0)
+
+
+def tree_page(thinker: Engine) -> Callable:
+    """Draws search trees of this game as pages."""
+    draw = []
+
+    def page(tree: jz.Tree) -> str:
+        from jaxzero import viz  # which nobody has to wait for who looks at no tree
+
+        if not draw:
+            draw.append(viz.drawer(thinker.game, thinker.first))
+        sides = board_json.layout(thinker.game)["sides"]
+        called = sides if thinker.first == 0 else sides[::-1]
+        return viz.tree(tree, names=names(thinker.game), draw=draw[0], players=called).html
+
+    return page
+
+
+# -------------------------------------------------------------------------------------------------------- the protocol
+def protocol(player: Player) -> None:
+    """Speaks GTP until the other side has had enough."""
+    is_go, known = player.game == "go", komi(player) or 0.0
+
+    def make(size: int, wanted: float) -> Engine:
+        if not is_go and wanted != known:
+            raise ValueError(f"komi {wanted:g}: the rules of {player.game} have {known:g}")
+        found, words = engine(player, size, wanted)
+        print(f"jaxzero plays {found.game.id} with {words}; compiling ...", file=sys.stderr, flush=True)
+        found.warm_up()
+        print("Ready.", file=sys.stderr, flush=True)
+        return found
+
+    def write(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    session = gtp.Session(
+        make,
+        size=player.size if is_go else rules(player, 0, 0).observation_shape[0],
+        komi=known,
+        sizes=tuple(range(2, 26)) if is_go else (),
+        ponder=player.ponder,
+        resign=player.resign,
+        version=jz.__version__,
+        write=write,
+        **limits(player),
+    )
+    gtp.serve(session, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def main(config: Play) -> None:
+    """Plays where the settings say: protocol, browser or terminal."""
+    keep_programs()
+    try:
+        if config.gtp:
+            return protocol(config.player)
+        thinker, words = engine(config.player, config.player.size, config.player.komi)
+    except (ValueError, ImportError) as error:
+        sys.exit(f"play: {error}")
+    if config.browser:
+        return browser(config, thinker, words)
+    terminal_ui.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress.device()}.")
+    with progress.announced("Compiling the search"):
+        thinker.warm_up()
+    thinker.clear()  # what was searched for that is nothing to be told
+    try:
+        terminal_ui.play(thinker, config.player, limits(config.player), config.second)
+    finally:
+        thinker.rest()  # a thread that thinks must not outlive the rest
+
+
+def run(config: Play) -> None:
+    """`jaxzero play` with these settings."""
+    try:
+        main(config)
+    except (KeyboardInterrupt, EOFError):
+        print()

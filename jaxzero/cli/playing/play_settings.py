@@ -1,0 +1,114 @@
+"""The settings of `jaxzero play`, and of the engine in `jaxzero match`. No jax here: mistakes are answered at once."""
+
+import dataclasses
+import difflib
+import pathlib
+
+import tyro
+
+__all__ = ["GAMES", "Player", "Play", "check", "komi", "parse"]
+
+DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
+
+    jaxzero play --game connect_four                        # against the network that comes along
+    jaxzero play --game connect_four --weights runs/connect_four --seconds 3
+    jaxzero play --game connect_four --browser
+    jaxzero gtp                                             # 9x9 Go by random playouts, for GoGui, Sabaki ...
+
+In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
+what the search thinks is drawn on the board, with its tree beside it.
+"""
+
+GAMES = "go", "connect_four", "othello", "hex", "tic_tac_toe", "go_9x9", "go_19x19"  # the last two: those of pgx
+PGX_KOMI = 7.5  # of its games of Go, which have no other
+
+
+@dataclasses.dataclass(frozen=True)
+class Player:
+    """Who plays: the game, the network, and how long it thinks."""
+
+    game: str = "go"
+    """go (of any size, see --size), connect_four, othello, hex, tic_tac_toe, or pgx's go_9x9 and go_19x19."""
+    weights: str = ""
+    """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
+    size: int = 9
+    """go: points on a side."""
+    komi: float = 7.0
+    """go: white's points for moving second; those of pgx have 7.5."""
+    simulations: int | None = None
+    """Per move. Default: as many as --seconds allows, or 400."""
+    seconds: float | None = None
+    """Per move, at most."""
+    rollouts: int = 4
+    """Without a network: playouts per simulation, which run at once."""
+    exploration: float = 0.5
+    """Without a network: UCB1's constant, for win rates."""
+    capacity: int = 20_000
+    """Positions that a tree has room for."""
+    resign: float = 0.0
+    """--gtp: gives up below this win rate; 0: never."""
+    ponder: bool = False
+    """Think while the opponent does; not in the browser."""
+    seed: int = 0
+    """Everything random follows from it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Play:
+    """A player, and where it plays."""
+
+    player: tyro.conf.OmitArgPrefixes[Player] = Player()
+    gtp: bool = False
+    """Speak the Go Text Protocol on standard input and output, for front ends and match runners."""
+    browser: bool = False
+    """Play on a page in a browser on this machine, with what the search thinks drawn on the board."""
+    port: int | None = None
+    """--browser: the port of the page. Default: 8000, or any free one if that is taken."""
+    second: bool = False
+    """In the terminal and in the browser: the engine moves first."""
+
+
+def parse(arguments: list[str] | None = None) -> Play:
+    """The settings from the command line."""
+    config = tyro.cli(Play, args=arguments, prog="jaxzero play", description=DESCRIPTION)
+    check("play", config.player)
+    if config.browser and config.gtp:
+        raise SystemExit("play: --browser and --gtp: give one of them.")
+    if config.browser and config.player.ponder:
+        raise SystemExit("play: --browser --ponder: the games there share one device; leave --ponder out.")
+    if config.port is not None and not config.browser:
+        raise SystemExit(f"play: --port {config.port}: it is the port of the page, so give --browser, too.")
+    if config.port is not None and not 1 <= config.port <= 65535:
+        raise SystemExit(f"play: --port {config.port}: give a port from 1 to 65535.")
+    return config
+
+
+def komi(player: Player) -> float | None:
+    """White's points for moving second, as the rules have it; None: the game is not Go.
+
+    >>> komi(Player("go", komi=5.5)), komi(Player("go_9x9", komi=5.5)), komi(Player("othello"))
+    (5.5, 7.5, None)
+    """
+    return player.komi if player.game == "go" else PGX_KOMI if player.game.startswith("go_") else None
+
+
+def check(script: str, player: Player) -> None:
+    """Ends the script, in a sentence, where a setting has no meaning."""
+    if player.game not in GAMES:
+        near = difflib.get_close_matches(player.game, GAMES, n=1, cutoff=0.6)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        raise SystemExit(f"{script}: --game {player.game}: not played here. {meant}There are {', '.join(GAMES)}.")
+    for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):
+        value = getattr(player, name)
+        if value is not None and value < least:
+            raise SystemExit(f"{script}: --{name} {value} is out of range: {least} or more.")
+    if player.seconds is not None and not player.seconds > 0:
+        raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
+    if not 0 <= player.resign < 1:
+        raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
+    if not 2 <= player.size <= 25:
+        raise SystemExit(f"{script}: --size {player.size}: give 2 to 25.")
+    if 2 * player.komi != round(2 * player.komi) or abs(player.komi) > 1000:
+        raise SystemExit(f"{script}: --komi {player.komi:g}: give a whole or half number of points.")
+    if player.weights and not pathlib.Path(player.weights).exists():
+        raise SystemExit(f"{script}: --weights {player.weights}: there is no such file or folder.")

@@ -1,0 +1,169 @@
+"""A game against whoever types, in the terminal."""
+
+import contextlib
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+
+from jaxzero.cli.playing.play_settings import Player, komi
+from jaxzero.play.browser import board_json
+from jaxzero.play.engine import Engine
+from jaxzero.play.notation import drawn, names
+from jaxzero.runs import progress
+
+__all__ = ["play", "say", "thinking"]
+
+WIDTH = 79  # of what is said
+ROWS = 7  # moves of which is told what the search thinks
+SIDES = "X", "O"
+POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
+HELP = """  {move:<8} a move, as the board names it
+  hint     what I would play in your place, and what I think of your moves
+  undo     takes back your last move, and what I answered
+  swap     changes sides
+  help, ?  these lines
+  quit     ends the game
+Of hint, undo, swap and quit the first letter is enough."""
+
+
+def say(*sentences: str) -> None:
+    """Prints sentences in lines that fit."""
+    print(textwrap.fill(" ".join(sentences), WIDTH, break_on_hyphens=False))
+
+
+def in_words(thinker: Engine, whose: str) -> str:
+    """What the engine thinks of the position, for the player to move."""
+    report, called = thinker.report(1), names(thinker.game)
+    best = report.candidates[0]
+    line = " ".join(called[a] for a in best.line)
+    points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
+    return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
+
+
+@contextlib.contextmanager
+def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
+    """A function to look at a search with: on a terminal it says how far that is, where it takes long."""
+    began, last = time.monotonic(), [0.0]
+    if not progress.console.is_terminal:
+        yield lambda thinker: None
+        return
+    with contextlib.ExitStack() as shows:
+        status = []
+
+        def look(thinker: Engine) -> None:
+            now = time.monotonic()
+            if now - began < 1 or now - last[0] < 0.25:
+                return
+            last[0] = now
+            if not status:
+                status.append(shows.enter_context(progress.console.status("")))
+            report = thinker.report(1)
+            best = report.candidates[0]
+            status[0].update(
+                f"Thinking, {now - began:.0f} s: {called[best.action]} "
+                f"({100 * board_json.share(best.value):.0f} %) after {report.visits:,} simulations"
+            )
+
+        yield look
+
+
+def table(thinker: Engine) -> list[str]:
+    """The moves that were searched in the position, a line each, those with the most visits."""
+    report, called = thinker.report(ROWS), names(thinker.game)
+    wide = max([4, *(len(called[one.action]) for one in report.candidates)])
+    rows = []
+    for one in report.candidates:
+        points, visits = 100 * board_json.share(one.value), 100 * one.visits / report.visits
+        rows.append(f"  {called[one.action]:>{wide}}   {points:4.0f} %   {visits:4.0f} %")
+    return [f"  {'move':>{wide}}   points   visits", *rows] if rows else []
+
+
+def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callable[[str], str] = input) -> None:
+    """A game, and as many more as are wanted.
+
+    Args:
+        thinker: it plays.
+        player: its settings.
+        limit: of each thinking, for `Engine.think`.
+        second: whether it moves first.
+        ask: asks for what is typed.
+    """
+    called, mine, explain, changed = names(thinker.game), 0 if second else 1, [POINTS], True
+    while True:
+        if changed:
+            print("\n" + "\n".join(drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))))
+        if thinker.over():
+            say(board_json.outcome(thinker, SIDES, komi(player)))
+            word = ask("Another one? [y/N] or undo: ").strip().lower()
+            if word in ("undo", "u"):
+                changed = _back(thinker, mine)
+            elif word in ("y", "yes"):
+                thinker.clear()
+                changed = True
+            else:
+                return
+        elif thinker.to_move() == mine:
+            action = _think(thinker, limit)
+            say(f"I play {called[action]}.", in_words(thinker, "me"))
+            thinker.play(action)
+            changed = True
+            if player.ponder:
+                thinker.ponder()
+        else:
+            if changed:
+                _tell_moves(thinker, explain)
+            word = ask(f"Your move ({SIDES[1 - mine]}), hint, undo, swap, help or quit: ").strip().lower()
+            if word in ("quit", "q"):
+                return
+            if changed := word in ("swap", "s"):
+                mine = 1 - mine
+                say(f"You are {SIDES[1 - mine]} now.")
+            elif word in ("undo", "u"):
+                changed = _back(thinker, mine)
+            elif word in ("hint", "h"):
+                say(f"I would play {called[_think(thinker, limit)]}.", in_words(thinker, "you"))
+                _tell_moves(thinker, explain)
+            elif word:
+                changed = _move(thinker, word)
+
+
+def _think(thinker: Engine, limit: dict) -> int:
+    with thinking(names(thinker.game)) as look:
+        return thinker.think(**limit, look=look)
+
+
+def _tell_moves(thinker: Engine, explain: list[str]) -> None:
+    """What the search thinks of the moves, if it knows; what is to be explained is said once."""
+    if rows := table(thinker):
+        print("\n".join(rows))
+        if explain:
+            say(explain.pop())
+
+
+def _move(thinker: Engine, word: str) -> bool:
+    """A move, as the person has typed it; whether it was one. Else what there is to be typed is said."""
+    called, legal = names(thinker.game), thinker.legal()
+    actions = {name.lower(): action for action, name in enumerate(called)}
+    allowed = [name for name, ok in zip(called, legal) if ok]
+    if word in actions and legal[actions[word]]:
+        thinker.play(actions[word])
+        return True
+    if word in ("help", "?"):
+        print(HELP.format(move=allowed[0]))
+    else:
+        say(f"{word[:40]!r} is no legal move. There are: {' '.join(allowed)}. Or type help.")
+    return False
+
+
+def _last(thinker: Engine) -> int | None:
+    return thinker.moves[-1] if thinker.moves else None
+
+
+def _back(thinker: Engine, mine: int) -> bool:
+    """To before the person's last move; whether there is one. In all games played here turns alternate."""
+    before = [ply for ply in range(len(thinker.moves)) if ply % 2 != mine]
+    if not before:
+        say("There is no move of yours to take back.")
+    while before and len(thinker.moves) > before[-1]:
+        thinker.undo()
+    return bool(before)

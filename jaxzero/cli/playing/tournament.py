@@ -1,0 +1,247 @@
+"""A tournament: everybody meets everybody; or a sequential test of two players."""
+
+import dataclasses
+import errno
+import functools
+import itertools
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.markup import escape
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.compilation_cache import keep_programs
+from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
+from jaxzero.cli.training.evaluation import to_win
+from jaxzero.nets import weights
+from jaxzero.play import arena, mistakes, perfect_play, ratings
+from jaxzero.runs import progress
+from jaxzero.runs.run_folder import write_whole
+
+
+# ------------------------------------------------------------------------------------------------------------- players
+class Player(NamedTuple):
+    """Who takes part: a policy with its parameters."""
+
+    name: str
+    policy: Callable
+    params: Any = None
+    rates: bool = False  # it rates moves, so its mistakes are of interest
+    about: Any = None  # what its file says of it
+
+
+def player(entrant: Entrant, game: Any) -> Player:
+    """A player of this game.
+
+    Raises:
+        ValueError: its file is damaged or of another game; the game is too large for perfect play.
+    """
+    word, kind, number, file = entrant
+    if kind == "random":
+        return Player(word, arena.random_player(game))
+    if kind == "uct":
+        return Player(word, jz.uct(models.rollout(game), number), rates=True)
+    if kind == "perfect":
+        try:
+            with progress.announced(f"Looking at the positions of {game.id}"):
+                return Player(word, perfect_play.perfect_player(game, perfect_play.solve(game)))
+        except ValueError as error:
+            raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
+    net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
+    model = models.perfect(game, net)
+    policy = arena.raw_network(model) if kind == "raw" else to_win(model, number)
+    return Player(word, policy, params, True, about)
+
+
+# --------------------------------------------------------------------------------------------------------------- games
+class Result(NamedTuple):
+    """How games of two players ended, for the first; `pairs` brought it 0, 1/2, 1, 3/2 and 2 points."""
+
+    first: str
+    second: str
+    wins: int
+    draws: int
+    losses: int
+    unfinished: int
+    pairs: list[int]
+
+
+def points(result: Result) -> float:
+    """Of the first player. A game that was stopped counts as drawn."""
+    return result.wins + (result.draws + result.unfinished) / 2
+
+
+def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) -> Callable[[int], Result]:
+    """Compiles the games of two players: `batch -> Result`. What is random follows from the numbers and the batch."""
+
+    def play(params, batch):
+        key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
+        keys, policies = jax.random.split(key, config.games // 2), (one.policy, other.policy)
+        return arena.play_pairs(game, policies, params, keys, openings(config), config.max_plies)
+
+    params = one.params, other.params
+    with progress.announced(f"Compiling {escape(one.name)} against {escape(other.name)}, {config.games} games at once"):
+        program = jax.jit(play).lower(params, jnp.int32(0)).compile()
+
+    def run(batch: int) -> Result:
+        score = progress.wait(program(params, jnp.int32(batch)))
+        pairs = np.bincount(np.asarray(arena.half_points(score)), minlength=5).tolist()
+        return Result(one.name, other.name, *(int(x.sum()) for x in score), pairs)
+
+    return run
+
+
+def tournament(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
+    """Every player against every other one: a `Result` each, added to `results["pairings"]` as they come in."""
+    results["pairings"] = []
+    meetings = list(itertools.combinations(range(len(config.players)), 2))
+    for number, (i, j) in enumerate(meetings, 1):
+        one, other = players[config.players[i]], players[config.players[j]]
+        run = match(config, game, one, other, 0, i, j)
+        names = f"{escape(one.name)} against {escape(other.name)}"
+        with progress.announced(f"Pairing {number} of {len(meetings)}: {names}, playing"):
+            result = run(0)
+        results["pairings"].append(result)
+        stopped = f", {result.unfinished} stopped" if result.unfinished else ""
+        progress.console.print(f"    +{result.wins} ={result.draws} -{result.losses}{stopped}")
+
+
+def standings(config: Config, pairings: list[Result]) -> ratings.Ratings:
+    """The ratings of those who have met others, the strongest first."""
+    names = [name for name in config.players if any(name in (p.first, p.second) for p in pairings)]
+    table = np.zeros((len(names), len(names), 3), int)
+    for p in pairings:
+        table[names.index(p.first), names.index(p.second)] = p.wins, p.draws + p.unfinished, p.losses
+    anchor = config.anchor if config.anchor in names else names[0]  # it may not have played yet, when stopped
+    found = ratings.ratings(names, table, anchor, config.anchor_rating)
+    order = np.argsort(-found.elo, kind="stable")
+    return ratings.Ratings(tuple(names[i] for i in order), *(field[order] for field in found[1:]))
+
+
+def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None:
+    """Print the crosstable and the ratings."""
+    scores = {(p.first, p.second): points(p) for p in pairings}
+    scores |= {(p.second, p.first): config.games - points(p) for p in pairings}
+    labels = [f"{i} {escape(name)}" for i, name in enumerate(found.names, 1)]
+    cell = lambda *names: f"{scores[names]:g}" if names in scores else ""
+    progress.table(
+        f"Points in {config.games} games each",
+        ["", *(str(i) for i in range(1, len(labels) + 1))],
+        [[label, *(cell(one, other) for other in found.names)] for label, one in zip(labels, found.names)],
+    )
+    share = [f"{x:.1%}" for x in found.points / found.games]
+    numbers = ([f"{x:.0f}" for x in field] for field in (found.elo, found.low, found.high, found.games))
+    columns = ["", "Elo", "from", "to (95 %)", "games", "points"]
+    progress.table("Ratings", columns, [list(row) for row in zip(labels, *numbers, share)])
+
+
+# ---------------------------------------------------------------------------------------------------- test, mistakes
+def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
+    """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
+    a, b = config.sprt
+    hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
+    run, counts, pairs = match(config, game, players[b], players[a], 1), np.zeros(4, int), np.zeros(5, int)
+    for batch in range(config.max_games // config.games):
+        _, _, *new, new_pairs = run(batch)
+        counts, pairs, played = counts + new, pairs + new_pairs, (batch + 1) * config.games
+        total, test = Result(b, a, *counts.tolist(), pairs.tolist()), ratings.sprt(pairs, **hypotheses)
+        results["sprt"] = {"games": played, **total._asdict(), **hypotheses, **test._asdict()}
+        share = points(total) / played
+        progress.console.print(
+            f"{played:,} games: {escape(b)} +{total.wins} ={total.draws + total.unfinished} -{total.losses}, "
+            f"{share:.1%}, Elo {ratings.elo(share):+.0f}, LLR {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
+        )
+        if test.verdict != "continue":
+            h1, names, elos = test.verdict == "accept H1", (escape(b), escape(a)), (config.elo0, config.elo1)
+            return progress.console.print(
+                f"{test.verdict[-2:]} is accepted after {played:,} games: {names[0]} is {'' if h1 else 'not '}stronger "
+                f"than {names[1]} by {config.elo1:g} Elo: a difference of {elos[h1]:g} is much likelier than one of "
+                f"{elos[not h1]:g}."
+            )
+    progress.console.print(f"Undecided after {played:,} games. For more: --max-games {2 * config.max_games}")
+
+
+def erring(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
+    """Outcome mistakes of the players that rate moves: `results["mistakes"]`, by phase."""
+    positions = mistakes.load(game, mistakes.CONNECT_FOUR)
+    n, at_once = len(positions.phase), 143  # large trees for all positions at once would not fit
+    parts = [np.arange(begin, begin + at_once) % n for begin in range(0, n, at_once)]  # the last one is filled up
+    keys = jax.random.split(jax.random.key(config.seed), len(parts))
+    found = results["mistakes"] = {}
+
+    def wrong(policy, params, rows, key):
+        state, scores = jax.tree.map(lambda x: x[rows], (positions.state, jnp.asarray(positions.scores)))
+        return mistakes.outcome_mistakes(policy, params, positions._replace(state=state, scores=scores), key)
+
+    for one in (one for one in players.values() if one.rates):
+        judge = jax.jit(functools.partial(wrong, one.policy))
+        with progress.announced(f"Mistakes of {escape(one.name)} on {n:,} solved positions"):
+            made = [np.asarray(progress.wait(judge(one.params, rows, key))) for rows, key in zip(parts, keys)]
+        found[one.name] = mistakes.rates(np.concatenate(made)[:n], positions)
+    columns = [name.replace("_", " ") for name in next(iter(found.values()), ())]
+    rows = [[escape(name), *(f"{x:.1%}" for x in rates.values())] for name, rates in found.items()]
+    progress.table("Outcome mistakes on exactly solved positions", ["", *columns], rows)
+
+
+# ---------------------------------------------------------------------------------------------------------------- main
+def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
+    """The game, and everybody who plays; what cannot be ends here, in a sentence."""
+    try:
+        game = games.from_pgx(config.game)
+        if game.num_players != 2:
+            raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two.")
+        words = dict.fromkeys((*config.players, *config.sprt))
+        return game, {word: player(read(word, config.simulations), game) for word in words}
+    except (ValueError, OSError) as error:
+        sys.exit(f"tournament: {error}")
+
+
+def main(config: Config) -> None:
+    """Plays what is asked for, prints it, and writes it down."""
+    keep_programs()
+    settings = dataclasses.asdict(config)
+    del settings["json"]  # a path of this machine
+    progress.console.print(f"[bold]{escape(config.game)}[/] on {progress.device()}, jax {jax.__version__}")
+    game, players = prepare(config)
+    about = {word: one.about for word, one in players.items() if one.about is not None}
+    for word, said in about.items():
+        step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere
+        progress.console.print(f"{escape(word)}: weights of step {step}")
+    results, stopped = circumstances() | {"settings": settings, "about": about}, False
+    try:
+        meet = config.players and config.games
+        for part, wanted in ((tournament, meet), (sequential, config.sprt), (erring, config.mistakes)):
+            if wanted:
+                part(config, game, players, results)
+    except KeyboardInterrupt:
+        stopped = True
+        progress.console.print("Stopped: what was played so far counts.")
+    if results.get("pairings"):
+        found = standings(config, results["pairings"])
+        show(config, results["pairings"], found)
+        results["ratings"] = {field: list(values) for field, values in found._asdict().items()}
+        results["pairings"] = [p._asdict() for p in results["pairings"]]
+    if config.json is not None:
+        try:
+            if config.json.exists():  # it was not there at the start
+                raise FileExistsError(errno.EEXIST, "File exists")
+            write_whole(config.json, json.dumps(results, indent=1, default=str) + "\n")
+        except OSError as error:
+            sys.exit(f"tournament: --json {config.json}: {error.strerror}. The results are those above.")
+        progress.console.print(f"Written to {escape(str(config.json))}")
+    sys.exit(130 if stopped else 0)
+
+
+def run(config: Config) -> None:
+    """`jaxzero tournament` with these settings."""
+    try:
+        main(config)
+    except KeyboardInterrupt:
+        sys.exit("Stopped.")

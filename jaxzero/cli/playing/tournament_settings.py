@@ -1,0 +1,185 @@
+"""The settings of `jaxzero tournament`, and what words for players mean. No jax here: mistakes are answered at once."""
+
+import dataclasses
+import pathlib
+import re
+from typing import NamedTuple
+
+import tyro
+
+__all__ = ["WEIGHTS", "Config", "Entrant", "openings", "parse", "read"]
+
+DESCRIPTION = """A tournament: every player meets every other one. Or a sequential test of two players.
+
+    jaxzero tournament --players random uct:100 uct:1000 runs/connect_four
+    jaxzero tournament --players raw:a.safetensors a.safetensors:64 b.safetensors:64 --mistakes
+    jaxzero tournament --game tic_tac_toe --opening-plies 1 --players random uct:50 perfect
+    jaxzero tournament --sprt a.safetensors:64 b.safetensors:64 --elo0 0 --elo1 20
+
+    random          any legal move
+    uct:1000        UCT, with so many random playouts per move
+    perfect         plays perfectly; for games with few positions, like tic_tac_toe
+    FILE:64         Gumbel search with the network in a file, and so many simulations per move (default: --simulations)
+    raw:FILE        that network's most probable move, without search
+
+FILE is what `jaxzero.nets.weights` wrote, or the folder of a training run, for the weights.safetensors in it: of
+which step these are is said at the start. The checkpoints of a run are not read.
+
+All games of a pairing are played at once, in pairs: one opening of random moves, both colours. The ratings are those
+that make the results most likely; the intervals (95 %) are of the difference to the anchor. `--sprt A B` plays until it
+is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only (H0). `--mistakes` looks at one player, too;
+with `--games 0` it is all that is done.
+
+To expect of `--players random uct:100 uct:1000 --games 200`, after two minutes on two cores: uct:100 is 661 Elo above
+random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets more than half of the points from perfect.
+"""
+
+WEIGHTS = "weights.safetensors"  # in the folder of a run
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A tournament."""
+
+    players: tuple[str, ...] = ()
+    """Who takes part: see above."""
+    game: str = "connect_four"
+    """A two-player game that pgx knows."""
+    games: int = 100
+    """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
+    simulations: int = 100
+    """Simulations per move for networks that are given without a number."""
+    opening_plies: int | None = None
+    """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
+    many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
+    max_plies: int = 1000
+    """Where games are stopped; they count as drawn."""
+    anchor: str = ""
+    """Whose rating is given. Default: the first player's."""
+    anchor_rating: float = 0.0
+    """The anchor's rating."""
+    sprt: tuple[str, ...] = ()
+    """A and B: is B stronger than A? Besides --players, or in their place."""
+    elo0: float = 0.0
+    """sprt: how much stronger B is under H0."""
+    elo1: float = 20.0
+    """sprt: how much stronger B is under H1."""
+    alpha: float = 0.05
+    """sprt: chance of accepting H1 where H0 holds."""
+    beta: float = 0.05
+    """sprt: chance of accepting H0 where H1 holds."""
+    max_games: int = 20_000
+    """sprt: where it ends undecided."""
+    mistakes: bool = False
+    """Count outcome mistakes on exactly solved positions, too (connect_four only)."""
+    seed: int = 0
+    """Openings and random choices follow from it."""
+    json: pathlib.Path | None = None
+    """A new file for the results."""
+
+
+def openings(config: Config) -> int:
+    """How many random moves a game begins with."""
+    if config.opening_plies is not None:
+        return config.opening_plies
+    return 1 if config.game == "tic_tac_toe" else 4
+
+
+def parse(arguments: list[str] | None = None) -> Config:
+    """The settings. What cannot be is answered here, before jax is imported."""
+    config = tyro.cli(Config, args=arguments, prog="jaxzero tournament", description=DESCRIPTION)
+    try:
+        _check(config)
+        for word in (*config.players, *config.sprt):
+            read(word, config.simulations)
+    except ValueError as error:
+        raise SystemExit(f"tournament: {error}") from None
+    return config
+
+
+def _check(config: Config) -> None:
+    """Raises a ValueError that says what is wrong with the settings."""
+    players, file = config.players, config.json
+    if len(players) < (1 if config.mistakes else 2) and (players or not config.sprt):
+        raise ValueError(
+            f"{len(players)} player(s): give two or more, like --players random uct:1000, or --sprt A B, or one with "
+            "--mistakes."
+        )
+    for words in (players, config.sprt):
+        if len(set(words)) < len(words):
+            raise ValueError(f"{' '.join(words)}: a player is named twice. Name each once.")
+    if config.anchor and config.anchor not in players:
+        raise ValueError(f"--anchor {config.anchor}: choose one of the players, {', '.join(players) or 'none here'}.")
+    games = 0 if config.mistakes and not config.sprt else 2
+    if len(config.sprt) not in (0, 2):
+        raise ValueError(f"--sprt {' '.join(config.sprt)}: give two players, A and B.")
+    opening = openings(config)
+    for name, given, least in (
+        ("games", config.games, games), ("simulations", config.simulations, 1), ("opening-plies", opening, 0),
+        ("max-plies", config.max_plies, 1),
+    ):  # fmt: skip
+        if given < least:
+            raise ValueError(f"--{name} {given}: at least {least}.")
+    if config.max_plies <= opening:
+        raise ValueError(
+            f"--max-plies {config.max_plies} --opening-plies {opening}: no player would make a move. Give "
+            f"--max-plies {opening + 1} or more."
+        )
+    if config.games % 2:
+        raise ValueError(f"--games {config.games}: an even number, for games are played in pairs.")
+    if config.sprt and config.max_games < config.games:
+        raise ValueError(f"--max-games {config.max_games}: at least {config.games}, the --games of one batch.")
+    if not config.elo0 < config.elo1:
+        raise ValueError(f"--elo0 {config.elo0:g} --elo1 {config.elo1:g}: elo1 has to be above elo0.")
+    for name in ("alpha", "beta"):
+        if not 0 < getattr(config, name) < 0.5:
+            raise ValueError(f"--{name} {getattr(config, name):g}: above 0 and below 0.5.")
+    if config.mistakes and config.game != "connect_four":
+        raise ValueError(f"--mistakes with --game {config.game}: the solved positions are of connect_four only.")
+    if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
+        what = "is there already, and is not overwritten" if file.exists() else "would be in a folder that is not there"
+        raise ValueError(f"--json {file}: it {what}. Name a new file.")
+
+
+class Entrant(NamedTuple):
+    """What a word says."""
+
+    word: str
+    kind: str  # random, perfect, uct, raw or search
+    number: int = 0  # rollouts or simulations per move
+    file: pathlib.Path = pathlib.Path()
+
+
+def read(word: str, simulations: int) -> Entrant:
+    """What a word says; a file without a number searches with so many simulations per move.
+
+    Raises:
+        ValueError: no such player, or no such file.
+    """
+    kind, colon, rest = word.partition(":")
+    numbered = re.fullmatch(r"(.+):(\d+)", word)
+    if word in ("random", "perfect"):
+        return Entrant(word, word)
+    if kind == "uct":
+        if not rest.isdecimal() or int(rest) < 1:
+            raise ValueError(f"{word}: write the rollouts per move, 1 or more, like uct:1000.")
+        return Entrant(word, "uct", int(rest))
+    if kind == "raw" and colon:
+        return _checked(Entrant(word, "raw", 0, pathlib.Path(rest)))
+    if not numbered or pathlib.Path(word).exists():
+        return _checked(Entrant(word, "search", simulations, pathlib.Path(word)))
+    if int(numbered[2]) < 1:
+        raise ValueError(f"{word}: at least one simulation per move, or raw:{numbered[1]} for none.")
+    return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1])))
+
+
+def _checked(entrant: Entrant) -> Entrant:
+    word, file = entrant.word, entrant.file
+    if not file.exists() or not str(file).strip("."):
+        raise ValueError(
+            f"{word}: no such player, and no file or folder {str(file)!r}. Write random, perfect, uct:1000, raw:FILE, "
+            "FILE or FILE:200."
+        )
+    if file.is_dir() and not (file / WEIGHTS).is_file():
+        raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has saved once.")
+    return entrant

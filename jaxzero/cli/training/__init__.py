@@ -1,0 +1,1 @@
+"""`jaxzero train`: settings, set-up, the loop, evaluation, and the report."""

@@ -1,0 +1,181 @@
+"""How good is a network: games against a random player and against UCT, and mistakes on exactly solved positions."""
+
+import functools
+import hashlib
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import jaxzero as jz
+from jaxzero import models
+from jaxzero.play import arena, mistakes
+from jaxzero.runs import progress
+from jaxzero.runs.run_folder import keep_aside, write_whole
+
+__all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
+
+RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
+
+
+class Evaluation(NamedTuple):
+    """What is measured of a network; each compiles once, and plays the same openings each time.
+
+    Attributes:
+        whole: `(params, announced) -> results`, before and after a run; each part is announced.
+        glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations.
+        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last.
+    """
+
+    whole: Callable[..., dict]
+    glance: Callable[[Any], dict[str, float]]
+    rate: Callable[..., Any]
+
+
+class Rating(NamedTuple):
+    """How strong a run has become, as a sum of what was gained from match to match.
+
+    Attributes:
+        elo: against the untrained network; of matches between neighbours, so errors add up.
+        params: those that were rated last.
+    """
+
+    elo: Any
+    params: Any
+
+
+def to_win(model: Any, simulations: int) -> Callable:
+    """The search that networks are judged with: it does not explore, and proves what it can."""
+    return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+
+
+def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluation:
+    """How networks of a game are measured.
+
+    Args:
+        game: a `jaxzero.games.Game`.
+        net: `(params, observation) -> (logits, value)`.
+        config: the `Evaluate` settings.
+        key: openings and random players follow from it.
+    """
+    model = models.perfect(game, net)
+    search = functools.partial(to_win, model)
+    ours = search(config.simulations)
+    uct = jz.uct(models.rollout(game), config.rollouts)
+    keys = jax.random.split(key, max(config.games // 2, 1))
+    match = lambda opponent: jax.jit(lambda params: arena.play(game, (ours, opponent), (params, None), keys))
+    opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
+    thinkers, positions = {}, None
+    if game.id == "connect_four":
+        positions = mistakes.load(game, mistakes.CONNECT_FOUR)
+        players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
+        thinkers = {
+            name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=key))
+            for name, player in players.items()
+        }
+
+    named = opponents_in_words(config) | players_in_words(config)
+
+    def whole(params: Any, announced: Callable = progress.announced) -> dict:
+        results = {}
+        for name, play in opponents.items():
+            with announced(f"  {config.games} games against {named[name]}"):
+                score = progress.wait(play(params))
+            results[name] = {
+                "share": arena.share(score),
+                "interval": arena.interval(score),
+                "score": [int(x) for x in score],
+            }
+        for name, wrong in thinkers.items():
+            with announced(f"  Mistakes on exact positions, {named[name]}"):
+                results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
+        return results
+
+    def glance(params: Any) -> dict[str, float]:
+        few = {"raw", str(min(config.position_simulations, default=0))} & set(thinkers)
+        return {f"mistakes/{name}": float(progress.wait(thinkers[name](params)).mean()) for name in sorted(few)}
+
+    def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
+        players, keys = (search(RATED_WITH),) * 2, jax.random.split(key, RATED_BY // 2)
+        score = arena.play(game, players, (params, rating.params), keys, opening_plies=4)
+        points = score.wins + (score.draws + score.unfinished) / 2 + 1  # a win and a loss more than there were:
+        kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
+        return Rating(rating.elo + 400 * jnp.log10(points / (RATED_BY + 2 - points)), kept)  # never infinite
+
+    return Evaluation(whole, glance, jax.jit(rate))
+
+
+def opponents_in_words(config: Any) -> dict[str, str]:
+    return {"random": "a random player", "uct": f"UCT, {config.rollouts:,} rollouts per move"}
+
+
+def players_in_words(config: Any) -> dict[str, str]:
+    return {"raw": "raw network"} | {str(n): f"{n} simulations" for n in config.position_simulations}
+
+
+def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str], list[list[str]]]]:
+    """What was measured before and after: captions, heads and rows."""
+
+    def games(result):
+        low, high = result["interval"]
+        wins, draws, losses, _ = result["score"]
+        return f"{result['share']:.1%} ({low:.0%}-{high:.0%})  +{wins} ={draws} -{losses}"
+
+    opponents, found = opponents_in_words(config), []
+    played = [name for name in opponents if name in before and name in after]
+    if played:
+        found.append(
+            (
+                f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
+                ["against", "before", "after"],
+                [[opponents[name], games(before[name]), games(after[name])] for name in played],
+            )
+        )
+    rows = [
+        [words, when, *(f"{x:.1%}" for x in result[name].values())]
+        for name, words in players_in_words(config).items()
+        if name in before and name in after
+        for when, result in (("before", before), ("after", after))
+    ]
+    if rows:
+        found.append(
+            (
+                "Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
+                ["", "", *(name.replace("_", " ") for name in after["raw"])],
+                rows,
+            )
+        )
+    return found
+
+
+def stored(folder: pathlib.Path) -> dict:
+    """Earlier results of the run; none where the file is damaged, which is told and kept under another name."""
+    file = folder / "results.json"
+    try:
+        results = json.loads(file.read_bytes())
+        digest = results.pop("sha256", None)
+        if digest in (None, _digest(results)) and isinstance(results["before"], dict | None):
+            return results
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        pass
+    if jax.process_index() == 0:
+        progress.console.print(f"{file} is damaged, and measured anew; the file as it was is {keep_aside(file)}.")
+    return {}
+
+
+def _digest(results: dict) -> str:
+    return hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
+
+
+def store(folder: pathlib.Path, **results: Any) -> dict:
+    """Add to the run's results; returns them all. Several hosts find the same, and one of them writes it down."""
+    results = stored(folder) | results
+    if jax.process_index() == 0:
+        text = json.dumps(results | {"sha256": _digest(json.loads(json.dumps(results)))}, indent=2)
+        write_whole(folder / "results.json", text + "\n")
+    return results

@@ -1,0 +1,224 @@
+"""The settings of `jaxzero train`. No jax here: `--help` and a mistyped flag are answered at once."""
+
+import dataclasses
+import glob
+import importlib.util
+import operator
+import os
+import sys
+from typing import Literal
+
+import tyro
+
+__all__ = ["FREE", "PRESETS", "Config", "parse", "preset_by_looks"]
+
+DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
+
+    jaxzero train                                           # Connect Four, with the defaults
+    jaxzero train --budget.minutes 3                        # shorter
+    jaxzero train --game tic_tac_toe --budget.minutes 2
+    jaxzero train --help                                    # every setting
+
+The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
+prolongs a finished run: it ends as if it had never been interrupted. At the end stands a table before / after: games
+against a random player and against UCT, and, for Connect Four, the share of outcome mistakes on positions whose exact
+values are known.
+"""
+
+Preset = Literal["auto", "laptop", "gpu", "pod"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    kind: Literal["mlp", "windows", "resnet"] = "windows"
+    """mlp: fast on a CPU; windows: the same behind a layer of small windows; resnet: AlphaZero's, for accelerators."""
+    hidden: tuple[int, ...] = (256, 256)
+    """mlp, windows: width of each hidden layer."""
+    window: int = 4
+    """windows: side of a window."""
+    channels: int = 64
+    """windows: what is seen in each; resnet: width of the tower."""
+    blocks: int = 6
+    """resnet: residual blocks."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SelfPlay:
+    games: int = 256
+    """Games in lock-step."""
+    plies: int = 8
+    """Moves in each game per iteration."""
+    simulations: int = 16
+    """Simulations per move."""
+    max_considered: int = 16
+    """Actions that the Gumbel search considers at the root (no more than the game has)."""
+    random_plies: int = 8
+    """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
+    random_rate: float = 0.02
+    """Chance of a random move later on."""
+    trace: float = 0.9
+    """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
+    window: int = 64
+    """Plies that wait for the end of their game; longer games are bootstrapped from the root value."""
+    prove: bool = True
+    """The search proves wins, draws and losses; what is proven is the target, whatever was played afterwards."""
+    stop_proven: bool = False
+    """A game ends when the value of its position is proven."""
+    dtype: Literal["bfloat16"] | None = None
+    """The network's arithmetic while it plays, for accelerators; None: float32, in which it learns in any case."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Learn:
+    batch_size: int = 512
+    """Rows per minibatch."""
+    reuse: float = 8.0
+    """How often a position is learned from, on average: minibatches follow from it."""
+    learning_rate: float = 2e-3
+    """AdamW's learning rate after its warm-up. It depends on the minibatches so far only, and so does everything: a run
+    of five minutes is a run of ten that was cut short."""
+    warmup: int = 200
+    """Minibatches of linear warm-up."""
+    hold: int = 3000
+    """After so many minibatches the learning rate falls, as one over the root of their number."""
+    weight_decay: float = 1e-3
+    """L2, decoupled (AdamW)."""
+    average_decay: float = 0.999
+    """Of the moving average of the parameters, which plays and is evaluated."""
+    capacity: int = 400_000
+    """Rows that the replay buffer holds."""
+    newest: float = 0.6
+    """Sample from this newest share of all positions so far (the early ones are the worst)."""
+    start: int = 10_000
+    """Positions to have before learning begins."""
+    parts: int = 8
+    """Games and replay are kept in so many parts, which the devices share out: a multiple of their number."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    minutes: float = 13.0
+    """Wall-clock for self-play and learning, compilation included; the evaluation takes a minute or two more."""
+    steps: int = 0
+    """Stop after this many iterations (0: no limit)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    games: int = 100
+    """Against each opponent, half of them with each colour, from openings of two random moves; 0: none."""
+    simulations: int = 200
+    """Simulations per move of ours."""
+    rollouts: int = 1000
+    """Simulations per move of UCT, a random playout each."""
+    position_simulations: tuple[int, ...] = (64, 600)
+    """Simulations on the exact positions."""
+    every: int = 100
+    """Iterations between two looks at how it goes: mistakes, a match against the network of the last look; 0: none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosts:
+    coordinator: str = ""
+    """Several hosts: "detect" under Slurm, Kubernetes, Open MPI and on Cloud TPU, else host:port of process 0."""
+    processes: int = 0
+    """How many processes there are, one per host; with host:port."""
+    process: int = -1
+    """Which of them this is, from 0; with host:port."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A training run."""
+
+    game: str = "connect_four"
+    """A two-player game that pgx knows."""
+    preset: Preset = "auto"
+    """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
+    folder: str = ""
+    """Where the run lives. Default: runs/<game>."""
+    seed: int = 0
+    """Everything random follows from it."""
+    save_minutes: float = 3.0
+    """Time between checkpoints."""
+    network: Network = Network()
+    selfplay: SelfPlay = SelfPlay()
+    learn: Learn = Learn()
+    budget: Budget = Budget()
+    evaluate: Evaluate = Evaluate()
+    hosts: Hosts = Hosts()
+
+
+LARGE = Config(
+    network=Network(kind="resnet", channels=64, blocks=6),
+    selfplay=SelfPlay(games=1024, plies=16, simulations=32),
+    learn=Learn(batch_size=2048, capacity=1_000_000, reuse=4.0),
+)
+# The laptop's are the defaults that stand above; those of accelerators have been tried for form only, not measured.
+PRESETS = {
+    "laptop": Config(),
+    "gpu": LARGE,
+    "pod": dataclasses.replace(
+        LARGE,
+        selfplay=SelfPlay(games=16_384, plies=16, simulations=32),
+        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0),
+    ),
+}
+FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
+
+
+def preset_by_looks() -> str:
+    """Which preset will be right, without importing jax: `--help` is to answer at once."""
+    platforms = os.environ.get("JAX_PLATFORMS", "")
+    plugin = any(importlib.util.find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
+    return "gpu" if plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu") else "laptop"
+
+
+# What lies outside these has no meaning.
+RANGES = {
+    (1, float("inf")): (
+        "network.window", "network.channels", "network.blocks", "selfplay.games", "selfplay.plies",
+        "selfplay.simulations",
+        "selfplay.max_considered", "selfplay.window", "learn.batch_size", "learn.capacity", "learn.hold",
+        "learn.parts", "evaluate.simulations", "evaluate.rollouts",
+    ),
+    (0, float("inf")): (
+        "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
+        "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
+    ),
+    (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
+}  # fmt: skip
+
+
+def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
+    """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right."""
+    asked = _asked_for(sys.argv[1:] if arguments is None else arguments)
+    default = PRESETS[preset or asked or preset_by_looks()]
+    config = tyro.cli(Config, default=default, args=arguments, prog="jaxzero train", description=DESCRIPTION)
+    for (low, high), names in RANGES.items():
+        for name in names:
+            value = operator.attrgetter(name)(config)
+            if not low <= value <= high:
+                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
+                raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    if config.network.blocks > 40 or len(config.network.hidden) > 32:
+        raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
+    if config.evaluate.games % 2:
+        raise SystemExit(
+            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
+        )
+    for n in config.evaluate.position_simulations:
+        if n < 1:
+            raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
+    if not config.budget.minutes > 0:
+        raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
+    return config
+
+
+def _asked_for(arguments: list[str]) -> str | None:
+    """The preset among the arguments, if any: the defaults of the others depend on it, so it is looked for first."""
+    for word, following in zip(arguments, [*arguments[1:], ""]):
+        value = following if word == "--preset" else word.removeprefix("--preset=") if "--preset=" in word else ""
+        if value in PRESETS:
+            return value
+    return None

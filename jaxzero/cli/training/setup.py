@@ -1,0 +1,199 @@
+"""What `train.py` is built of, by its settings: network, search, self-play, learner, shared out among the devices."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding
+
+import jaxzero as jz
+from jaxzero import games, models, nets
+from jaxzero.cli.training.evaluation import Rating
+from jaxzero.cli.training.settings import Config, Network
+from jaxzero.runs import memory
+from jaxzero.train import devices, learner, replay, selfplay
+from jaxzero.train.devices import EVERYWHERE, SHARED
+
+__all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]
+
+POSITIONS = 1144  # with exact scores
+WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
+
+
+class Run(NamedTuple):
+    """What the loop calls; `begin`'s state is all that a run is, and all that a checkpoint holds.
+
+    Attributes:
+        net: `(params, observation) -> (logits, value)`.
+        params: those that nothing was learned with yet.
+        begin: `params -> state`, with games, replay and learner.
+        play: `(params, games) -> (games, rows, ready, stats)`.
+        add: `(buffer, rows, ready) -> buffer`.
+        update: `(learner, buffer, keys, learning_rate, newest) -> (learner, losses)`.
+        tell: `(stats, buffer, learner) -> numbers` that every host can read.
+        keys: `step -> keys` of the learner, one per part.
+    """
+
+    net: Callable
+    params: Any
+    begin: Callable
+    play: Callable
+    add: Callable
+    update: Callable
+    tell: Callable
+    keys: Callable
+
+
+def about(net: Network, game: games.Game) -> dict[str, Any]:
+    """The network in words, as a weights file tells it. Windows are no larger than the board."""
+    sizes = {
+        "mlp": {"hidden": list(net.hidden)},
+        "windows": {
+            "window": min(net.window, *game.observation_shape[:2]),
+            "channels": net.channels,
+            "hidden": list(net.hidden),
+        },
+        "resnet": {"channels": net.channels, "blocks": net.blocks},
+    }
+    return {"kind": net.kind} | sizes[net.kind]
+
+
+def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
+    """The network and its first parameters, which do not depend on the type that it computes in."""
+    given = about(net, game)
+    builder = {"mlp": nets.mlp, "windows": nets.windows, "resnet": nets.resnet}[given.pop("kind")]
+    return builder(game, **given, key=key, dtype=None if dtype is None else jnp.dtype(dtype))
+
+
+def policy(config: Config, game: games.Game, net: Callable) -> Callable:
+    """The search that plays with itself."""
+    own = config.selfplay
+    considered = min(own.max_considered, own.simulations)
+    wrap = jz.avoid_proven if own.prove else None
+    return jz.gumbel(models.perfect(game, net), own.simulations, max_considered=considered, wrap=wrap)
+
+
+def minibatches(config: Config) -> int:
+    """Per iteration."""
+    return max(1, round(config.selfplay.games * config.selfplay.plies * config.learn.reuse / config.learn.batch_size))
+
+
+def newest(config: Config, step: int) -> int:
+    """How many of the latest rows are sampled from."""
+    rows = config.selfplay.games * config.selfplay.plies * step
+    return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
+
+
+def build(config: Config, game: games.Game, mesh: Any) -> Run:
+    """Everything for these settings on these devices.
+
+    Raises:
+        ValueError: numbers that do not fit one another, or the devices.
+    """
+    own, learn = config.selfplay, config.learn
+    devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
+    if own.stop_proven and not own.prove:
+        raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
+    least = own.games * (own.window + own.plies)  # what may come in at once
+    if learn.capacity < least:
+        raise ValueError(
+            f"--learn.capacity {learn.capacity} is too little for {own.games} games with {own.window} plies waiting "
+            f"and {own.plies} new ones: use {least} or more."
+        )
+    if learn.start > learn.capacity:
+        raise ValueError(
+            f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
+            f"Use --learn.start {learn.capacity} or less, or a larger capacity."
+        )
+    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    net, params = network(config.network, game, key)
+    playing, _ = network(config.network, game, key, own.dtype)
+    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
+    begin_play, play_some = selfplay.self_play(
+        game,
+        policy(config, game, playing),
+        choose,
+        plies=own.plies,
+        window=own.window,
+        over=jz.solved if own.stop_proven else None,
+    )
+    begin_learning, update = learner.learner(
+        game,
+        net,
+        batch_size=learn.batch_size,
+        weight_decay=learn.weight_decay,
+        average_decay=learn.average_decay,
+        devices=(devices.AXIS, mesh.size),
+    )
+    play = lambda params, games: play_some(nets.to_bfloat16(playing, params), games)  # rounded once, if at all
+    number = minibatches(config)
+    learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
+    shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
+    row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
+    on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
+
+    def begin(params: Any) -> dict[str, Any]:
+        params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
+        return {
+            "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
+            "buffer": replay.new_buffer(row, learn.capacity, learn.parts),
+            "learner": begin_learning(params),
+            "rating": Rating(jnp.float32(0), params),
+        }
+
+    def tell(stats: selfplay.Stats, buffer: replay.Buffer, state: learner.Learner) -> dict[str, Any]:
+        numbers = jax.tree.map(jnp.sum, stats)._asdict()
+        sizes = {"rows": buffer.size.sum(), "least": buffer.size.min()}
+        return numbers | sizes | {"minibatches": state.steps}
+
+    split = lambda step: jax.random.split(jax.random.fold_in(jax.random.key(config.seed), step + 3), learn.parts)
+    return Run(
+        net=net,
+        params=params,
+        begin=jax.jit(begin, out_shardings={name: NamedSharding(mesh, where) for name, where in WHERE.items()}),
+        play=jax.jit(on_devices(play, (EVERYWHERE, SHARED), SHARED), donate_argnums=1),
+        add=jax.jit(on_devices(replay.add, SHARED, SHARED), donate_argnums=0),
+        update=jax.jit(
+            on_devices(learn_some, (EVERYWHERE, SHARED, SHARED, EVERYWHERE, EVERYWHERE), EVERYWHERE), donate_argnums=0
+        ),
+        tell=devices.place(tell, mesh, EVERYWHERE),
+        keys=devices.place(split, mesh, SHARED),
+    )
+
+
+def expected(run: Run, mesh: Any) -> dict[str, Any]:
+    """The shapes of the state, and where its arrays belong."""
+    put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
+    shapes = jax.eval_shape(run.begin, run.params)
+    return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
+
+
+def measuring(config: Config, node: float) -> jax.ShapeDtypeStruct:
+    """About what the largest search of the evaluation takes, by what a node of self-play's trees does."""
+    asked = config.evaluate
+    positions = POSITIONS * max(asked.position_simulations, default=0) if config.game == "connect_four" else 0
+    nodes = max(positions, asked.games * max(asked.simulations, asked.rollouts))
+    return jax.ShapeDtypeStruct((int(node * nodes),), jnp.uint8)
+
+
+def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
+    """Raises a ValueError if the run would not fit the memory of a device."""
+    state, own = jax.eval_shape(run.begin, run.params), config.selfplay
+    tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
+    fewer = memory.Lower("--selfplay.games", own.games)
+    parts = {
+        "search trees": tree,
+        "replay": state["buffer"],
+        "games": (state["games"], state["games"].window),  # once more as rows for the replay buffer
+        "learner": (state["learner"], state["rating"]),
+        "measuring": measuring(config, memory.size(tree) / (own.games * (own.simulations + 1))),
+    }
+    hints = {
+        "search trees": fewer,
+        "replay": memory.Lower("--learn.capacity", config.learn.capacity),
+        "games": fewer,
+        "measuring": memory.Lower("--evaluate.position-simulations, --evaluate.rollouts or --evaluate.games"),
+    }
+    shared = ("search trees", "replay", "games")
+    memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)

@@ -1,0 +1,237 @@
+"""Playing in the terminal; through the protocol and in the browser, as processes."""
+
+import io
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+import rich.console
+import rich.status
+
+from jaxzero.cli.playing import play, play_settings, terminal_ui
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+SETTINGS = play_settings.parse(["--game", "tic_tac_toe", "--simulations", "30"]).player
+
+
+@pytest.fixture(scope="module")
+def thinker():
+    return play.engine(SETTINGS, 0, 0.0)[0]
+
+
+def typed(thinker, *words, second=False):
+    """A session at the terminal; the person says `quit` when nothing is left."""
+    left, asked = list(words), []
+
+    def ask(question):
+        asked.append(question)
+        return left.pop(0) if left else "quit" if "move" in question else "n"
+
+    thinker.clear()
+    terminal_ui.play(thinker, SETTINGS, play.limits(SETTINGS), second, ask)
+    return asked
+
+
+def test_a_game_is_played_and_what_is_no_move_is_told(thinker, capsys):
+    asked = typed(thinker, "b2", "b2", "hello")
+    out = capsys.readouterr().out
+    assert "Your move (X)" in asked[0] and len(asked) == 4 and out.count("I play") == 1
+    assert "'b2' is no legal move" in out and "'hello' is no legal move. There are:" in out
+    said = " ".join(out.split())
+    assert "of the points for me, after 30 simulations" in said and re.search(r"this play: [abc][123]", said)
+
+
+def test_undo_swap_and_hint(thinker, capsys):
+    typed(thinker, "b2", "undo", "undo", "hint")
+    out = capsys.readouterr().out
+    assert "There is no move of yours to take back." in out and out.count("I play") == 1
+    assert "I would play" in out and "of the points for you" in out and thinker.moves == []
+    typed(thinker, "swap", "undo", "quit")
+    out = capsys.readouterr().out
+    assert len(thinker.moves) == 1 and "You are O now." in out and "I play" in out and "no move of yours" in out
+    typed(thinker, "quit", second=True)
+    assert len(thinker.moves) == 1
+
+
+def test_help_lists_the_commands_and_enter_alone_asks_again(thinker, capsys):
+    asked = typed(thinker, "help", "?", "", "   ")
+    out = capsys.readouterr().out
+    for word in ("hint", "undo", "swap", "quit", "help, ?"):
+        assert len(re.findall(rf"^  {re.escape(word)} ", out, re.MULTILINE)) == 2, word
+    assert len(asked) == 5 and "no legal move" not in out and out.count("   a b c") == 1
+
+
+def test_what_the_search_thinks_of_your_moves_is_told(thinker, capsys):
+    typed(thinker, "hint", "b2", "hint")
+    out = capsys.readouterr().out
+    before, after = out.split("I would play", 1)
+    assert "visits" not in before, "nothing was searched yet"
+    tables = re.findall(r"  move   points   visits\n((?: +[abc][123] +\d+ % +\d+ %\n)+)", after)
+    assert len(tables) == 3, "after each hint, and before the second move"
+    best = thinker.report().candidates
+    rows = [line.split() for line in tables[-1].splitlines()]
+    called = terminal_ui.names(thinker.game)
+    assert [row[0] for row in rows] == [called[one.action] for one in best[:7]]
+    assert [int(row[1]) for row in rows] == [round(50 * (one.value + 1)) for one in best[:7]]
+    assert " ".join(out.split()).count("a draw being half a point") == 1, "said once"
+
+
+def test_nothing_is_told_of_moves_before_the_first_one(thinker, monkeypatch):
+    known = []
+    monkeypatch.setattr(play, "engine", lambda *_: (thinker, "nothing"))
+    monkeypatch.setattr(terminal_ui, "play", lambda engine, *_: known.append(terminal_ui.table(engine)))
+    play.main(play_settings.Play(SETTINGS))
+    assert known == [[]]
+
+
+def test_lines_fit_a_terminal_and_the_board_is_shown_when_it_has_changed(thinker, capsys):
+    typed(thinker, "b2", "x" * 500, "hint", "undo")
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) < 80
+    assert sum(line.startswith("   a b c") for line in lines) == 4  # at first, after each move, after undo
+
+
+def test_progress_is_shown_where_thinking_takes_long(thinker, monkeypatch):
+    shown = []
+    console = rich.console.Console(force_terminal=True, file=io.StringIO())
+    monkeypatch.setattr(terminal_ui.progress, "console", console)
+    monkeypatch.setattr(rich.status.Status, "update", lambda self, text: shown.append(text))
+    thinker.clear()
+    with terminal_ui.thinking(("a1",) * 9) as look:
+        thinker.think(seconds=0.3, look=look)
+    assert shown == []
+    with terminal_ui.thinking(("a1",) * 9) as look:
+        thinker.think(seconds=1.8, look=look)
+    assert 1 <= len(shown) <= 5 and all(re.match(r"Thinking, [12] s: a1 \(", text) for text in shown)
+
+
+def test_a_game_ends_and_another_begins(thinker, capsys):
+    moves = [f"{column}{row}" for row in "123" for column in "abc"]
+    asked = typed(thinker, *moves * 3)
+    out = capsys.readouterr().out
+    assert any("Another one?" in question for question in asked)
+    assert "has won" in out or "is a draw" in out
+
+
+@pytest.mark.slow
+def test_the_protocol_as_a_process():
+    command = [sys.executable, str(ROOT / "experiments" / "play.py"), "--gtp", "--game", "tic_tac_toe"]
+    lines = "name\nboardsize 3\ngenmove b\nplay w z9\nshowboard\nquit\n"
+    done = subprocess.run(
+        [*command, "--simulations", "20"], input=lines, capture_output=True, text=True, timeout=200, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    answers = done.stdout.split("\n\n")
+    assert (
+        answers[0] == "= jaxzero" and answers[1] == "=" and answers[2].startswith("= ") and answers[3].startswith("?")
+    )
+    assert "Ready." in done.stderr and "X" in answers[4] and "Traceback" not in done.stderr
+
+
+def test_komi_is_that_of_the_rules(monkeypatch):
+    player = play_settings.Player("go_9x9", komi=5.5)
+    talks, built = [], []
+    idle = lambda *given: play.Engine(play.rules(*given), lambda n, stop: None)
+    monkeypatch.setattr(play.Engine, "warm_up", lambda engine: None)  # without a search to compile
+    monkeypatch.setattr(play.gtp, "serve", lambda session, *_: talks.append(session))
+    monkeypatch.setattr(play, "engine", lambda *given: built.append(given) or (idle(*given), "nothing"))
+    play.protocol(player)
+    talk = talks[0]
+    assert talk.komi == 7.5 and talk.answer("final_score") == "= W+7.5\n\n"
+    assert (
+        talk.answer("komi 5.5") == "? komi 5.5: the rules of go_9x9 have 7.5\n\n" and talk.answer("komi 7.5") == "=\n\n"
+    )
+    assert talk.komi == 7.5 and len(built) == 1
+
+
+@pytest.mark.parametrize("flags, says", [
+    (["--weights", "nowhere"], "no such file"), (["--simulations", "0"], "--simulations 0"),
+    (["--komi", "0.3"], "--komi 0.3"), (["--seconds", "nan"], "--seconds nan"),
+    (["--game", "conect_four"], "Did you mean connect_four?"), (["--game", "chess"], "There are go, connect_four"),
+    (["--browser", "--gtp"], "one of them"), (["--browser", "--ponder"], "leave --ponder out"),
+    (["--port", "8000"], "--port 8000: it is the port of the page, so give --browser, too."),
+    (["--browser", "--port", "70000"], "--port 70000: give a port from 1 to 65535."),
+    (["--game", "chess"], "--game chess: not played here. There are go,"), (["--game", "go19"], "mean go_19x19?"),
+    (["--game", "conect4"], "Did you mean connect_four?"), (["--game", "Othelo"], "Did you mean othello?"),
+])  # fmt: skip
+def test_a_mistake_is_answered_by_what_to_write(flags, says):
+    with pytest.raises(SystemExit) as caught:
+        play_settings.parse(flags)
+    assert says in str(caught.value)
+
+
+def test_help_names_the_games_that_there_are(capsys):
+    with pytest.raises(SystemExit):
+        play_settings.parse(["--help"])
+    said = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
+    told = said[said.index("--game") : said.index("--weights")]
+    assert {name for name in play_settings.GAMES if re.search(rf"\b{name}\b", told)} == set(play_settings.GAMES)
+
+
+def test_what_only_the_game_knows_is_answered_in_a_sentence(tmp_path):
+    weights = ROOT / "jaxzero" / "nets" / "trained" / "tic_tac_toe.safetensors"
+    for given, says in ((weights, "tic_tac_toe"), (tmp_path, "no weights.safetensors in this folder")):
+        for flags in ([], ["--browser"], ["--gtp"]):
+            wrong = play_settings.parse(["--game", "connect_four", "--weights", str(given), *flags])
+            with pytest.raises(SystemExit, match=rf"play: .*{says}") as caught:
+                play.main(wrong)
+            assert "\n" not in str(caught.value)
+
+
+# --- the browser, as a process ---------------------------------------------------------------------------------------
+
+
+class Served:
+    """`play.py --browser`, and what it says."""
+
+    def __init__(self, *flags):
+        command = [sys.executable, str(ROOT / "experiments" / "play.py"), "--browser", "--simulations", "20", *flags]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+        )
+        self.lines = [self.process.stdout.readline(), self.process.stdout.readline()]
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", self.lines[1])
+        self.port = int(found[1]) if found else None
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as said:
+            return said.read().decode()
+
+    def ended(self, number):
+        """Exit status and what was written, after a signal."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, "".join(self.lines) + out, err
+
+
+@pytest.mark.slow
+def test_the_page_as_a_process_and_its_end():
+    one = Served("--game", "tic_tac_toe")
+    assert "Tic-tac-toe: against the network" in one.lines[0] and "Ctrl-C ends it" in one.lines[1]
+    assert "page.js" in one.get("/")
+    other = Served("--game", "tic_tac_toe")  # while both compile
+    assert other.port != one.port and json.loads(other.get("/about"))["trees"]
+    third = subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "play.py"), "--browser", "--port", str(one.port)],
+        capture_output=True, text=True, timeout=200, cwd=ROOT,
+    )  # fmt: skip
+    assert third.returncode == 1 and f"play: --port {one.port}: Address already in use" in third.stderr
+    assert one.process.stdout.readline().startswith("Ready: the search was compiled in")
+    for served, number in ((one, signal.SIGINT), (other, signal.SIGTERM)):
+        code, out, err = served.ended(number)
+        assert code == 0 and out.endswith("Ended.\n") and err == ""
+
+
+@pytest.mark.slow
+def test_the_page_ends_at_once_while_it_compiles():
+    served = Served("--game", "connect_four", "--capacity", "777")  # a shape that no cache has
+    began = time.monotonic()
+    code, out, err = served.ended(signal.SIGINT)
+    assert code == 0 and err == "" and time.monotonic() - began < 15

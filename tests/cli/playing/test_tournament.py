@@ -1,0 +1,319 @@
+"""The tournament: what its words mean, what it refuses, what it makes of results; and, slowly, a whole one."""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import subprocess
+import sys
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games, nets
+from jaxzero.cli.playing import tournament
+from jaxzero.cli.playing.tournament import Config, Result
+from jaxzero.cli.playing.tournament_settings import Entrant, parse, read
+from jaxzero.nets import weights
+from jaxzero.play import arena
+from jaxzero.play import ratings as rating
+from tests.processes import experiment
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+run = functools.partial(experiment, "tournament.py")
+
+
+def test_help_answers_without_jax():
+    code = (
+        "import sys; sys.argv = ['tournament', '--help']\nfrom jaxzero.cli.playing import tournament_settings\n"
+        "try:\n    tournament_settings.parse(['--help'])\nexcept SystemExit: pass\nassert 'jax' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "--anchor-rating" in done.stdout and "Games of each pairing" in done.stdout
+
+
+def test_what_words_mean(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, folder = pathlib.Path("net.safetensors"), pathlib.Path("run")
+    file.touch(), folder.mkdir(), (folder / "weights.safetensors").touch(), pathlib.Path("odd:7").touch()
+    assert read("random", 50) == Entrant("random", "random") and read("perfect", 50).kind == "perfect"
+    assert read("uct:1000", 50) == Entrant("uct:1000", "uct", 1000)
+    assert read("net.safetensors", 50) == Entrant("net.safetensors", "search", 50, file)
+    assert read("net.safetensors:8", 50) == Entrant("net.safetensors:8", "search", 8, file)
+    assert read("raw:net.safetensors", 50) == Entrant("raw:net.safetensors", "raw", 0, file)
+    assert read("run:8", 50)[1:] == ("search", 8, folder) and read("raw:run", 50)[1:] == ("raw", 0, folder)
+    assert read("odd:7", 50)[1:] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
+
+
+PLAYERS = ["--players", "random", "uct:10"]
+
+
+@pytest.mark.parametrize("flags, expected", [
+    ([], "0 player(s): give two or more"), (["--players", "random"], "1 player(s): give two or more"),
+    (["--players", "random", "radnom"], "radnom: no such player, and no file or folder 'radnom'. Write random,"),
+    (["--players", "random", "lost.safetensors:20"], "no file or folder 'lost.safetensors'"),
+    (["--players", "random", "raw:"], "raw:: no such player"), (["--players", "random", ""], "no such player"),
+    (["--players", "random", "uct"], "uct: write the rollouts per move"),
+    (["--players", "random", "uct:0"], "uct:0: write the rollouts per move"),
+    (["--players", "random", "uct:1k"], "uct:1k: write the rollouts per move"),
+    (["--players", "random", f"{__file__}:0"], "at least one simulation per move, or raw:"),
+    (["--players", "random", str(ROOT / "tests")], "no weights.safetensors in"),
+    (["--players", "random", "random"], "named twice"), (["--sprt", "random", "random"], "named twice"),
+    (["--sprt", "random", "nobody"], "nobody: no such player"),
+    (["--sprt", "random"], "--sprt random: give two players"),
+    ([*PLAYERS, "--anchor", "uct:20"], "--anchor uct:20: choose one of the players, random, uct:10"),
+    ([*PLAYERS, "--games", "7"], "even number"), ([*PLAYERS, "--games", "0"], "--games 0: at least 2"),
+    ([*PLAYERS, "--opening-plies", "-1"], "--opening-plies -1: at least 0"),
+    ([*PLAYERS, "--opening-plies", "6", "--max-plies", "6"], "no player would make a move. Give --max-plies 7 or more"),
+    (["--mistakes"], "0 player(s): give two or more"),
+    (["--sprt", "random", "uct:10", "--mistakes", "--games", "0"], "--games 0: at least 2"),
+    ([*PLAYERS, "--simulations", "0"], "at least 1"), ([*PLAYERS, "--max-plies", "0"], "at least 1"),
+    (["--sprt", "random", "uct:10", "--max-games", "50"], "at least 100, the --games of one batch"),
+    (["--sprt", "random", "uct:10", "--elo0", "20"], "elo1 has to be above elo0"),
+    (["--sprt", "random", "uct:10", "--beta", "0.5"], "--beta 0.5: above 0 and below 0.5"),
+    ([*PLAYERS, "--game", "hex", "--mistakes"], "of connect_four only"),
+    ([*PLAYERS, "--json", __file__], "is there already, and is not overwritten"),
+    ([*PLAYERS, "--json", str(ROOT / "nowhere" / "x.json")], "a folder that is not there"),
+])  # fmt: skip
+def test_a_mistake_is_answered_by_what_to_write(flags, expected):
+    with pytest.raises(SystemExit) as caught:
+        parse(flags)
+    assert expected in str(caught.value) and str(caught.value).startswith("tournament: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_that_hold_together_are_taken():
+    config = parse([*PLAYERS, "--anchor", "uct:10", "--sprt", "random", "uct:20"])
+    assert config.players == ("random", "uct:10") and config.sprt == ("random", "uct:20")
+    assert parse(["--sprt", "random", "uct:20"]).players == ()
+    assert parse(["--players", "uct:10", "--mistakes"]).players == ("uct:10",)
+    assert parse([*PLAYERS, "--mistakes", "--games", "0"]).games == 0
+    assert parse([*PLAYERS, "--opening-plies", "6", "--max-plies", "7"]).max_plies == 7
+
+
+@pytest.mark.parametrize("settings, expected", [
+    ({"game": "conect_four"}, "Did you mean 'connect_four'"), ({"game": "2048"}, "has 1 player"),
+    ({"players": ("perfect", "random")}, "connect_four has more than 1,000 positions"),
+])  # fmt: skip
+def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, settings, expected):
+    monkeypatch.setattr(tournament.perfect_play, "solve", functools.partial(tournament.perfect_play.solve, limit=1_000))
+    with pytest.raises(SystemExit) as caught:
+        tournament.prepare(dataclasses.replace(Config(players=("random", "uct:2")), **settings))
+    assert expected in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------------ with networks
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder as a run leaves it, and what is in it."""
+    game, folder = games.from_pgx("connect_four"), tmp_path_factory.mktemp("run")
+    net, params = nets.mlp(game, (8,), key=jax.random.key(0))
+    about = {"game": game.id, "network": {"kind": "mlp", "hidden": [8]}, "step": 7}
+    weights.save(folder / "weights.safetensors", params, about)
+    return types.SimpleNamespace(game=game, net=net, params=params, about=about, folder=folder)
+
+
+@pytest.mark.slow
+def test_players_with_networks(trained):
+    game, file = trained.game, trained.folder / "weights.safetensors"
+    searching = tournament.player(read(f"{trained.folder}:8", 50), game)  # the run, and the file in it
+    raw = tournament.player(read(f"raw:{file}", 50), game)
+    for player in (raw, searching):
+        assert player.rates and player.about["step"] == 7
+        jax.tree.map(np.testing.assert_array_equal, player.params, trained.params)
+    keys = jax.random.split(jax.random.key(0), 3)
+    states = jax.vmap(game.init)(keys)
+    logits, _ = trained.net(trained.params, jax.vmap(game.observe)(states))
+    assert (jax.jit(raw.policy)(raw.params, keys, states).action == jnp.argmax(logits, 1)).all()
+    policy = jax.jit(searching.policy)
+    out, other = policy(searching.params, keys, states), policy(searching.params, keys[::-1], states)
+    assert (out.info.summary.visits.sum(1) == 8).all()
+    assert (out.action == other.action).all()  # it plays to win: nothing is drawn
+
+
+def test_a_file_of_another_game_ends_in_a_sentence(trained):
+    with pytest.raises(SystemExit, match="connect_four") as caught:
+        tournament.prepare(Config(game="tic_tac_toe", players=("random", str(trained.folder))))
+    assert "tic_tac_toe" in caught.value.code and "\n" not in caught.value.code
+
+
+def test_mistakes_of_a_network_are_those_of_all_positions_at_once(trained):
+    raw = tournament.player(read(f"raw:{trained.folder}", 1), trained.game)
+    players, results = {"random": tournament.player(read("random", 1), trained.game), raw.name: raw}, {}
+    tournament.erring(Config(seed=1), trained.game, players, results)
+    positions = tournament.mistakes.load(trained.game, tournament.POSITIONS)
+    made = tournament.mistakes.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
+    assert results["mistakes"] == {raw.name: tournament.mistakes.rates(made, positions)}
+    assert 0.1 < results["mistakes"][raw.name]["all"] < 0.9
+
+
+@pytest.mark.parametrize("settings", [{"games": 0}, {"players": 1}])
+def test_mistakes_alone_play_no_game(trained, monkeypatch, tmp_path, capsys, settings):
+    def erring(config, game, players, results):
+        results["mistakes"] = list(players)
+
+    monkeypatch.setattr(tournament, "erring", erring)
+    monkeypatch.setattr(tournament, "match", None)
+    words, file = (f"{trained.folder}:8", f"raw:{trained.folder}")[: settings.get("players", 2)], tmp_path / "x.json"
+    config = Config(players=words, games=settings.get("games", 100), mistakes=True, json=file)
+    with pytest.raises(SystemExit) as caught:
+        tournament.main(config)
+    assert caught.value.code == 0 and json.loads(file.read_text())["mistakes"] == list(words)
+    shown = capsys.readouterr().out.replace("\n", "")
+    assert all(f"{word}: weights of step 7" in shown for word in words)  # a run's weights may be old: it says so
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+PAIRINGS = [
+    Result("a", "b", 2, 2, 14, 2, [5, 3, 1, 1, 0]),
+    Result("a", "c", 10, 0, 10, 0, [0, 0, 10, 0, 0]),
+    Result("b", "c", 15, 5, 0, 0, [0, 0, 0, 5, 5]),
+]
+
+
+def test_the_standings_are_the_ratings_of_the_results(capsys):
+    config = Config(players=("a", "b", "c"), games=20, anchor="c", anchor_rating=100)
+    found = tournament.standings(config, PAIRINGS)
+    table = np.zeros((3, 3, 3))
+    table[0, 1], table[0, 2], table[1, 2] = (2, 4, 14), (10, 0, 10), (15, 5, 0)  # what was stopped counts as drawn
+    straight = rating.ratings("abc", table, "c", 100)
+    order = [straight.names.index(name) for name in found.names]
+    assert found.names[0] == "b" and list(found.elo) == sorted(found.elo, reverse=True)
+    for field in found._fields[1:]:
+        np.testing.assert_allclose(getattr(found, field), getattr(straight, field)[order])
+    tournament.show(config, PAIRINGS, found)
+    shown = capsys.readouterr().out
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
+    assert cells[0] == ["1 b", "", *(["16", "17.5"] if found.names[1] == "a" else ["17.5", "16"])]
+    assert cells[3][0] == "1 b" and cells[3][-1] == "83.8%" and cells[3][1] == f"{found.elo[0]:.0f}"
+
+
+def test_who_has_not_played_yet_is_no_anchor():
+    config = Config(players=("a", "b", "c"), anchor="c", anchor_rating=100)
+    found = tournament.standings(config, PAIRINGS[:1])
+    assert set(found.names) == {"a", "b"} and found.elo[found.names.index("a")] == 100
+
+
+def test_what_was_played_before_an_interruption_is_kept(monkeypatch, tmp_path, capsys):
+    left = iter(PAIRINGS)
+
+    def match(config, game, one, other, *numbers):
+        def run(batch):
+            result = next(left)
+            if result.second == "c":
+                raise KeyboardInterrupt
+            return result._replace(first=one.name, second=other.name)
+
+        return run
+
+    monkeypatch.setattr(tournament, "match", match)
+    file = tmp_path / "results.json"
+    config = Config(game="tic_tac_toe", players=("uct:1", "random", "uct:2"), games=20, json=file)
+    with pytest.raises(SystemExit) as caught:
+        tournament.main(config)
+    assert caught.value.code == 130 and "what was played so far counts" in capsys.readouterr().out
+    results = json.loads(file.read_text())
+    assert [(p["first"], p["second"], p["losses"]) for p in results["pairings"]] == [("uct:1", "random", 14)]
+    assert results["ratings"]["names"] == ["random", "uct:1"] and results["versions"]["jax"] == jax.__version__
+
+
+def test_a_file_that_came_to_be_meanwhile_is_not_overwritten(monkeypatch, tmp_path):
+    file = tmp_path / "results.json"
+
+    def match(config, game, one, other, *numbers):
+        file.write_text("another's")
+        return lambda batch: PAIRINGS[0]._replace(first=one.name, second=other.name)
+
+    monkeypatch.setattr(tournament, "match", match)
+    with pytest.raises(SystemExit, match="results.json: File exists"):
+        tournament.main(Config(game="tic_tac_toe", players=("uct:1", "random"), games=20, json=file))
+    assert file.read_text() == "another's"
+
+
+def test_a_full_disk_leaves_no_half_results(monkeypatch, tmp_path):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jaxzero.runs.run_folder.os.fsync", full)
+    monkeypatch.setattr(tournament, "tournament", lambda *args: None)
+    file = tmp_path / "results.json"
+    with pytest.raises(SystemExit, match="results.json: No space left on device. The results are those above"):
+        tournament.main(Config(game="tic_tac_toe", players=("uct:1", "random"), json=file))
+    assert not file.exists()  # a second try may write it
+
+
+# ----------------------------------------------------------------------------------------------------------------- sprt
+@pytest.mark.parametrize("pairs, verdict, words", [
+    ([2, 8, 20, 15, 5], "accept H1", "H1 is accepted after {} games: new is stronger than old by 50 Elo: "
+     "a difference of 50 is much likelier than one of 0."),
+    ([5, 15, 20, 8, 2], "accept H0", "H0 is accepted after {} games: new is not stronger than old by 50 Elo: "
+     "a difference of 0 is much likelier than one of 50."),
+    ([5, 8, 20, 9, 8], "continue", "Undecided after 1,000 games"),
+])  # fmt: skip
+def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verdict, words):
+    batches = []
+
+    def match(config, game, one, other, *numbers):
+        assert (one.name, other.name) == ("new", "old")  # results are those of the second one named
+
+        def run(batch):
+            batches.append(batch)
+            points = sum(i * n for i, n in enumerate(pairs)) / 2
+            return Result("new", "old", int(points), 0, 100 - int(points), 0, pairs)
+
+        return run
+
+    monkeypatch.setattr(tournament, "match", match)
+    players = {name: tournament.Player(name, None) for name in ("old", "new")}
+    config, results = Config(sprt=("old", "new"), elo1=50, max_games=1050), {}
+    tournament.sequential(config, None, players, results)
+    needed = next((n for n in range(1, 11) if rating.sprt(np.array(pairs) * n, 0, 50).verdict != "continue"), 10)
+    assert batches == list(range(needed))  # each batch other games, and none too many
+    assert results["sprt"]["verdict"] == verdict and results["sprt"]["games"] == 100 * needed
+    assert results["sprt"]["pairs"] == [n * needed for n in pairs]
+    assert words.format(100 * needed) in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_match_counts_what_the_arena_counts():
+    game = games.from_pgx("tic_tac_toe")
+    one, other = (
+        tournament.Player("one", arena.random_player(game)),
+        tournament.Player("other", arena.random_player(game)),
+    )
+    play = tournament.match(Config(games=60, opening_plies=0), game, one, other, 0, 1)
+    first, second = play(0), play(1)
+    for result in (first, second):
+        assert result.wins + result.draws + result.losses == 60 and sum(result.pairs) == 30
+        assert sum(i * n for i, n in enumerate(result.pairs)) == 2 * tournament.points(result)
+    assert first != second and first == play(0)  # each batch has games of its own
+    assert tournament.points(Result("", "", 1, 2, 9, 1, [])) == 2.5
+
+
+# ----------------------------------------------------------------------------------------------------------- as a whole
+@pytest.mark.slow
+def test_a_tournament_of_tic_tac_toe(tmp_path):
+    file = tmp_path / "results.json"
+    flags = ("--game", "tic_tac_toe", "--opening-plies", "1", "--games", "20", "--sprt", "random", "uct:50")
+    flags = (*flags, "--elo1", "100", "--players", "random", "uct:50", "perfect", "--anchor", "uct:50")
+    done = run(*flags, "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    results = json.loads(file.read_text())
+    pairings = {(p["first"], p["second"]): p for p in results["pairings"]}
+    assert list(pairings) == [("random", "uct:50"), ("random", "perfect"), ("uct:50", "perfect")]
+    for (_, second), p in pairings.items():
+        assert p["wins"] + p["draws"] + p["losses"] == 20 and sum(p["pairs"]) == 10 and p["unfinished"] == 0
+        assert second != "perfect" or p["wins"] == 0
+    elo = dict(zip(results["ratings"]["names"], results["ratings"]["elo"]))
+    assert list(elo) == ["perfect", "uct:50", "random"] and elo["uct:50"] == 0 and elo["random"] < -200
+    assert results["sprt"]["verdict"] == "accept H1" and results["settings"]["games"] == 20
+    for words in ("Compiling random against uct:50", "Pairing 3 of 3", "cpu", "Ratings", "H1 is accepted", str(file)):
+        assert words in done.stdout
+
+    before = file.read_bytes()
+    again = run(*flags, "--json", str(file))
+    assert again.returncode != 0 and "is not overwritten" in again.stderr and file.read_bytes() == before
