@@ -20,8 +20,8 @@ def command(name: str | None = None) -> list[str]:
     script = pathlib.Path(sys.argv[0])
     if script.parent.name == "experiments":
         return [python(), str(script if name is None else script.with_name(f"{name}.py"))]
-    name = sys.argv[1] if name is None else name
-    return ["jaxzero", name] if script.name in PROGRAM else [python(), "-m", "jaxzero", name]
+    words = sys.argv[1:2] if name is None else [name]
+    return ["jaxzero", *words] if script.name in PROGRAM else [python(), "-m", "jaxzero", *words]
 
 
 def flags(*without: str) -> list[str]:

@@ -53,11 +53,11 @@ def usage() -> str:
 def main(arguments: list[str] | None = None) -> Any:
     """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
     words = sys.argv[1:] if arguments is None else arguments
-    if not words or words[0] in ("help", "-h", "--help"):
+    name, rest = (words or ["help"])[0], words[1:]
+    if name in ("help", "-h", "--help") or (name == "doctor" and rest):
         print(usage())
         return 0
-    name, rest = words[0], words[1:]
-    if name == "doctor" and not rest:
+    if name == "doctor":
         from jaxzero.cli import doctor
 
         return doctor.report()

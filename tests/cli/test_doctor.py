@@ -123,7 +123,7 @@ def test_commands(monkeypatch, capsys):
         assert "doctor" in capsys.readouterr().out
     assert command.main(["docter"]) == 2
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "docter: no such command; use doctor" in err
+    assert err.count("\n") == 1 and "docter: no such command; there are train" in err
     monkeypatch.setattr(doctor, "report", lambda: 1)
     assert command.main(["doctor"]) == 1
 

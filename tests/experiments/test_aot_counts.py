@@ -257,7 +257,7 @@ def test_a_mistake_is_answered_by_what_to_write(flags, expected, monkeypatch, ca
 
 def test_help_answers_without_jax():
     code = (
-        "import sys, elsewhere\ntry: elsewhere.parse(['--help'])\nexcept SystemExit: pass\n"
+        "import sys, aot_counts\ntry: aot_counts.parse(['--help'])\nexcept SystemExit: pass\n"
         "assert 'jax' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "experiments")

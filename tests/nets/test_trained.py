@@ -39,7 +39,7 @@ def test_both_games_have_some_and_others_are_told_so():
 def test_a_file_says_how_it_came_about(file):
     about = weights.read_about(file)
     assert file.stat().st_size <= 3e6 and about["game"] == file.stem
-    assert about["command"].startswith("jaxzero/cli/training/train.py") and "cores" in about["device"]
+    assert about["command"].startswith("experiments/train.py") and "cores" in about["device"]
     assert about["minutes"] > 1 and about["seed"] >= 0 and about["results"]["random"]["share"] > 0.9
 
 

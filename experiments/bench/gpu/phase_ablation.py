@@ -28,7 +28,7 @@ import jaxzero as jz
 from jaxzero.backend import machine
 from jaxzero.search import node_storage
 from jaxzero.search.backup import group_size, tile_size
-from jaxzero.search.search import descend, enter, expand, finish, fold_simulation, search
+from jaxzero.search.search import FEW_EDGES, counted, descend, enter, expand, finish, fold_simulation, search
 
 __all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
 
@@ -199,7 +199,7 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     path = descend(tree, None, path)
     tree, path, value = expand(now.new, keys, tree, path, model, choose)
     tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
-    return search.counted(tree, path), path
+    return counted(tree, path), path
 
 
 # --------------------------------------------------------------------------------------------------- turns of the loops
@@ -210,7 +210,7 @@ def turns(record: Record, num_edges: int) -> dict[str, float]:
     group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games and not machine().waits
     # The ends of walks, which have nothing to choose, are taken apart on a CPU; so is the root, where edges are many.
     up = length - (~grew & (length > 1)) if many else length + grew
-    up = up - (0 if num_edges <= search.FEW_EDGES else 1)
+    up = up - (0 if num_edges <= FEW_EDGES else 1)
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {

@@ -171,7 +171,8 @@ def test_help_names_the_games_that_there_are(capsys):
     with pytest.raises(SystemExit):
         play_settings.parse(["--help"])
     said = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
-    told = said[said.index("--game") : said.index("--weights")]
+    options = said[said.index("player options") :]
+    told = options[options.index("--game") : options.index("--weights")]
     assert {name for name in play_settings.GAMES if re.search(rf"\b{name}\b", told)} == set(play_settings.GAMES)
 
 

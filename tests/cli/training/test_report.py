@@ -59,14 +59,14 @@ def test_a_moment_is_told_in_the_words_of_the_board():
     state = GAME.init(jax.random.key(0))
     mover = int(GAME.to_play(state))
     candidates = tuple(Candidate(a, n, v, 0.25, (a, 8)) for a, n, v in ((4, 1_000, 0.06), (0, 234, -1.0)))
-    report = Report(1_234, 0.0, candidates)
-    ply = report.moment(GAME, state, mover, report, -1, 4, False)
+    found = Report(1_234, 0.0, candidates)
+    ply = report.moment(GAME, state, mover, found, -1, 4, False)
     assert "X to move: 50 % of the points expected, 1,234 visits" in ply.picture.svg
     assert " ".join(ply.words.split()) == (
         "X to move: 50 % of the points expected, 1,234 visits. X plays b2. move visits points prior "
         "b2 1,000 53 % 25 % a1 234 0 % 25 % Expected play: b2 c3"
     )
-    other = report.moment(GAME, state, 1 - mover, report, -1, 4, True)
+    other = report.moment(GAME, state, 1 - mover, found, -1, 4, True)
     assert ">53<" in ply.picture.svg and "O to move" in other.words and "O plays b2, drawn at random." in other.words
 
 
