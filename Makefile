@@ -1,7 +1,7 @@
 # jaxzero: `make train` learns Connect Four by self-play, `make test` runs the tests. Both set themselves up.
 #
-#   make train ARGS="--budget.minutes 3"     flags for jaxzero/cli/training/train.py (ARGS="--help" lists them)
-#   make play  ARGS="--browser"              flags for jaxzero/cli/playing/play.py
+#   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
+#   make play  ARGS="--browser"              flags for experiments/play.py
 #   make test  ARGS="-k search"              flags for pytest
 #   make count ARGS="--list"                 flags for experiments/aot_counts.py
 #   make train PYTHON=/opt/python3.12/bin/python3
@@ -35,10 +35,10 @@ help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
-	@$(BIN)/python jaxzero/cli/training/train.py $(ARGS)
+	@$(BIN)/python experiments/train.py $(ARGS)
 
 play: $(VENV)/.train  ## play Connect Four against the network that comes along
-	@$(BIN)/python jaxzero/cli/playing/play.py --game connect_four $(ARGS)
+	@$(BIN)/python experiments/play.py --game connect_four $(ARGS)
 
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 	@$(BIN)/python experiments/benchmark.py $(ARGS)

@@ -15,6 +15,13 @@ def experiment(script: str, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=900, env=os.environ | flags)
 
 
+def python(code: str) -> subprocess.CompletedProcess:
+    """A short script."""
+    flags = {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=os.environ | flags, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
 def on_four_devices(code: str) -> subprocess.CompletedProcess:
     """A script where JAX sees four CPU devices."""
     flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}

@@ -21,9 +21,9 @@ ROOMS = {
     "policies": {"types", "search", "root", "options", "policies"},
     "games": {"types", "backend", "games"},
     "models": {"types", "games", "models"},
-    "nets": {"types", "atomic_files", "games", "nets"},
-    "train": {"types", "search", "root", "options", "train"},
-    "runs": {"types", "atomic_files", "train", "runs"},
+    "nets": {"types", "extras", "atomic_files", "games", "nets"},
+    "train": {"types", "extras", "search", "root", "options", "train"},
+    "runs": {"types", "extras", "atomic_files", "train", "runs"},
     "play": {"types", "search", "root", "options", "games", "play"},
     # Leaves: nothing in jaxzero imports them, the package's __init__ included.
     "play.gtp": {"games", "play"},

@@ -1,5 +1,9 @@
 """Learning from self-play: `selfplay` makes rows, `replay` keeps them, `learner` learns from them, on all `devices`.
 
-What a run needs around that: `checkpoint` (and `folder`), `metrics`, `progress`, `health`, `memory`. The loop itself is
-in `jaxzero/cli/training/train.py`.
+Everything here is a function of arrays. What a run needs around them is in `jaxzero.runs`, the loop in
+`jaxzero/cli/training/train.py`.
 """
+
+from jaxzero.extras import require
+
+require("optax", "jaxzero.train")
