@@ -10,13 +10,6 @@ DOCUMENTS = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"),
     *("notebooks/README.md", "notebooks/features.md"),
 ]
-    "README.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "notebooks/README.md",
-    "notebooks/features.md",
-    "experiments/README.md",
-]
 
 
 def test_readme_example_searches():
