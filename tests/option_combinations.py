@@ -125,7 +125,7 @@ def gumbel_of(given: Combination, model: jz.Model, simulations: int) -> Any:
     if given["root"] == "forced":
         jz.forced_playouts(rule)
     if given["target"] != "visits":
-        getattr(jz, given["target"])(rule)
+        getattr(jz.root, given["target"])(rule)
     rounds = jz.options.virtual_mean() if given["simulate"] == "rounds" else None
     how = dict(max_considered=LANES, wrap=proving(given), rounds=rounds)
     return jz.gumbel(model, simulations, **how, **shared(given, simulations))
@@ -152,9 +152,9 @@ def search_of(given: Combination, model: jz.Model, simulations: int = SIMULATION
     }[given["explore"]]
     how |= dict(dirichlet_fraction=0.0) if explore is None else dict(explore=explore)
     if given["target"] != "visits":
-        how["target"] = getattr(jz, given["target"])(bare)
+        how["target"] = getattr(jz.root, given["target"])(bare)
     if given["act"] != "default":
-        how["act"] = getattr(jz, given["act"])
+        how["act"] = getattr(jz.root, given["act"])
     return jz.alphazero(model, simulations, rule=rule, **how)
 
 

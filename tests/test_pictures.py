@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "notebooks" / "pictures"))  # as running a script there does; last, so that it hides nothing
 SVG = "{http://www.w3.org/2000/svg}"
 

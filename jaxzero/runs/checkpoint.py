@@ -148,7 +148,7 @@ def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> Non
     settings = None if step is None else about(folder, step).get("config")
     if settings:
         aside = folders.keep_aside(file)
-        folders.write_whole(file, json.dumps(settings, indent=2) + "\n")
+        folders.write_whole(file, folders.written(settings))
         kept = f"; the file as it was is {aside}" if aside else ""
         say(f"{file} was damaged or missing: its settings came back from checkpoint {step}{kept}.")
 

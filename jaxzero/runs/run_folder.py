@@ -28,6 +28,7 @@ __all__ = ["differences", "keep_aside", "open_run", "write_whole", "writing"]
 
 Path = str | os.PathLike
 
+FORMAT = 1  # of run folders: in config.json, beside the settings; where it is missing it is 1
 # What a run may leave in its folder before config.json is there.
 BEFORE_A_RUN = {"lock", "config.json.partial"}
 
@@ -65,7 +66,7 @@ def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -
             return True
         _check_room(folder)
         atomic_files.make_folder(folder)
-        write_whole(file, json.dumps(config, indent=2) + "\n")
+        write_whole(file, written(config))
     except OSError as error:
         raise _refused(folder, f"{folder} cannot be used as a run's folder: {error.strerror}. ") from error
     return False
@@ -88,7 +89,16 @@ def _settings(file: pathlib.Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         said = f"{file} is damaged: it should hold the settings of the run, a JSON object. "
         raise _refused(file.parent, said, "Put a copy of it there")
+    made = settings.pop("format", 1)
+    if made != FORMAT:
+        said = f"{file} is of format {made}, and this version of jaxzero reads format {FORMAT}. "
+        raise _refused(file.parent, said, "Use the version that made the run")
     return settings
+
+
+def written(settings: dict[str, Any]) -> str:
+    """What stands in config.json."""
+    return json.dumps({"format": FORMAT} | settings, indent=2) + "\n"
 
 
 def _refused(folder: pathlib.Path, said: str, instead: str = "") -> ValueError:

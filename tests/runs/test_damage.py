@@ -131,7 +131,7 @@ def test_settings_come_back_from_the_checkpoint(sound, tmp_path):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "config.json").write_text("[1]")
     assert "came back from checkpoint 10" in come_back(folder)[3][0]
-    assert json.loads((folder / "config.json").read_text()) == CONFIG
+    assert json.loads((folder / "config.json").read_text()) == {"format": 1} | CONFIG
     assert (folder / "config.damaged-1.json").read_text() == "[1]"
 
 

@@ -150,3 +150,11 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     with pytest.raises(ValueError, match="cannot be written to: Not a directory.*--folder"):
         with run_folder.writing(tmp_path / "file" / "run"):
             pytest.fail("there is no such folder")
+
+
+def test_a_run_of_a_later_format_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"format": 2, "seed": 1}')
+    with pytest.raises(ValueError, match="is of format 2, and this version of jaxzero reads format 1.*made the run"):
+        run_folder.open_run(tmp_path, {"seed": 1})
+    (tmp_path / "config.json").write_text('{"seed": 1}')  # as version 0.1 wrote it
+    assert run_folder.open_run(tmp_path, {"seed": 1})

@@ -154,7 +154,7 @@ def program(setting: Setting) -> Callable:
     def run(world: worlds.World, which: jax.Array, drawn: jax.Array, moves: Moves) -> dict[str, jax.Array]:
         assert all(rule.by_prior and rule.mass is rules[0].mass for rule in rules)
         prepare, score = (chosen(which, [getattr(rule, name) for rule in rules]) for name in ("prepare", "score"))
-        rule = root_rule = jz.Rule(prepare, score, not setting.all_edges, rules[0].mass, rules[0].returns)
+        rule = root_rule = jz.Rule(prepare, score, not setting.all_edges, *rules[0][3:])
         keys = jax.random.split(jax.random.key(0), setting.games)
         root = worlds.model.root(world, keys, jnp.zeros(setting.games, jnp.int32))
         tree = jz.search.plant(*root, rule, setting.capacity or total + 1)
