@@ -46,7 +46,7 @@ bench: $(VENV)/.dev  ## measure the search, side by side with mctx
 bench-gpu: $(VENV)/.dev  ## measure what needs an accelerator, in ten minutes
 	@$(BIN)/python experiments/bench_gpu.py $(ARGS)
 
-count: $(ABSENT)/.stamp  ## count what XLA makes of the search for a GPU or TPU that is not here, beside mctx
+count: $(ABSENT)/.stamp  ## count kernels and copies in the compiled search for GPUs and TPUs (ahead of time), beside mctx
 	@$(ABSENT)/bin/python experiments/aot_counts.py $(ARGS)
 
 test: $(VENV)/.dev  ## the fast tests and the examples in docstrings

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whenever the machine stops."""
+"""Atomic file writes: a file is complete or absent, even after a power cut."""
 
 import contextlib
 import os

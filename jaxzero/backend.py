@@ -1,7 +1,7 @@
-"""How programs are laid out for the kind of machine they run on: numbers that change how fast they are, nothing else.
+"""Tuning by backend: numbers that change the speed of compiled programs, never their results.
 
-On a CPU memory and arithmetic are what time goes into; on a GPU or TPU it is how many steps depend on each other, for
-every kernel and every turn of a loop costs microseconds, whatever it does (notebooks/accelerators.md).
+On a CPU, time goes into memory and arithmetic. On a GPU or TPU it goes into the number of dependent steps: every kernel
+and every turn of a loop costs microseconds, whatever it does (notebooks/accelerators.md).
 """
 
 import contextlib

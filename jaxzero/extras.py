@@ -1,4 +1,4 @@
-"""Packages that only some rooms need, and how to install them."""
+"""Optional packages, and how to install them."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""The records that every part of jaxzero speaks in.
+"""The records that all parts share: Model, Step, Rule, EdgeView, Path, PolicyOutput.
 
 Shape letters, used in every annotation of the library:
 

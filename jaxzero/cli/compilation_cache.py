@@ -1,4 +1,4 @@
-"""Compiled programs are kept from one start of a command to the next."""
+"""The compilation cache: compiled programs are kept from one start of a command to the next."""
 
 import os
 import pathlib

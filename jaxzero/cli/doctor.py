@@ -1,4 +1,4 @@
-"""What is installed here, on which devices, and whether searches give what they should: `python -m jaxzero doctor`."""
+"""`jaxzero doctor`: what is installed, on which devices, and whether the self-check passes."""
 
 import importlib.metadata
 import os

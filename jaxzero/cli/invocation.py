@@ -1,4 +1,4 @@
-"""The command line that a command was called with: to be printed again, with other flags."""
+"""The command line of this process, to be printed again with other flags."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Searches whose visits are known to the last one: whether this installation computes what it should.
+"""Self-check: searches whose visits are known exactly, to test an installation.
 
 The canary searches a small world in which no choice is close. Logits, values and rewards are fractions of small
 integers, drawn by arithmetic in integers; and wherever a search chooses, the best edge is ahead of the next by 6e-4 or

@@ -1,4 +1,4 @@
-"""What a game is: a record of pure functions for one position each, and relabellings its rules cannot tell apart."""
+"""The Game record: the rules of a game as pure functions of one position, and its symmetries."""
 
 import functools
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What stones do on a Go board: capture, live, make eyes and area.
+"""Moves of Go: captures, liberties, eyes, area.
 
 No chain of stones is ever numbered. What a move does to chains is found by spreading, a point at a time, until nothing
 changes that matters: `place` from the liberties through the stones, for positions of which only the stones are known;

@@ -1,4 +1,4 @@
-"""Light playouts of Go: random moves that leave one's own eyes alone.
+"""Light playouts of Go: random moves that do not fill the player's own eyes.
 
 The player to move takes a uniformly random legal point that is not an own eye (`go_moves.own_eyes`), and passes when
 there is none, only then (Gelly, Wang, Munos and Teytaud 2006). Such games end by themselves, after about 110 moves on

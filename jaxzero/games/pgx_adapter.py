@@ -1,4 +1,4 @@
-"""The adapter that makes a game's record from a pgx environment."""
+"""The Game record of a pgx environment."""
 
 import difflib
 import functools

@@ -1,4 +1,4 @@
-"""Playouts in lock-step: their random bits, and how many of them go side by side."""
+"""Batches of random playouts: their random bits, and how many run side by side."""
 
 from collections.abc import Callable
 

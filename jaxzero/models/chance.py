@@ -1,4 +1,4 @@
-"""Models of games of chance, whose trees hold the outcomes of a step beside one another.
+"""Models of games of chance: each action leads to a chance node with several outcomes.
 
 Without this, an edge of `models.perfect` keeps the one outcome that was drawn when it was expanded: a search of one
 possible future, good enough where chance matters little. Here an action leads to a chance node

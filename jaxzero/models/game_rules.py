@@ -1,4 +1,4 @@
-"""The part of a model that a game's rules answer; the evaluation is passed in."""
+"""The rules half of a model; the evaluation is passed in."""
 
 from collections.abc import Callable
 

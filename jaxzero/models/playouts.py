@@ -1,4 +1,4 @@
-"""Playouts: what random play from a position pays, for many positions at once, in lock-step.
+"""Random playouts from many positions at once, in lock-step.
 
 A playout function takes `(keys [L], states [L, ...], max_steps)` and returns what each player was paid, `[L, P]`. Those
 here know nothing of a game but its record: a turn asks for the legal actions, draws one, and steps; no observation is

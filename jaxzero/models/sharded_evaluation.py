@@ -1,4 +1,4 @@
-"""One search on several devices: the positions that are evaluated in one call are shared out among them.
+"""Sharded evaluation: one search on several devices, which share the positions to evaluate.
 
 The tree stays whole, on every device alike, and so does the walking; only the network's work is divided. It helps one
 game, or a few, with many leaves in parallel and a network that is the cost:

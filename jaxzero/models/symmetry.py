@@ -1,4 +1,4 @@
-"""Symmetric evaluation: a network asked about a position turned or mirrored, its answer turned back.
+"""Symmetric evaluation: a network's answers averaged over a position's symmetric forms, or one form drawn.
 
 A game's symmetries (`Game.symmetries`) leave its rules as they are, but a network that was not built for them answers
 each form of a position a little differently. Two remedies, after Silver et al. 2016, "Mastering the game of Go with

@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with a policy and a value head: for small games and for observations that are no board."""
+"""A multi-layer perceptron with a policy and a value head: for small games and for observations other than boards."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A Flax module and its parameters apart, and the parameters as a bfloat16 network reads them."""
+"""Splits a Flax module into a pure function and its parameters; rounds parameters to bfloat16."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""A file of named arrays and a description, in the safetensors format, that tells every flipped bit.
+"""Named arrays and a description in one safetensors file, with checksums.
 
 The format: eight bytes with the length of a JSON header, the header (for each array its type, shape and place), and
 the arrays' bytes. Every reader of safetensors opens these files. They are written and read here, because they come

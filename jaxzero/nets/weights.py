@@ -1,4 +1,4 @@
-"""One file with the weights of a network and with what is needed to use them: to be kept, sent and published.
+"""Weights files: one file with a network's parameters and all that is needed to use them.
 
 A safetensors file, which runs no code when it is read. Files may come from anywhere: `load` checks every size, name and
 number before it believes one, and what it gives back is to the bit what was saved.

@@ -1,4 +1,4 @@
-"""A perceptron that first looks through small windows of the board, all with the same eyes."""
+"""A perceptron behind one convolution over small windows of the board."""
 
 from collections.abc import Callable
 

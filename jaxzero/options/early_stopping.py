@@ -1,4 +1,4 @@
-"""Searches that end when they may: game by game when enough is known, or all together when time is up.
+"""Early stopping: each game ends when enough is known, or all of them when time is up.
 
 A `stop` function looks at the trees between two simulations and says which games need none any more; those stay as they
 are while the others go on, and the search ends when no game is left. It changes nothing for a game that goes on. What

@@ -1,4 +1,4 @@
-"""Evaluations kept: a search that starts its statistics anew, and does not ask the network again for what it knows.
+"""Evaluation cache: statistics start anew after a move, but known positions are not evaluated again.
 
 After a move the positions below it were evaluated already. Here the next search grows a tree from nothing, as if there
 had been none before, but takes what the model said of a position from the tree of the search before, where that has it.

@@ -1,4 +1,4 @@
-"""Graph search: positions that are reached in several ways are one node.
+"""Graph search: positions that are reached in several ways share one node.
 
 Each expansion makes a slot of its own, for the edge: its prior, its reward, its visits. If the position that it leads
 to is known already, the slot is linked to the node of that position, and what was found there holds for both ways at

@@ -1,4 +1,4 @@
-"""Slots: the edges of a node stand for its legal moves only, not for every action that the game has.
+"""Legal slots: a node stores edges for its legal moves only, instead of one for every action.
 
 A tree holds W edge slots per node. As a rule slot i is action i, and W is A, the number of actions: in chess 4,672, of
 which about 30 are legal. Here the model is wrapped, so that its actions are slots: the legal moves in ascending order,

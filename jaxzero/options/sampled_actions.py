@@ -1,4 +1,4 @@
-"""Sampled actions: at each node K of the policy's actions are considered, where there are too many to list.
+"""Sampled actions: each node considers K sampled actions, for large or continuous action spaces.
 
 Hubert, Schrittwieser, Antonoglou, Barekatain, Schmitt and Silver 2021, "Learning and planning in complex action spaces"
 (Sampled MuZero). K actions are drawn from a proposal β, be it the policy π itself; β̂(a) is the share of a among the

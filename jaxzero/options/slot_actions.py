@@ -1,4 +1,4 @@
-"""The actions of a tree's slots, and the slots of actions; see `jaxzero.options.legal_slots`."""
+"""Converts between slots and actions; see `jaxzero.options.legal_slots`."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

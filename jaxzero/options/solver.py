@@ -1,4 +1,4 @@
-"""Proven values: where the game ends, the search knows, and what follows from that is known, too.
+"""Solver: proves values from the ends of games upwards.
 
 Every node keeps two bounds: what its value is proven to be at least, and at most. A terminal node is exact; a node is
 worth at least what its best edge is proven to pay, and at most what the best of its edges might. So a win is proven by

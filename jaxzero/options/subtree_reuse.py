@@ -1,4 +1,4 @@
-"""Subtree reuse: after a move the tree below it is kept, and the next search begins with what is known there.
+"""Subtree reuse: keeps the tree below the move that was played.
 
     out  = policy(params, keys, state)
     tree = jaxzero.advance(out.tree, out.action, reset=ended)      # and for the opponent's reply: [B, 2] actions

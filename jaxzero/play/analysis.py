@@ -1,4 +1,4 @@
-"""What a search thinks of a position, for people: the moves that it visited, the best first, and what it expects."""
+"""Analysis of a position, for people: the visited moves, the best first, and the expected play."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""How long to think: the time settings of the Go Text Protocol, and what of the time left a move is worth."""
+"""Time control: the time settings of the Go Text Protocol, and how long to think about a move."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""An engine: one game on a board, and a search of its position that goes on from move to move.
+"""An engine: one game on a board, and a search that keeps its tree from move to move.
 
 The tree is kept when a move is made, and may grow while the opponent thinks. All thinking is done in short chunks of
 simulations of one compiled program, so that it ends when it is told to: by a number of simulations, by the clock, or by

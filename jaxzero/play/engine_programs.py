@@ -1,4 +1,4 @@
-"""The compiled functions of an engine, apart from it, so that several engines may share them."""
+"""The compiled functions of an engine; several engines can share them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

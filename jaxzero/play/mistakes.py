@@ -1,4 +1,4 @@
-"""Mistakes on positions whose exact values are known.
+"""Mistakes on exactly solved positions.
 
 A position says what each legal move is worth: > 0 the mover wins, 0 it is a draw, < 0 the mover loses. A policy makes
 an *outcome mistake* where the sign of its move is worse than the best sign available.

@@ -1,4 +1,4 @@
-"""How positions and moves are written for people: names of actions, stones on squares, a board in letters."""
+"""Notation: names of actions, stones on squares, a board in letters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Perfect play for small games: every position is looked at once, and the best moves are looked up ever after.
+"""Perfect play for small games: solves every position once, then looks the best moves up.
 
 An opponent that cannot be beaten is a measure that does not move: what is lost to it was lost by a mistake.
 """

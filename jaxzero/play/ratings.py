@@ -1,4 +1,4 @@
-"""Ratings from results, and a test that stops as soon as it is decided which of two players is stronger.
+"""Elo ratings from results, and a sequential test (SPRT) of which of two players is stronger.
 
 Plain NumPy on the host: what is counted here is small. Elo is logistic: a player who is stronger by d takes
 1 / (1 + 10^(-d / 400)) of the points, a draw being half a win (Elo 1978, "The Rating of Chessplayers").

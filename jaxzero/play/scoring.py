@@ -1,4 +1,4 @@
-"""Who has won, and by how much, as the board stands."""
+"""Scoring: who has won, and by how much."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Game records in SGF (Smart Game Format, file format 4): what is written of a game, and the main line of a Go file.
+"""Game records in SGF (Smart Game Format, file format 4): writes games, and reads the main line of a Go file.
 
 Only what the protocol of engines needs: no variations, no markup. https://www.red-bean.com/sgf/
 """

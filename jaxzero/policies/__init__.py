@@ -5,8 +5,8 @@ without `jax.jit` it is traced and its loops are compiled anew in every call. Ke
 is split. Given a tree back that it made itself, a policy ignores the state and thinks on from that tree's root, adding
 its number of simulations as far as there is room (`capacity`). Given what `advance` made of such a tree, and the states
 that follow, it thinks on from there, and games without a tree are planted from the state. A tree of another kind of
-policy is refused. Of the same kind with other numbers it is taken as it is: what nodes chose under the old ones they
-keep till a simulation passes (`rescore` has all choose anew).
+policy is refused. A tree of the same kind with other constants is taken as it is: nodes keep their old choices
+until they are revisited (`search.rescore` updates them all).
 
 Policies run under jax_debug_nans and checkify's float checks, and where ranks and types may not be promoted. In a tree
 −inf marks closed edges: under jax_debug_infs do not return it, `policy(...).replace(tree=None)`. In

@@ -1,4 +1,4 @@
-"""Exploration at the root: the prior in force during one search, `alphazero(explore=...)`.
+"""Exploration at the root: noise and temperature, `alphazero(explore=...)`.
 
 An `Explore` is a function `(keys, tree) -> prior [B, W]`: probabilities over the legal actions, −inf elsewhere. It
 begins with what is in force so far (`prior_at_root`), so that several can follow one another: KataGo's self-play is

@@ -1,4 +1,4 @@
-"""Forced playouts: at the root, what was tried at all is tried often enough to be judged.
+"""Forced playouts: at the root, every action that was tried gets a minimum of visits.
 
 Noise takes a search to moves it would not have looked at; one simulation says little about them. KataGo gives every
 move that was tried a number of simulations that grows with its prior, however bad they look: moves that the network

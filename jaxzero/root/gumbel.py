@@ -1,4 +1,4 @@
-"""Gumbel search: sequential halving at the root, a deterministic rule below, an improved policy as the result.
+"""Gumbel search: sequential halving at the root, a deterministic rule below, an improved policy.
 
 Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with Gumbel". The actions with the
 highest Gumbel + logit are tried without replacement, then halved by what the search finds; the resulting policy is

@@ -1,4 +1,4 @@
-"""Other ways to look at what a search found: in nats, and with the eyes of every player.
+"""KL divergence between policies, and the values of every player.
 
 A search speaks for the player to move. A record of a whole game, a picture, or an opponent wants the values of a fixed
 player; and how much a search changed the network's mind is a number to watch while learning: near 0 the search adds

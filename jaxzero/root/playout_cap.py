@@ -1,4 +1,4 @@
-"""Playout cap randomisation: full searches to learn a policy from, fast ones to get through more games.
+"""Playout cap randomisation: full searches for policy targets, fast ones to finish more games.
 
 A network's value needs many finished games, its policy needs deep searches. With the same number of simulations a
 quarter of the moves searched fully, and only these learned from, gives both (Wu 2019, "Accelerating Self-Play Learning

@@ -1,4 +1,4 @@
-"""Which edges are proven to be worse than another, by the bounds that a solving search keeps."""
+"""Edges that are proven to be worse than another."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int

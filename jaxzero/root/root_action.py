@@ -1,4 +1,4 @@
-"""After a search: the choice of an action at the root."""
+"""Action selection at the root, after the search: by visits, temperature or value."""
 
 import numbers
 from collections.abc import Callable

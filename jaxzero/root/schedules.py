@@ -1,4 +1,4 @@
-"""Numbers that change in the course of a game: pure functions, move number -> number, of any shape.
+"""Schedules: numbers as functions of the move number.
 
 A temperature of 1 in the opening makes self-play see many games; a temperature near 0 later on plays what was found, so
 that outcomes say something about the positions before. `by_move` makes a schedule a number of the tree: what

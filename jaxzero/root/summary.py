@@ -1,4 +1,4 @@
-"""What a search found: visits and values at the root, the principal variation."""
+"""Summary of a search: visits and values at the root, the principal variation."""
 
 from typing import NamedTuple
 

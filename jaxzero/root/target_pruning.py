@@ -1,4 +1,4 @@
-"""Policy targets without what noise and forcing did: `alphazero(target=...)`, in place of the shares of visits.
+"""Target pruning: policy targets without the visits that noise and forced playouts caused.
 
 A search that explores visits moves for the sake of looking at them; a network that learns the shares of visits learns
 to look, too. Both targets here ask what the rule would have done with what the search found out, and give that:

@@ -1,4 +1,4 @@
-"""Win rates: what the edges of a search tree are worth, to every player, between 0 and 1."""
+"""Win rates of edges, for every player, between 0 and 1."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: written by orbax, from any number of processes; whole and verified, or not there.
+"""Checkpoints of a run: written by orbax from any number of processes, verified by checksums.
 
 <folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `manifest`
 <folder>/checkpoints/<step>.partial... what a save that was cut short left; the next removes it

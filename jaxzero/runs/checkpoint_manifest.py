@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: what there is in it, and the checksums of its files.
+"""The manifest of a checkpoint: its files and their checksums.
 
 orbax does not notice flipped bits, and what it says of other damage does not tell what happened. manifest.json holds
 

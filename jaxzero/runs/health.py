@@ -1,4 +1,4 @@
-"""Warnings from the metrics of a run: what was seen, the likely cause, and which setting to change.
+"""Health warnings from the metrics of a run: what was seen, the likely cause, which setting to change.
 
     health = Health(num_actions=game.num_actions)
     for each iteration:  health, sentences = look(health, {"step": step, **values})

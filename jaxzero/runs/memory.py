@@ -1,4 +1,4 @@
-"""What a run will take of a device's memory, known from shapes before anything is allocated.
+"""Memory estimate: what a run will take on a device, computed from shapes.
 
     parts = {"replay": jax.eval_shape(make_buffer), "tree": search_tree(policy, params, keys, state), ...}
     for name, taken in plan(parts): print(name, in_words(taken))

@@ -1,4 +1,4 @@
-"""Metrics of a run: JSON lines are the record, TensorBoard events a view of it.
+"""Metrics of a run: JSON lines, and TensorBoard events.
 
 <folder>/metrics.jsonl            one object per line, with its `step`
 <folder>/tensorboard/             open with `tensorboard --logdir <folder>`

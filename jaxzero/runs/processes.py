@@ -1,4 +1,4 @@
-"""What several processes of one run decide together: one of them touches the files, and all hear how it went."""
+"""Coordination of several processes: one writes the files, all get the result."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a run shows while it runs: a live line on a terminal, plain lines elsewhere; and how it is interrupted."""
+"""Progress display and interruption: a live line on a terminal, plain lines elsewhere."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""Run folders: one run with one set of settings each, and one program at a time that writes to it.
+"""Run folders: one run with one set of settings each, locked while a process writes.
 
 <folder>/config.json   the settings of the run
 <folder>/lock          who writes to it: locked for as long as that process lives, whatever the file says
@@ -198,5 +198,5 @@ def keep_aside(file: pathlib.Path) -> pathlib.Path | None:
 
 
 def write_whole(file: pathlib.Path, text: str) -> None:
-    """Write a text that is there as a whole or not at all, whenever the machine stops; it is on the disk then."""
+    """Writes a text atomically, and flushes it to the disk."""
     atomic_files.write_whole(file, [text.encode()])

@@ -1,4 +1,4 @@
-"""Where the rules are asked: the choices that nodes remember.
+"""Action selection: the rule scores the edges of a node, and the node remembers the best one.
 
 A rule that promises `by_prior` is shown only the edges that were visited and the next one to be tried; any other is
 shown all W. The first edges of a node's list of children are gathered for a whole group of nodes at once, as many as
@@ -24,7 +24,7 @@ from jaxzero.types import EdgeView, Rule
 __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "remember", "rescore"]
 
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
-# or W. The first makes do with the children at hand.
+# or W. The first needs only the children stored inline.
 WIDTHS = (AT_HAND + 1, 32, 128)
 
 

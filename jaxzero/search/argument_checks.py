@@ -1,4 +1,4 @@
-"""Arguments of builders and policies, checked in Python before tracing: errors say what to write instead."""
+"""Checks of arguments in Python, before tracing; errors say what to write instead."""
 
 import inspect
 import operator

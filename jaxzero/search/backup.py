@@ -1,4 +1,4 @@
-"""Backup: what a simulation found goes up its path; every node passed takes it in and chooses anew."""
+"""Backup: adds the value of a simulation to every node on its path; each of them chooses again."""
 
 import functools
 

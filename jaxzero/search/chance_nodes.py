@@ -1,4 +1,4 @@
-"""Chance nodes: where dice or cards move, the search does not choose, it shares its visits out.
+"""Chance nodes: visits are shared out by the probabilities of the outcomes.
 
 A model says so with `Step.chance`: True where chance moves next. The node's logits are then the log-probabilities of
 its C outcomes, in the first C of the W = max(A, C) edge slots that both kinds of nodes have, −inf in the others; the

@@ -1,4 +1,4 @@
-"""Views: what a tree says of nodes and their edges, as a rule sees them."""
+"""Edge views: the edges of nodes as a rule sees them."""
 
 from collections.abc import Callable
 from typing import NamedTuple

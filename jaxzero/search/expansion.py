@@ -1,4 +1,4 @@
-"""Expansion: what lies beyond the end of each walk is evaluated, and added to the tree as one column of nodes."""
+"""Expansion: evaluates the position beyond the end of each walk, and adds it to the tree."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -57,7 +57,9 @@ def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
     prior = take(tree.prior, leaf)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (unpack_frontier(at.frontier).next_action >= 0) & ~cut  # at the end of a walk not cut, no child is chosen
+    wants = (
+        unpack_frontier(at.frontier).next_action >= 0
+    ) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
     node = tree.size if own_slots(tree) else jnp.max(jnp.minimum(tree.size, tree.capacity))
     grows = wants & (node < tree.capacity)
@@ -107,7 +109,7 @@ class Growth(NamedTuple):
 def expand(
     params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rule: Rule, max_depth: int | None = None
 ) -> tuple[Tree, Path, Array]:
-    """Evaluates what lies beyond the end of each walk and adds it to the tree.
+    """Evaluates the position beyond the end of each walk and adds it to the tree.
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
     model is not asked if no walk can, but for many games on an accelerator, see `Machine.sure_games`. A simulation

@@ -1,4 +1,4 @@
-"""First-play urgency: what an edge that nobody tried counts as, `puct(qvalues=raw(first_play))`.
+"""First-play urgency: the value of an unvisited edge, `puct(qvalues=raw(first_play))`.
 
 It decides how widely a node is searched. High: everything is tried once before anything is tried twice. Low: an edge is
 tried only when its prior outweighs what is already known. Zero, the default, is neither: where a player is losing it is

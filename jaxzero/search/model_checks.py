@@ -1,4 +1,4 @@
-"""What a user's model returns: shapes checked while tracing, numbers made finite while running."""
+"""Checks of a model's outputs: shapes while tracing; non-finite numbers are replaced while running."""
 
 from typing import Any
 

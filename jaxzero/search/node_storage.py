@@ -1,4 +1,4 @@
-"""Rows: what a tree keeps of its nodes, packed into floats, and how rows are read and written.
+"""Node storage: the rows of nodes, packed into floats, and how they are read and written.
 
 A row holds what changes at the same time, so that one gather reads it and one scatter writes it.
 """
@@ -169,11 +169,11 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
 
 
 def held(rows: Rows) -> Rows:
-    """The same rows, but read here once and for all.
+    """The same rows, read here and not again later.
 
-    What was gathered from an array that is written to next must be at hand by then. XLA's GPU backend would rather
-    gather it again in every kernel that wants it, also in those after the writing, and for them copy the whole array.
-    On a CPU it does not, and would only fuse less.
+    Materialises a gather before its array is updated in place. XLA's GPU backend would repeat the gather in every
+    kernel that uses it, also in those after the update, and copy the whole array for them. On a CPU it does not, and
+    a barrier would only prevent fusion.
     """
     return jax.lax.optimization_barrier(rows) if machine().waits else rows
 
@@ -181,11 +181,10 @@ def held(rows: Rows) -> Rows:
 def repeat(
     turn: Callable[[Carry], tuple[Carry, Bool[Array, ""]]], start: Carry, needed: Bool[Array, ""] | bool = True
 ) -> Carry:
-    """Takes turns as long as the last one says that there is another.
+    """A do-while loop: `turn` returns (carry, whether to continue).
 
-    Whether there is comes with what is carried, for a loop's own predicate would be kernels of its own. Where the host
-    waits for it, nothing is asked before the first turn: that is taken if it is not `needed`, too, and must then do no
-    harm.
+    The predicate is part of the carry, because a loop's own predicate costs extra kernels. Where the host waits for
+    it, the first turn is always taken, also if it is not `needed`; it must then change nothing.
     """
     first = turn(start) if machine().waits else (start, jnp.asarray(needed))
     return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]

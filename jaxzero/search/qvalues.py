@@ -1,4 +1,4 @@
-"""Q-value transforms, `EdgeView -> [..., W]`: what an edge is worth on the scale that its rule adds a prior term to.
+"""Q-value transforms, `EdgeView -> [..., W]`: rescale the values of edges for a rule.
 
 Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones. One of your own must keep
 two things, for it is shown the visited edges and one unvisited edge only: the same value for every unvisited edge,

@@ -1,4 +1,4 @@
-"""Rules: how a node chooses among its edges. Each builder returns a `Rule`; wrappers take one and return one."""
+"""Selection rules: PUCT, UCB1. Each builder returns a `Rule`; wrappers take one and return one."""
 
 from collections.abc import Callable
 from typing import Any

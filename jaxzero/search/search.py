@@ -1,14 +1,13 @@
-"""Tree search: descend, expand, backup, over many games at once, in lock-step.
+"""Tree search: descend, expand, backup, for many games at once, in lock-step.
 
-A node's preferred edge can change only when a simulation passes through the node, for a rule reads nothing but
-its own node's row. So every node remembers its choice, and
+A rule reads only its own node's row. So a node's preferred edge can change only when a simulation passes through the
+node, and every node stores its choice:
 
-* `descend` chases pointers: one small gather per level, no scores, nothing of width A;
-* the walk is a value, `Path`, that `backup` consumes: from the leaf up, a few path nodes at a time under a loop
-  whose predicate is one scalar, it updates the statistics and has the rule choose anew.
+* `descend` follows these pointers: one small gather per level, no scores, nothing of width A;
+* `expand` evaluates the position beyond the end of the walk and adds it as a node;
+* `backup` goes up the walk, a few nodes at a time. It updates their statistics and has the rule choose again.
 
-The rules are asked in `choice`, in a way that makes the number of actions play no part except where a new node's prior
-is stored. The root has its own rule, asked once per simulation after the rest of the path.
+The root has a rule of its own, which scores once per simulation, after the rest of the path.
 """
 
 from collections.abc import Callable
@@ -88,7 +87,7 @@ def no_walk(tree: Tree, max_depth: int | None = None) -> Path:
 
 
 def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) -> Path:
-    """Walks every game from its root along the remembered choices.
+    """Walks every game from its root along the stored choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
     Several levels make one turn of the loop: each is a load that depends on the one before, and little else.
@@ -135,7 +134,7 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
 
 
 def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
-    """The walks of the games of `going`; those of the others are moved to the row that is nowhere, changing nothing."""
+    """The walks of the games of `going`; those of the others start at the scratch row, so they change nothing."""
     start = jnp.where(going, path.nodes[:, 0], capacity)
     return Path(path.nodes.at[:, 0].set(start), jnp.where(going, path.length, 1), going)
 
@@ -152,9 +151,9 @@ def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tr
 
 
 def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
-    """The last act of a simulation: what was found goes up, the root chooses, the simulation is counted.
+    """Ends a simulation: backs up the value, has the root choose, and counts the simulation.
 
-    What is counted is `tree.root.simulations`: by it go sequential halving, and the keys of `fold_simulation`.
+    `tree.root.simulations` is the count. Sequential halving and the keys of `fold_simulation` depend on it.
     """
     # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
@@ -187,8 +186,8 @@ def simulate(
 ) -> tuple[Tree, Path]:
     """One simulation for every game: descend, expand, backup, and the root's own choice.
 
-    Takes what `enter` or the simulation before returned: the trees, and their last walks for the sake of the memory.
-    To be jitted, as everything here: called without, it is traced and its loops are compiled anew in every call.
+    Takes what `enter` or the simulation before returned: the trees, and the memory of their last walks.
+    Call it in `jax.jit`. Without, its loops are compiled again in every call.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -227,7 +226,7 @@ def search(
     simulation_keys: Callable[[Keys, Array], Keys] = fold_simulation,
     stop: Stop | None = None,
 ) -> Tree:
-    """Adds simulations to a tree. Continuing a search equals one longer search.
+    """Adds simulations to a tree. Two searches one after the other equal one longer search.
 
     Args:
         params: handed to the model.

@@ -1,9 +1,8 @@
-"""The tree: a frozen record of fixed-size arrays, and the functions that read and write its rows.
+"""The tree: a frozen record of fixed-size arrays.
 
-Every fact is stored once, where it belongs. What concerns a node, or the one edge into it, is a row of `stats`, of
-`frontier` or of `facts`, by how often it changes: with every visit, with every new child, never. What concerns each
-edge out of a node is `[B, N, W]`, and there are two of those: the children, in the order in which they were
-expanded, and the prior, by action.
+Every fact is stored once. A node, with the edge into it, has three rows: `stats` changes with every visit, `frontier`
+with every new child, `facts` never. The edges out of a node have two arrays `[B, N, W]`: the children, in the order
+of their expansion, and the prior, by action.
 """
 
 import dataclasses
@@ -176,8 +175,8 @@ class Graph(NamedTuple):
 class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
 
-    The arrays have one row more than there are nodes: row N is nowhere, and what must not be written goes there.
-    That spares every write a bounds check. Rows hold small integers as floats, exact up to 2^24: so many visits are
+    The arrays have one row more than there are nodes. Row N is scratch: masked writes go there, so no write needs a
+    bounds check. Rows hold small integers as floats, exact up to 2^24: so many visits are
     counted, and no more.
 
     Attributes:
@@ -332,8 +331,8 @@ def player_to_move(step: Step) -> Int[Array, "B"]:
 class Rows(NamedTuple):
     """What the tree says of some nodes themselves, read once.
 
-    Packed: whoever wants a part of a row unpacks it where it is wanted, which costs nothing; to hand the parts on to a
-    branch would be a kernel each.
+    The rows stay packed. Unpacking costs nothing where a part is used; passing the parts to a branch would cost a
+    kernel for each.
 
     Attributes:
         nodes: which.

@@ -1,4 +1,4 @@
-"""One run on one device, on several, or on several hosts: games and replay are shared out, parameters are everywhere.
+"""Training on several devices and hosts: games and replay are sharded, parameters are replicated.
 
 A device plays its own games and keeps their rows, and asks no other for anything: `shard_map`, which hands each device
 its share, compiles self-play without a single exchange. The learner exchanges its gradients, and that is all. Since

@@ -1,4 +1,4 @@
-"""Which move self-play makes of what a search says: its own, a drawn one, or now and then any legal one."""
+"""Move selection in self-play: the search's move, a sampled one, or now and then a random legal one."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Replay that lives on the devices: rings of rows; add a batch, sample uniformly, know the size.
+"""The replay buffer: rings of rows on the devices; add a batch, sample uniformly.
 
 The rows are kept in `parts` rings, each with its own share of the games, and a minibatch takes as many rows from each.
 However many devices there are, as long as their number divides that of the parts, each of them holds whole rings, asks

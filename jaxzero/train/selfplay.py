@@ -1,4 +1,4 @@
-"""Self-play as one jitted chunk: B games in lock-step, T plies per call, ended games begin anew by themselves.
+"""Self-play as one jitted chunk: B games in lock-step, T plies per call.
 
 A ply can be learned from once its game is over. The plies of games in flight therefore wait in a window that is
 carried from chunk to chunk; when a game ends, all its plies leave with their returns. Nothing is dropped: a ply

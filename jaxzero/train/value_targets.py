@@ -1,4 +1,4 @@
-"""What the learner is asked to predict: returns, from the plies of self-play.
+"""Value targets: returns, from the plies of self-play.
 
 Returns are kept per player (absolute) while they are computed, so that one backward scan serves one, two or
 more players, the same player twice, and rewards in the middle of a game. The network sees them from the view

@@ -1,4 +1,4 @@
-"""Boards and what stands on them, as SVG in units of a square: small enough for a tree to have one at every node."""
+"""Shapes of boards and stones, as SVG in units of a square."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

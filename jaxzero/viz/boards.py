@@ -1,4 +1,4 @@
-"""Positions as pictures: a board with its coordinates, the last move, and what a search thinks of it."""
+"""Board pictures: coordinates, the last move, and what a search thinks."""
 
 from collections.abc import Callable
 

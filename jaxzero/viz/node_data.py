@@ -1,4 +1,4 @@
-"""What the library's views say of the nodes of a search tree that are drawn, what their edges are called, and where."""
+"""The numbers of the drawn nodes, read from the tree, and the names of their edges."""
 
 import operator
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a search thinks of a position: as a report, and drawn over the board."""
+"""The search overlay on a board picture, and the report behind it."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is shown: pictures, which are SVG, and pages, which are HTML with styles and scripts of their own.
+"""Pictures (SVG) and pages (HTML) that show themselves in a notebook.
 
 Both show themselves in a notebook and save themselves as one file that needs nothing else, no network either.
 """

@@ -1,4 +1,4 @@
-"""Curves of learning, by matplotlib, and the numbers that runs leave behind."""
+"""Learning curves, by matplotlib."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The report of a training run as one page that opens offline: what was learned, how it went, games to step through.
+"""The report page of a training run.
 
 This module knows how such a page looks; what stands in it is handed over (`jaxzero/cli/training/report.py`).
 """

@@ -1,4 +1,4 @@
-"""The top of a search tree as a still picture, for documents where no script runs."""
+"""The top of a search tree as a static picture, for documents without scripts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""SVG by hand: elements, text, and how much room it takes."""
+"""SVG elements and text widths."""
 
 import html
 from collections.abc import Iterable

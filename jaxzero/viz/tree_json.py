@@ -1,4 +1,4 @@
-"""What is told of a search tree: the nodes that are drawn and their edges, in words and numbers, as JSON has them."""
+"""The drawn part of a search tree as JSON: nodes and edges, in words and numbers."""
 
 import math
 from collections.abc import Callable, Sequence

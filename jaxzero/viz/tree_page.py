@@ -1,4 +1,4 @@
-"""A search tree as a page that is looked at in a browser."""
+"""A search tree as an interactive page."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""Which nodes of a search tree are drawn: one game of the batch, how its nodes hang together, and the most visited."""
+"""Which nodes of a search tree are drawn: the most visited of one game."""
 
 import heapq
 from typing import Any, NamedTuple

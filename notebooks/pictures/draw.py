@@ -21,7 +21,7 @@ from jaxzero.viz import svg
 from jaxzero.viz.board_shapes import ground_of, named_by, stones_drawn
 from jaxzero.viz.overlay import expected, overlay
 
-FOLDER = pathlib.Path(__file__).parent.parent / "notebooks" / "pictures"
+FOLDER = pathlib.Path(__file__).parent
 MOVES = "44434344333"  # columns; one of 256 games of the network against itself, taken for a change of its mind
 SIMULATIONS = 800
 CELL, LEFT, TOP, WIDTH = 42, 22, 78, 900  # of the board; of the card

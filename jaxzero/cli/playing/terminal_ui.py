@@ -1,4 +1,4 @@
-"""A game against whoever types, in the terminal."""
+"""Playing in the terminal."""
 
 import contextlib
 import textwrap

@@ -1,4 +1,4 @@
-"""How good is a network: games against a random player and against UCT, and mistakes on exactly solved positions."""
+"""Evaluation of a network: games against a random player and UCT, and mistakes on exactly solved positions."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""The page that a training run ends with: `report.html` in its folder, made of what stands there and of six games."""
+"""The report of a training run, `report.html`: tables, curves, and six games."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What `train.py` is built of, by its settings: network, search, self-play, learner, shared out among the devices."""
+"""Builds what the training loop calls: network, search, self-play, learner, on all devices."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

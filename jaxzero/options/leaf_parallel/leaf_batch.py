@@ -1,4 +1,4 @@
-"""Leaves: K walks that end at nodes which are not evaluated yet, and what becomes of them when they are.
+"""A batch of leaves: K walks per tree that wait for their evaluation.
 
 `collect` walks, `apply` takes the evaluations in; between the two the evaluations can come from anywhere. See
 `parallel` for what that is good for, and `asking` for evaluators outside JAX.

@@ -1,4 +1,4 @@
-"""Leaves in parallel: several walks of one tree wait for the network together.
+"""Leaf-parallel search: several walks of one tree share one call of the model.
 
 In each step K lanes walk down one after another, each leaving the mark of a visit that is still in flight, so that the
 next lane looks elsewhere. Then one call of the model evaluates all new leaves, `[B·K]` of them, and the marks are taken

@@ -1,4 +1,4 @@
-"""What walks in flight change: how an edge of N visits and mean Q looks to a rule while O walks wait for an evaluation.
+"""Virtual losses, visits and means: how an edge with N visits and O walks in flight looks to a rule.
 
 See `jaxzero.options.leaf_parallel.parallel`, where these functions are used and their sources named.
 """

@@ -1,4 +1,4 @@
-"""What those who draw a game are told of it, as JSON has it: the board, a position, and what a search thinks there.
+"""A game as JSON, for drawing: the board, a position, and what a search thinks there.
 
 Places are `[row, column]` from the top left, or None for what is not on the board, a pass. Shares are expected points
 of one game, between 0 and 1: a win is one, a draw half.

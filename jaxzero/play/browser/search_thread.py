@@ -1,4 +1,4 @@
-"""Games in progress, and one thread that thinks for all of them, in the order in which it was asked for."""
+"""One thread that searches for all games in progress, in the order of their requests."""
 
 import collections
 import dataclasses

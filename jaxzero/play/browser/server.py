@@ -1,4 +1,4 @@
-"""Playing in the browser: one page on this machine, and the requests that it makes.
+"""The web server for playing in the browser.
 
 `answer` is a function from a request to a response over the games in `Sessions`, so that a conversation is a test; what
 is around it only carries bytes. The page is on the loopback interface and nowhere else, and so that no page of somebody

@@ -1,4 +1,4 @@
-"""Games in progress with people, several at once, and one engine's time shared among them.
+"""Sessions: several games in progress, which share one engine.
 
 Whoever asks is answered at once: thinking is done in a thread of its own, and what a session shows meanwhile grows with
 it. All changes of a session name the version of it that they are meant for, so of two that come at the same time one is

@@ -1,4 +1,4 @@
-"""Lines of the protocol: what stands in one that came, and what an answer and an analysis look like."""
+"""GTP lines: parses commands, formats answers and analysis."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The protocol over two streams."""
+"""Serves GTP over two streams."""
 
 from typing import BinaryIO
 

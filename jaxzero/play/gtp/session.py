@@ -1,4 +1,4 @@
-"""A conversation in the protocol: one line comes, one answer goes, so that a transcript is a test.
+"""A GTP session: one line in, one answer out.
 
 Whatever is said, and whatever fails, the answer is well formed and the engine lives on; a command that fails changes
 nothing. In Go a colour may move out of turn, which adds no pass, and the game goes on after two passes. Other
