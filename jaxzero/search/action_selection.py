@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.backend import machine
 from jaxzero.search.chance_nodes import by_probability
-from jaxzero.search.edge_view import candidate_view, edge_view, visited_edges
-from jaxzero.search.node_storage import Tile, pack, per_game, places, put, take, unpack_frontier
+from jaxzero.search.edge_view import all_edges, candidate_view, edge_view, visited_edges
+from jaxzero.search.node_storage import Tile, of_tile, pack, per_game, places, put, take, unpack_frontier
 from jaxzero.search.rules import prior_kind, searched_by
 from jaxzero.search.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
 from jaxzero.types import EdgeView, Rule
@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     next_prior: Float[Array, "..."] | None = None
 
 
-def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], tile: Tile | None = None) -> Choice:
+def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."]) -> Choice:
     """The rule's choice at the nodes of `at`.
 
     Args:
@@ -50,26 +50,28 @@ def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."], til
         at: the rows of the nodes that choose.
         rule: what to ask.
         consider: where the answer matters; elsewhere it may be anything.
-        tile: the games of the nodes; default: all.
     """
 
     def among(width: int) -> Callable:
-        return lambda: _choose_among(tree, at, rule, width, tile)
+        return lambda: _choose_among(tree, at, rule, width)
 
     widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
     if len(widths) == 1 or at.nodes.size * tree.num_edges <= machine().sure_edges:
         return among(tree.num_edges)()
-    expanded = jnp.where(consider, unpack_frontier(at.frontier).num_children, 0)
-    which = jnp.max(sum((expanded >= w).astype(jnp.int32) for w in widths[:-1]))
-    return jax.lax.switch(which, [among(w) for w in widths])
+    return jax.lax.switch(_bucket(jnp.where(consider, at.num_children, 0), widths), [among(w) for w in widths])
 
 
-def _choose_among(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
-    return (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width, tile)
+def _bucket(num_children: Int[Array, "G ..."], widths: list[int]) -> Int[Array, ""]:
+    """The index of the first width with room for all children of every node, and one edge more."""
+    return jnp.max(sum((num_children >= w).astype(jnp.int32) for w in widths[:-1]))
 
 
-def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
-    view, edges = candidate_view(tree, at, width, tile)
+def _choose_among(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
+    return (_choose_candidate if rule.by_prior else _choose_action)(tree, at, rule, width)
+
+
+def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
+    view, edges = candidate_view(tree, at, width)
     return Choice(child_of_best(_open_scores(rule, view), view.action, edges.child, tree.num_edges))
 
 
@@ -111,13 +113,10 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
     return jnp.max(jnp.where(tied & (child > 0) & (action == first), child, NONE), -1)
 
 
-def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int, tile: Tile | None) -> Choice:
-    edges = visited_edges(tree, at, width, tile)
-    view = edge_view(tree, at.nodes, rule, width, at, tile)
+def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
+    edges, view = visited_edges(tree, at, width), all_edges(tree, at, rule, width)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
-    open_games = tree.size < tree.capacity
-    room = per_game(open_games if tile is None else open_games[tile.games], at.nodes)
-    room = room | (unpack_frontier(at.frontier).num_children == 0)
+    room = per_game(of_tile(tree.size < tree.capacity, at.tile), at.nodes) | (at.num_children == 0)
     expanded = view.visits > 0 if view.in_flight is None else (view.visits > 0) | (view.in_flight > 0)
     view = view._replace(prior=jnp.where(room[..., None] | expanded, view.prior, -jnp.inf))
     best, _ = first_highest(_open_scores(rule, view))
@@ -135,7 +134,7 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     view = edge_view(tree, root, rule)
     bad = jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
     tree = tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
-    return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges, None))
+    return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:

@@ -20,7 +20,6 @@ from jaxzero.search.node_storage import (
     repeat,
     take,
     unpack_facts,
-    unpack_frontier,
     unpack_stats,
 )
 from jaxzero.search.tree import Tree, rows_of
@@ -105,7 +104,7 @@ def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array
     end = take(path.nodes, path.length - 1)
     at = rows_of(tree, end)
     at = at._replace(stats=held(at.stats))
-    apart = (unpack_frontier(at.frontier).num_children == 0) & (path.length > 1)
+    apart = (at.num_children == 0) & (path.length > 1)
     facts = unpack_facts(at.facts)
     stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
     tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
@@ -141,7 +140,7 @@ def _backup_tile(
         stats = _visited(stats, facts, jnp.stack(returns, 1))
         at = at._replace(stats=pack(stats, tree.stats.dtype))
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
-        return (k - 1, remember(tree, where, choose(tree, at, rule, real, here), here), ret), k > 0
+        return (k - 1, remember(tree, where, choose(tree, at, rule, real), here), ret), k > 0
 
     last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # where nothing is left, a turn of nothing real
     return repeat(turn, (last, tree, value), jnp.any(path.length > first))[1:]

@@ -13,6 +13,8 @@ from jaxzero.search.node_storage import (
     Facts,
     Tile,
     children_at_hand,
+    games_of,
+    of_tile,
     per_game,
     places,
     take,
@@ -23,7 +25,7 @@ from jaxzero.search.node_storage import (
 from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["by_action", "candidate_view", "edge_view", "parents"]
+__all__ = ["all_edges", "by_action", "candidate_view", "edge_view", "parents"]
 
 
 class Edges(NamedTuple):
@@ -42,26 +44,24 @@ class Edges(NamedTuple):
     seen: Bool[Array, "G ... C"]
 
 
-def visited_edges(tree: Tree, at: Rows, width: int | None = None, tile: Tile | None = None) -> Edges:
-    """The expanded edges of the nodes of `at`, of the games of `tile` (default: all).
+def visited_edges(tree: Tree, at: Rows, width: int | None = None) -> Edges:
+    """The expanded edges of the nodes of `at`.
 
     Args:
         tree: the trees.
         at: the nodes' rows.
         width: how many slots: more than any of the nodes has children, or W (the default).
-        tile: the games of the nodes.
     """
     width = tree.num_edges if width is None else width
     most, at_hand = (width if width == tree.num_edges else width - 1), children_at_hand(tree.frontier)
-    child = take(tree.frontier, at.nodes, tile, slice(HEAD.stop, HEAD.stop + min(most, at_hand))).astype(jnp.int32)
+    child = take(tree.frontier, at.nodes, at.tile, slice(HEAD.stop, HEAD.stop + min(most, at_hand))).astype(jnp.int32)
     if most > at_hand:
-        later = take(tree.later_children, at.nodes, tile, slice(most - at_hand))
+        later = take(tree.later_children, at.nodes, at.tile, slice(most - at_hand))
         child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
     child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
-    frontier = unpack_frontier(at.frontier)
-    seen = places(width, child.ndim) < jnp.minimum(frontier.num_children, most)[..., None]
+    seen = places(width, child.ndim) < jnp.minimum(at.num_children, most)[..., None]
     child = jnp.where(seen, child, 0)
-    action, prior = jnp.moveaxis(take_edges(tree.facts, child, tile, EDGE), -1, 0)
+    action, prior = jnp.moveaxis(take_edges(tree.facts, child, at.tile, EDGE), -1, 0)
     return Edges(child, jnp.where(seen, action.astype(jnp.int32), tree.num_edges), prior, seen)
 
 
@@ -70,14 +70,7 @@ def take_edges(x: Array, child: Int[Array, "G ... C"], tile: Tile | None = None,
     return take(x, child.reshape(child.shape[0], -1), tile, columns).reshape(*child.shape, -1)
 
 
-def edge_view(
-    tree: Tree,
-    nodes: Int[Array, "G ..."],
-    rule: Rule | None = None,
-    width: int | None = None,
-    at: Rows | None = None,
-    tile: Tile | None = None,
-) -> EdgeView:
+def edge_view(tree: Tree, nodes: Int[Array, "G ..."], rule: Rule | None = None, width: int | None = None) -> EdgeView:
     """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
 
     Args:
@@ -85,11 +78,13 @@ def edge_view(
         nodes: node indices.
         rule: whose `mass` of the unvisited edges is wanted.
         width: how many slots are looked through: more than any of the nodes has children, or W; fewer are cheaper.
-        at: the nodes' rows, if at hand.
-        tile: the games of the nodes; default: all.
     """
-    at = rows_of(tree, nodes, tile) if at is None else at
-    edges = visited_edges(tree, at, width, tile)
+    return all_edges(tree, rows_of(tree, nodes), rule, width)
+
+
+def all_edges(tree: Tree, at: Rows, rule: Rule | None = None, width: int | None = None) -> EdgeView:
+    """`edge_view` of nodes whose rows were read."""
+    edges, nodes = visited_edges(tree, at, width), at.nodes
     count, width = nodes.size, edges.child.shape[-1]
     index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
 
@@ -99,17 +94,17 @@ def edge_view(
         return spread.reshape(*nodes.shape, tree.num_edges)
 
     taken = edges.prior.reshape(count, width)
-    prior = as_read(take(tree.prior, nodes, tile), tree.stats.dtype)
+    prior = as_read(take(tree.prior, nodes, at.tile), tree.stats.dtype)
     prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
     actions = jnp.broadcast_to(places(tree.num_edges, prior.ndim), prior.shape)
-    view = _view(tree, at, tile, edges, actions, prior, by_slot)
+    view = _view(tree, at, edges, actions, prior, by_slot)
     if rule is None or rule.mass is None:
         return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
     counts = (view.visits == 0) & ~jnp.isneginf(prior)
     return view._replace(unvisited_mass=jnp.sum(jnp.where(counts, rule.mass(prior), 0), -1))
 
 
-def candidate_view(tree: Tree, at: Rows, width: int, tile: Tile | None = None) -> tuple[EdgeView, Edges]:
+def candidate_view(tree: Tree, at: Rows, width: int) -> tuple[EdgeView, Edges]:
     """The visited edges of the nodes of `at` and the next one to be tried; and the former on their own.
 
     The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
@@ -119,66 +114,72 @@ def candidate_view(tree: Tree, at: Rows, width: int, tile: Tile | None = None) -
         tree: the trees.
         at: the nodes' rows.
         width: how many slots: more than the nodes have children, or W.
-        tile: the games of the nodes; default: all.
     """
-    edges, frontier = visited_edges(tree, at, width, tile), unpack_frontier(at.frontier)
-    full = tree.size >= tree.capacity
-    full = full if tile is None else full[tile.games]
-    next_action = jnp.where(per_game(full, at.nodes), NONE, frontier.next_action)[..., None]
-    wanted = (places(width, edges.child.ndim) == frontier.num_children[..., None]) & (next_action >= 0)
-    next_prior = jnp.where(wanted, frontier.next_prior[..., None], -jnp.inf)
+    edges, full = visited_edges(tree, at, width), of_tile(tree.size >= tree.capacity, at.tile)
+    next_action = jnp.where(per_game(full, at.nodes), NONE, at.next_action)[..., None]
+    wanted = (places(width, edges.child.ndim) == at.num_children[..., None]) & (next_action >= 0)
+    next_prior = jnp.where(wanted, unpack_frontier(at.frontier).next_prior[..., None], -jnp.inf)
     prior = jnp.where(edges.seen, edges.prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)
-    return _view(tree, at, tile, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x))), edges
+    return _view(tree, at, edges, action, prior, lambda x: jnp.where(edges.seen, x, jnp.zeros_like(x))), edges
 
 
-def _view(
-    tree: Tree, at: Rows, tile: Tile | None, edges: Edges, action: Array, prior: Array, place: Callable[[Array], Array]
-) -> EdgeView:
+def _view(tree: Tree, at: Rows, edges: Edges, action: Array, prior: Array, place: Callable[[Array], Array]) -> EdgeView:
     """The view of the nodes of `at`, what is below the edges put where `place` says.
 
     The compiler drops what no rule reads.
     """
-    nodes, stats, facts = at.nodes, unpack_stats(at.stats), unpack_facts(at.facts)
-    games = jnp.arange(nodes.shape[0]) if tile is None else tile.games
-    below = unpack_stats(take_edges(tree.stats, edges.child, tile))
-    value_below, node_visits = below.value, stats.visits
-    if tree.graph is not None:
-        value_below = unpack_stats(take_edges(tree.stats, linked(tree, edges.child, tile), tile)).value
-        node_visits = take(tree.graph.visits, nodes, tile)
-    edge = unpack_facts(take_edges(tree.facts, edges.child, tile))
-
-    def of_mover(x: Array) -> Array:
-        if x.shape[-1] == 1:
-            return x[..., 0]
-        mover = facts.to_play.reshape(nodes.shape + (1,) * (x.ndim - nodes.ndim))
-        return jnp.take_along_axis(x, mover, -1)[..., 0]
-
-    lower = upper = None
-    if tree.bounds is not None:
-        low, high = edge_bounds(tree, edges.child, edge.reward[..., 0], edge.discount, tile)
-        seen = place(below.visits) > 0
-        lower = jnp.where(seen, place(low), per_game(tree.root.returns[games, 0], prior))
-        upper = jnp.where(seen, place(high), per_game(tree.root.returns[games, 1], prior))
-    return EdgeView(
-        game=jnp.broadcast_to(per_game(games, nodes), nodes.shape),
+    stats, facts, games = unpack_stats(at.stats), unpack_facts(at.facts), games_of(at.nodes, at.tile)
+    below = unpack_stats(take_edges(tree.stats, edges.child, at.tile))
+    edge = unpack_facts(take_edges(tree.facts, edges.child, at.tile))
+    view = EdgeView(
+        game=jnp.broadcast_to(per_game(games, at.nodes), at.nodes.shape),
         action=action,
         prior=prior,
         visits=place(below.visits.astype(jnp.int32)),
-        value=place(below.edge_value if tree.graph is None else of_mover(_returns(edge, value_below))),
-        reward=place(of_mover(edge.reward)),
+        value=place(below.edge_value),
+        reward=place(_of_mover(edge.reward, facts)),
         discount=place(edge.discount),
-        child_value=place(of_mover(value_below)),
-        node_visits=node_visits.astype(jnp.int32),
-        node_value=of_mover(stats.value),
-        raw_value=of_mover(facts.raw_value),
+        child_value=place(_of_mover(below.value, facts)),
+        node_visits=stats.visits.astype(jnp.int32),
+        node_value=_of_mover(stats.value, facts),
+        raw_value=_of_mover(facts.raw_value, facts),
         unvisited_mass=unpack_frontier(at.frontier).unvisited_mass,
         root=tree.root,
-        lower=lower,
-        upper=upper,
-        in_flight=None if tree.in_flight is None else place(_walks(tree, edges.child, tile)),
         chance=facts.chance,
     )
+    plain = tree.graph is None and tree.bounds is None and tree.in_flight is None
+    return view if plain else _with_optional_fields(view, tree, at, edges, facts, edge, place)
+
+
+def _of_mover(x: Float[Array, "G ... P"], facts: Facts) -> Float[Array, "G ..."]:
+    """The component of the player to move at the nodes of `facts`."""
+    if x.shape[-1] == 1:
+        return x[..., 0]
+    mover = facts.to_play.reshape(facts.to_play.shape + (1,) * (x.ndim - facts.to_play.ndim))
+    return jnp.take_along_axis(x, mover, -1)[..., 0]
+
+
+def _with_optional_fields(
+    view: EdgeView, tree: Tree, at: Rows, edges: Edges, facts: Facts, edge: Facts, place: Callable[[Array], Array]
+) -> EdgeView:
+    """The view of a tree that keeps more: a graph's nodes, bounds of a solver, walks in flight."""
+    if tree.graph is not None:
+        value = unpack_stats(take_edges(tree.stats, linked(tree, edges.child, at.tile), at.tile)).value
+        view = view._replace(
+            value=place(_of_mover(_returns(edge, value), facts)),
+            child_value=place(_of_mover(value, facts)),
+            node_visits=take(tree.graph.visits, at.nodes, at.tile).astype(jnp.int32),
+        )
+    if tree.bounds is not None:
+        low, high = edge_bounds(tree, edges.child, edge.reward[..., 0], edge.discount, at.tile)
+        least, greatest = (per_game(of_tile(x, at.tile), view.prior) for x in jnp.moveaxis(tree.root.returns, -1, 0))
+        view = view._replace(
+            lower=jnp.where(view.visits > 0, place(low), least), upper=jnp.where(view.visits > 0, place(high), greatest)
+        )
+    if tree.in_flight is not None:
+        view = view._replace(in_flight=place(_walks(tree, edges.child, at.tile)))
+    return view
 
 
 def _walks(tree: Tree, child: Int[Array, "G ... C"], tile: Tile | None) -> Int[Array, "G ... C"]:
@@ -203,8 +204,9 @@ def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: 
     child = linked(tree, child, tile)
     low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
     least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
-    status = tree.status if tile is None else jax.lax.dynamic_slice_in_dim(tree.status, tile.first, tile.size)
-    unsure = per_game(status & Status.NON_FINITE.value != 0, least)  # an edge may hold 0 in place of what it pays
+    unsure = per_game(
+        of_tile(tree.status, tile) & Status.NON_FINITE.value != 0, least
+    )  # an edge may hold 0 in place of what it pays
     return jnp.where(unsure, -jnp.inf, reward + least), jnp.where(unsure, jnp.inf, reward + greatest)
 
 

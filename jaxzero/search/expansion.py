@@ -57,9 +57,7 @@ def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
     prior = take(tree.prior, leaf)
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
-    wants = (
-        unpack_frontier(at.frontier).next_action >= 0
-    ) & ~cut  # a walk that is not cut ends where no child is chosen
+    wants = (at.next_action >= 0) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
     node = tree.size if own_slots(tree) else jnp.max(jnp.minimum(tree.size, tree.capacity))
     grows = wants & (node < tree.capacity)
@@ -134,13 +132,13 @@ def expand(
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
     # There may be games that ask nothing: those that are over, that stop, that came to a dead end.
-    wanted = jnp.maximum(unpack_frontier(at.frontier).next_action, 0)
+    wanted = jnp.maximum(at.next_action, 0)
     all_began = path.going is None and not own_slots(tree)  # then every root that has a move has made its first node
     other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
     there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
     action, state = held((action, jax.tree.map(lambda x: take(x, there), tree.state)))
     full = Status.FULL.where(wants & ~grows)
-    again = jnp.where(end.cut[:, None], unpack_stats(at.stats).value, unpack_facts(at.facts).raw_value)
+    again = jnp.where(end.cut[:, None], at.value, at.raw_value)
 
     def evaluate() -> Growth:
         step, below = model.step(params, keys, action, state)

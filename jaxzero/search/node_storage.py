@@ -23,7 +23,9 @@ __all__ = [
     "Stats",
     "Tile",
     "children_at_hand",
+    "games_of",
     "held",
+    "of_tile",
     "pack",
     "per_game",
     "places",
@@ -154,6 +156,16 @@ class Tile(NamedTuple):
         return self.first + jnp.arange(self.size, dtype=jnp.int32)
 
 
+def of_tile(x: Array, tile: Tile | None) -> Array:
+    """The entries of `x [B, ...]` of these games (None: all)."""
+    return x if tile is None else jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
+
+
+def games_of(nodes: Int[Array, "G ..."], tile: Tile | None) -> Int[Array, "G"]:
+    """The games that nodes are of."""
+    return jnp.arange(nodes.shape[0]) if tile is None else tile.games
+
+
 def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns: slice | None = None) -> Array:
     """Rows of `x [B, N+1, ...]` at `nodes` of the games of `tile` (default: all); of each row `columns`, if given.
 
@@ -161,8 +173,7 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
     wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
     read, and handing over costs more than reading.
     """
-    if tile is not None:
-        x = jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
+    x = of_tile(x, tile)
     x = x if columns is None else x[..., columns]
     index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
     return _merged(x).at[index].get(mode="promise_in_bounds")

@@ -339,15 +339,42 @@ class Rows(NamedTuple):
         stats: their rows of `Tree.stats`.
         facts: their rows of `Tree.facts`.
         frontier: their rows of `Tree.frontier`, with or without the children.
+        tile: the games that they are of; None: all.
     """
 
     nodes: Int[Array, "G ..."]
     stats: Float[Array, "G ... 2+P"]
     facts: Float[Array, "G ... 6+2P"]
     frontier: Float[Array, "G ... 4+K"]
+    tile: Tile | None = None
+
+    @property
+    def visits(self) -> Float[Array, "G ..."]:
+        """Simulations that passed."""
+        return unpack_stats(self.stats).visits
+
+    @property
+    def value(self) -> Float[Array, "G ... P"]:
+        """Mean return from here."""
+        return unpack_stats(self.stats).value
+
+    @property
+    def raw_value(self) -> Float[Array, "G ... P"]:
+        """What the model said."""
+        return unpack_facts(self.facts).raw_value
+
+    @property
+    def next_action(self) -> Int[Array, "G ..."]:
+        """The unvisited edge that is wanted first; −1: none."""
+        return unpack_frontier(self.frontier).next_action
+
+    @property
+    def num_children(self) -> Int[Array, "G ..."]:
+        """How many edges were expanded."""
+        return unpack_frontier(self.frontier).num_children
 
 
 def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: Tile | None = None) -> Rows:
     """The rows of `nodes` of the games of `tile` (default: all), the children left out."""
     stats, facts = take(tree.stats, nodes, tile), take(tree.facts, nodes, tile)
-    return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, HEAD))
+    return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, HEAD), tile)
