@@ -45,7 +45,7 @@ class SearchInfo(NamedTuple):
 def begin(
     params: Params, keys: Keys, state: State, tree: Tree | None, model: Model, rule: Rule, capacity: int, layout: Layout
 ) -> tuple[Tree, Keys]:
-    """The tree to search, a new one if none is given, and three keys for each game: search, noise, action."""
+    """The tree to search, a new one if none is given, and four keys for each game: search, noise, action, root."""
     batch = check_start(model, state, tree)
     keys = jax.vmap(lambda key: jax.random.split(key, 4))(one_per_game(keys, batch))
     if tree is not None and (state is None or tree.root.brought is None):

@@ -13,6 +13,7 @@ from jaxzero.search.node_storage import (
     Stats,
     Tile,
     held,
+    in_this_turn,
     pack,
     places,
     put,
@@ -122,8 +123,7 @@ def _backup_tile(
 
     def turn(carry: tuple) -> tuple[tuple, Array]:
         k, tree, ret = carry
-        # The same number, but known in this turn only: else XLA copies the tile out of the arrays before the loop.
-        here = None if tile is None else tile._replace(first=jnp.maximum(tile.first, -k))
+        here = None if tile is None else tile._replace(first=in_this_turn(tile.first, k))
         depth = first + k * group + places(group, 2)
         real = depth < path.length[:, None]
         corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]

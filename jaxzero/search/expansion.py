@@ -59,15 +59,27 @@ def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (at.next_action >= 0) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
-    node = tree.size if own_slots(tree) else jnp.max(jnp.minimum(tree.size, tree.capacity))
-    grows = wants & (node < tree.capacity)
+    grows, node = next_slot(tree, wants)
     at, prior = held((at, prior))
-    return Ends(at, prior, cut, wants, grows, jnp.where(grows, node, tree.capacity) if own_slots(tree) else node)
+    return Ends(at, prior, cut, wants, grows, node)
 
 
 def own_slots(tree: Tree) -> bool:
-    """Whether each game takes slots of its own, not all the same ones."""
+    """Whether each game counts its own slots: in trees that `advance` made, which hold different numbers of nodes."""
     return tree.root.brought is not None
+
+
+def next_slot(tree: Tree, wants: Bool[Array, "B"]) -> tuple[Bool[Array, "B"], Int[Array, ""] | Int[Array, "B"]]:
+    """Which trees have room to grow, and the slot of their new node.
+
+    All games take the same slot, so the new nodes are written as one column: it is the size of the largest tree. Games
+    that count their own slots take the next one of their own, or the scratch row.
+    """
+    if own_slots(tree):
+        grows = wants & (tree.size < tree.capacity)
+        return grows, jnp.where(grows, tree.size, tree.capacity)
+    node = jnp.max(jnp.minimum(tree.size, tree.capacity))
+    return wants & (node < tree.capacity), node
 
 
 def grown_size(tree: Tree, end: Ends) -> Int[Array, "B"]:
@@ -131,11 +143,11 @@ def expand(
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
-    # There may be games that ask nothing: those that are over, that stop, that came to a dead end.
-    wanted = jnp.maximum(at.next_action, 0)
-    all_began = path.going is None and not own_slots(tree)  # then every root that has a move has made its first node
+    # Games that do not grow (over, stopped, at a dead end) repeat a legal action of their root: the action of node 1,
+    # the first child. It exists after the first simulation, unless games can be stopped or begin with reused trees.
+    all_began = path.going is None and not own_slots(tree)
     other = jnp.maximum(unpack_facts(tree.facts[:, 1]).action, 0) if all_began else stand_in(tree)
-    there, action = jnp.where(grows, leaf, 0), jnp.where(grows, wanted, other)
+    there, action = jnp.where(grows, leaf, 0), jnp.where(grows, jnp.maximum(at.next_action, 0), other)
     action, state = held((action, jax.tree.map(lambda x: take(x, there), tree.state)))
     full = Status.FULL.where(wants & ~grows)
     again = jnp.where(end.cut[:, None], at.value, at.raw_value)
@@ -180,9 +192,9 @@ def if_any_grows(
 
 
 def stand_in(tree: Tree) -> Int[Array, "B"]:
-    """An action of the root for games that ask nothing while others do: a model is asked of legal moves only.
+    """A legal action of the root, for games that do not grow while others do: a model is asked for legal moves only.
 
-    It is what the first node below the root was made of, and so is known if anything is; else what the root will try.
+    It is the action of node 1, the root's first child, if there is one; else the action that the root will try first.
     """
     first = unpack_facts(tree.facts[:, 1]).action
     known = (unpack_stats(tree.stats[:, 1]).visits > 0) & (tree.capacity > 1)
@@ -251,10 +263,10 @@ def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> In
 
 def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     """Puts what has grown into the tree, and the new node at the end of the path."""
-    # Where it goes and which edge it takes is read from the rows, not handed on: of what a branch returns, each array
-    # is a kernel on an accelerator.
+    # Position and action are read back from the packed rows: every array that a branch returns is a kernel on an
+    # accelerator.
     node, grows = growth.node, growth.parent < tree.capacity
-    place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1
+    place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1  # the new child is the last one
     action = unpack_facts(growth.facts).action
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
     prior = put_column(tree.prior, node, growth.prior)

@@ -25,6 +25,7 @@ __all__ = [
     "children_at_hand",
     "games_of",
     "held",
+    "in_this_turn",
     "of_tile",
     "pack",
     "per_game",
@@ -187,6 +188,14 @@ def held(rows: Rows) -> Rows:
     a barrier would only prevent fusion.
     """
     return jax.lax.optimization_barrier(rows) if machine().waits else rows
+
+
+def in_this_turn(x: Int[Array, ""], k: Int[Array, ""]) -> Int[Array, ""]:
+    """The same x >= 0, tied to a loop's counter k >= 0.
+
+    Otherwise XLA sees that x does not change in the loop, and copies the games at x out of the tree before it.
+    """
+    return jnp.maximum(x, -k)
 
 
 def repeat(

@@ -155,7 +155,8 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
 
     `tree.root.simulations` is the count. Sequential halving and the keys of `fold_simulation` depend on it.
     """
-    # The root has many more edges to show than the nodes below, so it is asked apart, unless edges are few anyway.
+    # The root has many more visited edges than the nodes below, so it is rated apart, with a width of its own; unless
+    # it has the same rule (no noise, no wrapper) and edges are few.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
     tree = backup(tree.hooks.before_backup(tree, path), path, value, rule, root_too)
     tree = counted(tree, path)
