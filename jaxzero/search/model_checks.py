@@ -38,6 +38,44 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     Raises:
         ValueError: naming the field, its shape, and the shape that would do.
     """
+    players = _check_shapes(step, tree, count)
+    batch = step.prior_logits.shape[0]
+    # Visits are counted in the type of the values, and the root's says what that is.
+    dtype = at_least_float32(step.value.dtype) if tree is None else tree.stats.dtype
+    given = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
+    terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
+    legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
+    chance = _chance(step, terminal, tree)
+    if chance is not None:  # what cannot happen
+        legal = legal & ~(chance[:, None] & jnp.isneginf(given))
+    logits = jnp.where(legal, given, -jnp.inf)
+    highest = jnp.max(logits, -1, keepdims=True)
+    bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
+    highest = jnp.where(jnp.isfinite(highest), highest, 0)  # no −inf less −inf, which would be NaN
+    lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
+    logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
+    bad = bad_logits[:, 0]
+
+    def finite(x: Array, where: Array | bool) -> Array:
+        nonlocal bad
+        good = jnp.isfinite(x)
+        bad = bad | jnp.any((~good & where).reshape(batch, -1), -1)
+        return jnp.where(good & where, x, 0).astype(dtype)
+
+    in_play = ~terminal.reshape((-1,) + (1,) * len(players))
+    return step._replace(
+        prior_logits=logits,
+        legal=legal,
+        terminal=terminal,
+        value=finite(step.value, in_play),
+        reward=finite(step.reward, True),
+        discount=finite(step.discount, True),
+        chance=chance,
+    ), bad
+
+
+def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int, ...]:
+    """Raises a ValueError that names the first field of another shape or type; returns (P,), or () for one value."""
     if getattr(step.prior_logits, "ndim", 0) != 2:
         raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
     batch, width = step.prior_logits.shape if tree is None else (count or tree.size.shape[0], tree.num_edges)
@@ -75,38 +113,7 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
             raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
     if players and step.to_play is None:
         raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
-    # Visits are counted in the type of the values, and the root's says what that is.
-    dtype = at_least_float32(step.value.dtype) if tree is None else tree.stats.dtype
-    given = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
-    terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
-    legal = ~terminal[:, None] if step.legal is None else step.legal & ~terminal[:, None]
-    chance = _chance(step, terminal, tree)
-    if chance is not None:  # what cannot happen
-        legal = legal & ~(chance[:, None] & jnp.isneginf(given))
-    logits = jnp.where(legal, given, -jnp.inf)
-    highest = jnp.max(logits, -1, keepdims=True)
-    bad_logits = ~jnp.isfinite(highest) & jnp.any(legal, -1, keepdims=True)
-    highest = jnp.where(jnp.isfinite(highest), highest, 0)  # no −inf less −inf, which would be NaN
-    lowest = jnp.finfo(logits.dtype).min / 4  # finite: only illegal actions are at −inf
-    logits = jnp.where(legal, jnp.where(bad_logits, 0, jnp.maximum(logits - highest, lowest)), -jnp.inf)
-    bad = bad_logits[:, 0]
-
-    def finite(x: Array, where: Array | bool) -> Array:
-        nonlocal bad
-        good = jnp.isfinite(x)
-        bad = bad | jnp.any((~good & where).reshape(batch, -1), -1)
-        return jnp.where(good & where, x, 0).astype(dtype)
-
-    going = ~terminal.reshape((-1,) + (1,) * len(players))
-    return step._replace(
-        prior_logits=logits,
-        legal=legal,
-        terminal=terminal,
-        value=finite(step.value, going),
-        reward=finite(step.reward, True),
-        discount=finite(step.discount, True),
-        chance=chance,
-    ), bad
+    return players
 
 
 def at_least_float32(dtype: Any) -> Any:
