@@ -9,7 +9,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train play bench bench-gpu count test test-slow test-all notebooks notebooks-colab lint format clean
+.PHONY: help train play bench bench-gpu count test test-slow test-all check-wheel notebooks notebooks-colab lint format clean
 
 VENV    := .venv
 COLAB   := .cache/colab
@@ -57,6 +57,13 @@ test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
 
 test-all: $(VENV)/.dev  ## every test, by the code generators that users have
 	XLA_FLAGS= $(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
+
+check-wheel: $(VENV)/.dev  ## build the wheel, install it into an empty environment, and run the commands there
+	rm -rf .cache/wheel && $(BIN)/python -m pip wheel -q . --no-deps -w .cache/wheel
+	$(BIN)/python -m venv .cache/wheel/env
+	.cache/wheel/env/bin/pip install -q --disable-pip-version-check "$$(ls .cache/wheel/*.whl)[train]" -c constraints.txt
+	cd .cache/wheel && env/bin/jaxzero doctor && env/bin/jaxzero train --game tic_tac_toe --budget.minutes 1 --evaluate.games 20
+	cd .cache/wheel && echo quit | env/bin/jaxzero play --game tic_tac_toe && echo quit | env/bin/jaxzero gtp --size 5
 
 notebooks: $(VENV)/.train  ## open the notebooks in Jupyter
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" -c constraints.txt

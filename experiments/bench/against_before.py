@@ -25,6 +25,8 @@ def other_checkout(folder: pathlib.Path) -> ModuleType:
     sys.path.insert(0, str(folder.resolve()))
     try:
         found = importlib.import_module("jaxzero")
+        for name in found.__all__:  # now: what is loaded later would be this library's
+            setattr(found, name, getattr(found, name))
     finally:
         sys.path.pop(0)
         for name in [name for name in sys.modules if name.split(".")[0] == "jaxzero"]:
@@ -77,13 +79,18 @@ def _row(other: ModuleType, rule: str, batch: int, simulations: int, actions: in
     }
 
 
+def transforms_of(library: Any) -> Any:
+    """The module with the Q-value transforms that its policies use: by any version of jaxzero the same name there."""
+    return library.muzero.__globals__["q"]
+
+
 def _search(library: Any, rule: str, simulations: int, actions: int) -> against_mctx.Search:
     """The searches of `speed`, by either library."""
-    model = hash_world.model(actions, library)
+    model, q = hash_world.model(actions, library), transforms_of(library)
     transforms = {
-        "min_max": lambda: library.by_min_max(-1, 1),
-        "parent_and_siblings": library.by_parent_and_siblings,
-        "completed_by_mix": library.completed_by_mix_value,
+        "min_max": lambda: q.by_min_max(-1, 1),
+        "parent_and_siblings": q.by_parent_and_siblings,
+        "completed_by_mix": q.completed_by_mix_value,
     }
 
     def search(key: jax.Array, state: Any, scale: jax.Array) -> Any:

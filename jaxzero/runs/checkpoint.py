@@ -1,11 +1,11 @@
 """Checkpoints of a run: written by orbax from any number of processes, verified by checksums.
 
-<folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `manifest`
+<folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `checkpoint_manifest`
 <folder>/checkpoints/<step>.partial... what a save that was cut short left; the next removes it
 
 In a distributed run every process calls these functions, and all see the same files; process 0 alone touches what
-orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `folder`, whose functions
-are here, too.
+orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `run_folder`, whose
+functions are here, too.
 """
 
 import contextlib

@@ -46,7 +46,7 @@ def test_a_mistake_is_answered_by_what_to_write(flags, expected):
 def test_another_checkout_is_measured_beside_this_one(tmp_path):
     other = tmp_path / "other"
     shutil.copytree(ROOT / "jaxzero", other / "jaxzero")
-    policies = other / "jaxzero" / "policies.py"
+    policies = other / "jaxzero" / "policies" / "muzero.py"
     text = policies.read_text()
     assert text.count("pb_c_init: Any = 1.25") == 1
     policies.write_text(text.replace("pb_c_init: Any = 1.25", "pb_c_init: Any = 9.0"))  # so that it can be told apart

@@ -1,7 +1,7 @@
 """A batch of leaves: K walks per tree that wait for their evaluation.
 
 `collect` walks, `apply` takes the evaluations in; between the two the evaluations can come from anywhere. See
-`parallel` for what that is good for, and `asking` for evaluators outside JAX.
+`parallel` for what that is good for, and `ask_tell` for evaluators outside JAX.
 """
 
 from collections.abc import Callable
