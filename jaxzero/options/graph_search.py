@@ -3,7 +3,7 @@
 Each expansion makes a slot of its own, for the edge: its prior, its reward, its visits. If the position that it leads
 to is known already, the slot is linked to the node of that position, and what was found there holds for both ways at
 once. So a node's visits are not those of the edges into it, and a node's value is computed anew from its edges whenever
-a walk passes:
+a walk passes it or ends there:
 
     V(s) = (U(s) + Σ N(s, a) · (r + γ V(s′))) / (1 + Σ N(s, a))        U: what the network said of s
 
