@@ -23,7 +23,7 @@ from jaxzero.search.backup import backup, group_size
 from jaxzero.search.expansion import expand
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import held, per_game, repeat, take
-from jaxzero.search.rules import searched_by
+from jaxzero.search.rules import prior_kind, searched_by
 from jaxzero.search.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
@@ -55,8 +55,8 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
     check_embedding(state, step.value.shape[0])
     tree = new_tree(step, state, rule.prepare(step.prior_logits), capacity, layout)
     tree = tree if rule.on_plant is None else rule.on_plant(tree, given)
-    tree = searched_by(tree, rule)
-    return tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
+    kind = prior_kind(rule, tree.num_edges)
+    return tree.replace(prior_kind=kind, status=tree.status | Status.NON_FINITE.where(bad))
 
 
 def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:
@@ -252,7 +252,7 @@ def search(
     root_rule = rule if root_rule is None else root_rule
     check_rule("rule", rule)
     check_rule("root_rule", root_rule)
-    tree = searched_by(tree, rule)
+    tree = tree if tree.prior_kind == prior_kind(rule, tree.num_edges) else searched_by(tree, rule)
     lanes = getattr(simulate, "simulations", 1)
     if num_simulations % lanes:
         raise ValueError(
