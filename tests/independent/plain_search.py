@@ -6,7 +6,7 @@ One game at a time, in float64 and plain Python, and nothing shared with `tests/
 * Walks in flight, O of them through an edge: virtual visits N + O with Q as it is (Liu et al. 2020); virtual loss
   (N Q − O) / (N + O); virtual mean, where an edge without a completed visit counts as the node's mean (Cazenave 2021).
 * Gumbel search (Danihelka et al. 2022): sequential halving by g + logit + σ(q), completed by v_mix; below the root
-  argmax π' − N / (1 + ΣN). In rounds: a pass through the field is chosen at once.
+  argmax π' − N / (1 + ΣN). In rounds: the actions of a pass are chosen in turn, the walks before them in flight.
 * Graph search (D. Wu 2021): V = (U + Σ N(s, a) (r + V')) / (1 + Σ N(s, a)), edges count their own visits.
 
 Values are for the player to move; players alternate, so a value changes its sign on the way up.
@@ -105,7 +105,8 @@ def puct(node: Node, margin: Margin, virtual: str = "", c: float = 1.25) -> int:
 
 def completed(node: Node) -> dict[int, float]:
     """σ(q) of every legal action: rescaled completed Q-values times (50 + max N) · 0.1."""
-    edges = {a: node.edge(a) for a in node.legal}
+    plain = {a: node.edge(a) for a in node.legal}  # a walk in flight counts as a visit of the same mean
+    edges = {a: (n + node.flight[a], q if n else node.mean) for a, (n, q) in plain.items()}
     tried = [a for a in node.legal if edges[a][0]]
     visits, weight = sum(edges[a][0] for a in tried), sum(node.prior[a] for a in tried)
     mixed = node.raw
@@ -113,7 +114,8 @@ def completed(node: Node) -> dict[int, float]:
         mean = sum(node.prior[a] * edges[a][1] for a in tried) / weight
         mixed = (node.raw + visits * mean) / (1 + visits)
     q = {a: edges[a][1] if edges[a][0] else mixed for a in node.legal}
-    low, high = min(q.values()), max(q.values())
+    known = list(q.values()) + [mixed] * (len(node.legal) < len(node.world.legal[0]))  # illegal: as unvisited ones
+    low, high = min(known), max(known)
     most = max(n for n, _ in edges.values())
     return {a: (50 + most) * 0.1 * (x - low) / max(high - low, 1e-8) for a, x in q.items()}
 
@@ -196,15 +198,15 @@ def search_in_rounds(world: World, state: int, simulations: int, considered: int
     """Gumbel search without noise, a pass at a time."""
     root, margin = Node(world, state), Margin()
     for size in passes(min(considered, len(root.legal)), simulations):
-        visits = {a: root.edge(a)[0] for a in root.legal}
-        in_order = sorted(set(visits.values()))
-        rated = {a: root.logit[a] + s for a, s in completed(root).items()}
-        level = max(n for n in in_order if sum(v >= n for v in visits.values()) >= size) if in_order != [0] else 0
-        field = sorted((a for a in root.legal if visits[a] == level), key=lambda a: -rated[a])
-        if len(field) > size:
-            margin.least = min(margin.least, rated[field[size - 1]] - rated[field[size]])
-        paths = [walk(root, lambda node: gumbel_interior(node, margin), first=a) for a in field[:size]]
-        for path in paths:
+        before = sorted((root.edge(a)[0] for a in root.legal), reverse=True)
+        level, field = before[size - 1], []
+        for _ in range(size):  # with walks in flight as virtual visits of the same mean
+            rated = completed(root)
+            left = {a: root.logit[a] + rated[a] for a in root.legal if a not in field and root.edge(a)[0] == level}
+            field.append(margin.best(left))
+            root.flight[field[-1]] += 1
+        root.flight = dict.fromkeys(root.legal, 0)
+        for path in [walk(root, lambda node: gumbel_interior(node, margin), first=a) for a in field]:
             take_in(root, path)
     return root, margin
 
