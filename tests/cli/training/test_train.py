@@ -369,7 +369,8 @@ def test_two_processes_train_as_one_does(tmp_path):
     both = two_processes(*flags, "--folder", str(tmp_path / "two"))
     ends = [process.communicate(timeout=400) for process in both]
     assert [process.returncode for process in both] == [0, 0], [err[-2000:] for _, err in ends]
-    said = ["".join(line for line in out.splitlines() if "[Gloo]" not in line) for out, _ in ends]
+    gloo = r"\[Gloo\] Rank|\d+ is connected to \d+ peer ranks\.|Expected number of connected peer ranks is : \d+"
+    said = [re.sub(gloo, "", out).strip() for out, _ in ends]  # its threads write into each other's lines
     assert "weights.safetensors" in said[0] and said[1] == ""  # one speaks
     assert run(*flags, "--folder", str(tmp_path / "one"), devices=4).returncode == 0
     (step, state), (other_step, other) = state_of(tmp_path / "two", flags), state_of(tmp_path / "one", flags)
