@@ -69,7 +69,7 @@ def begin(
 
 
 def _over_where_missing(tree: Tree) -> Tree:
-    """The games without a tree, and without a state to plant one from, as if they were over: nothing is searched."""
+    """Marks games without a tree, and without a state to plant one from, as over: they are not searched."""
     missing = tree.size == 0
     facts = unpack_facts(tree.facts[:, 0])
     value = jnp.where(missing[:, None], 0, facts.raw_value)
@@ -123,7 +123,7 @@ def _check_players(step: Step, params: Params, keys: Keys, model: Model, embeddi
 
 
 def output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyOutput:
-    """What a policy answers, of a tree that it has searched."""
+    """The output of a policy, from the searched tree."""
     return PolicyOutput(
         action=action,
         action_weights=weights,
@@ -134,7 +134,7 @@ def output(tree: Tree, action: Array, weights: Array, found: Summary) -> PolicyO
 
 
 def check_loop(simulation: Callable, stop: Stop | None) -> None:
-    """Raises a ValueError if a builder stands in place of what it builds."""
+    """Raises a ValueError if `simulate` or `stop` is a builder that was not called, or no function."""
     arguments = "params, keys, tree, path, model, rule, root_rule, max_depth"
     check_function("simulate", simulation, arguments, "parallel(8) or transpositions()", (Lanes, Transpositions))
     if stop is not None:

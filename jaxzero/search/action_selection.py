@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     """What nodes choose.
 
     Attributes:
-        child: the node to go on to; −1: none, the next edge is wanted.
+        child: the node to go to; −1: the walk ends here, and expands the next edge if there is one.
         next_action: that edge's action; −1: none. Left out (None) by a rule that promises `by_prior`: it is known.
         next_prior: its clean prior, likewise.
     """
@@ -48,7 +48,7 @@ def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."]) -> 
     Args:
         tree: the trees.
         at: the rows of the nodes that choose.
-        rule: what to ask.
+        rule: what scores the edges.
         consider: where the answer matters; elsewhere it may be anything.
     """
 
@@ -76,7 +76,7 @@ def _choose_candidate(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
 
 
 def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
-    """The rule's scores, or where chance moves its own; −inf where an edge is closed or a score is not a number."""
+    """The rule's scores, or at chance nodes those of the outcomes; −inf where an edge is closed or a score is NaN."""
     scores = _scores(rule, view)
     if view.chance is not None:
         scores = jnp.where(view.chance[..., None], by_probability(view), scores)
@@ -84,7 +84,7 @@ def _open_scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
 
 
 def _scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
-    """The rule's scores; a ValueError if they are something else than one for each edge."""
+    """The rule's scores. Raises a ValueError unless there is one for each edge."""
     scores = rule.score(view)
     if jnp.shape(scores) != view.visits.shape:
         raise ValueError(
@@ -97,7 +97,8 @@ def _scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
 def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) -> Array:
     """The child under the lowest action of the highest score; −1 if it has none (`child` is 0), or all are −inf.
 
-    Of few scores in one reduction, which is one kernel. Of many in plain ones: XLA's CPU backend vectorises these.
+    Few scores take one reduction over triples, which is one kernel. Many take several plain reductions, which XLA's CPU
+    backend vectorises.
     """
     if scores.size <= machine().few_scores:
         start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
@@ -126,7 +127,7 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
 
 
 def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
-    """Has the root's rule choose. `fresh`: the next edge to be tried is not known, or is of another rule."""
+    """Has the root's rule choose. `fresh`: first find the next edge to try, which is unknown or of another rule."""
     root = jnp.zeros_like(tree.size)
     if not fresh:
         return remember(tree, root, choose(tree, rows_of(tree, root), rule, root == 0))
@@ -138,7 +139,7 @@ def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
-    """Has every node choose anew: needed when the rule or its constants changed since the tree was searched.
+    """Has every node choose again, after a change of the rule or its constants.
 
     The priors stay as the first rule prepared them; a rule that prepares them otherwise needs a new tree.
 
@@ -159,7 +160,7 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
 
 
 def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:
-    """Writes down what `choose` said of `nodes`."""
+    """Stores the choice of `nodes`."""
     if choice.next_action is not None:
         frontier = unpack_frontier(take(tree.frontier, nodes, tile))
         frontier = frontier._replace(next_action=choice.next_action, next_prior=choice.next_prior)
@@ -179,7 +180,7 @@ def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
 
 
 class NextEdge(NamedTuple):
-    """The unvisited edge that is wanted first: what `Frontier` says of it."""
+    """The unvisited edge to try next, as `Frontier` stores it."""
 
     next_action: Int[Array, "..."]
     next_prior: Float[Array, "..."]
@@ -201,8 +202,8 @@ def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "...
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:
     """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
 
-    XLA's CPU backend does not vectorise the reduction over pairs that an argmax is, so of many rows two plain
-    reductions are taken; of few it is quicker, being fewer kernels.
+    An argmax is a reduction over pairs, which XLA's CPU backend does not vectorise. So many rows take two plain
+    reductions; few rows take the argmax, which is fewer kernels.
     """
     if scores.size <= machine().few_scores:
         first = jnp.argmax(scores, -1).astype(jnp.int32)

@@ -30,16 +30,16 @@ __all__ = ["backup", "group_size"]
 
 
 def group_size(batch: int) -> int:
-    """Path nodes taken together: many keep one game's kernels few, few waste less where paths differ in length."""
+    """Path nodes per turn: more are fewer kernels for one game, fewer waste less where paths differ in length."""
     here = machine()
     return here.levels_of_few if batch < here.few_games else here.levels
 
 
 def tile_size(batch: int) -> int:
-    """How many games go up their paths together.
+    """How many games back up together, as one tile.
 
-    On a CPU few: a group of path nodes costs what its longest path and its widest node cost, and a tile's trees
-    stay in the cache. Elsewhere all: turns of a loop cost more than idle lanes.
+    Few on a CPU: a tile costs as much as its longest path and its widest node, and its trees stay in the cache. All on
+    an accelerator: there, more turns of a loop cost more than idle games.
     """
     most = machine().tile
     if most is None:
@@ -48,7 +48,7 @@ def tile_size(batch: int) -> int:
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
-    """Carries `value`, found at the end of each path, up to the root; nodes passed whose choice can change choose anew.
+    """Adds `value`, found at the end of each path, to all its nodes; those whose choice can change choose again.
 
     Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
     group of path nodes is handled at once. The simulation is not counted, see `finish`.
@@ -87,7 +87,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
 
 
 def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
-    """The statistics of nodes after one visit more, which returned `ret`."""
+    """The statistics of nodes after one more visit, with return `ret`."""
     visits = old.visits + 1
     mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
     edge = facts.reward + facts.discount[..., None] * mean
@@ -97,10 +97,10 @@ def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
 
 
 def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
-    """The part of `backup` at the ends of walks that have no children, roots aside; for `by_prior` rules only.
+    """Backs up the last nodes of walks that have no children (roots excepted); for `by_prior` rules only.
 
-    Such an end has nothing to choose: its next edge is known. (Other rules choose that edge when they are asked.) A
-    tile's loop runs as long as its longest path, and most paths are short, so one node less is much.
+    Such a node need not choose: its next edge is known. (Other rules choose that edge when they score.) The loop of a
+    tile is as long as its longest path and most paths are short, so one node less saves much time.
     """
     end = take(path.nodes, path.length - 1)
     at = rows_of(tree, end)
@@ -116,9 +116,9 @@ def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array
 def _backup_tile(
     tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
 ) -> tuple[Tree, Array]:
-    """`backup` for some games, a group of path nodes at a time, from the leaves up to depth `first`.
+    """Backup of some games, a group of path nodes at a time, from the leaves up to depth `first`.
 
-    Returns what goes on from there, too: the return at the root, if `first` is 1.
+    Returns the trees, and the return above that depth: at the root, if `first` is 1.
     """
 
     def turn(carry: tuple) -> tuple[tuple, Array]:

@@ -71,7 +71,7 @@ def take_edges(x: Array, child: Int[Array, "G ... C"], tile: Tile | None = None,
 
 
 def edge_view(tree: Tree, nodes: Int[Array, "G ..."], rule: Rule | None = None, width: int | None = None) -> EdgeView:
-    """All W edges of `nodes` (`[G]` or `[G, K]`), by action.
+    """All W edges of `nodes` (`[G]` or `[G, K]`), in the order of actions.
 
     Args:
         tree: the trees.
@@ -105,10 +105,9 @@ def all_edges(tree: Tree, at: Rows, rule: Rule | None = None, width: int | None 
 
 
 def candidate_view(tree: Tree, at: Rows, width: int) -> tuple[EdgeView, Edges]:
-    """The visited edges of the nodes of `at` and the next one to be tried; and the former on their own.
+    """The visited edges of the nodes of `at` with the next one to try; and the visited ones alone.
 
-    The other slots look like illegal, unvisited edges, which is what those not shown here count as. A tree
-    that is full has no next edge.
+    The other slots look like illegal edges. A full tree has no next edge.
 
     Args:
         tree: the trees.
@@ -125,9 +124,9 @@ def candidate_view(tree: Tree, at: Rows, width: int) -> tuple[EdgeView, Edges]:
 
 
 def _view(tree: Tree, at: Rows, edges: Edges, action: Array, prior: Array, place: Callable[[Array], Array]) -> EdgeView:
-    """The view of the nodes of `at`, what is below the edges put where `place` says.
+    """The view of the nodes of `at`; `place` puts data of children into the slots of their edges.
 
-    The compiler drops what no rule reads.
+    The compiler drops fields that no rule reads.
     """
     stats, facts, games = unpack_stats(at.stats), unpack_facts(at.facts), games_of(at.nodes, at.tile)
     below = unpack_stats(take_edges(tree.stats, edges.child, at.tile))

@@ -37,9 +37,9 @@ class Ends(NamedTuple):
     Attributes:
         at: the rows of the last nodes, with all their children.
         prior: their rows of `Tree.prior`.
-        cut: where `max_depth` ended the walk.
-        wants: where an edge is wanted that is not expanded yet.
-        grows: where there is room for it, too.
+        cut: True where `max_depth` ended the walk.
+        wants: True where the walk ends at an edge to expand.
+        grows: True where the tree has room for it, too.
         node: the slot for the new node, see `Growth.node`.
     """
 
@@ -172,12 +172,12 @@ def expand(
 def if_any_grows(
     tree: Tree, end: Ends, made: Callable[[], Growth], value: Float[Array, "B P"], *, asks: bool = True
 ) -> Growth:
-    """What is made if any tree grows, else nothing, with `value`; `asks`: it asks the model.
+    """`made()` if any tree grows; else an empty growth with `value`. `asks`: `made` calls the model.
 
-    Where the host would wait to know, it is made in any case if that is cheap, or if nearly always some tree grows.
+    Where a branch makes the host wait, `made` is always called if it is cheap, or if some tree nearly always grows.
 
-    All that is read of the old tree is read before or in here, and all that is written to it comes from here: XLA then
-    updates its arrays in place, where a reading not known to come before a writing would make it copy them.
+    The old tree is read before or in here, and all that is written to it comes from here. So XLA updates its arrays in
+    place; a read that it cannot order before the write would make it copy them.
     """
 
     def nothing() -> Growth:
@@ -202,7 +202,7 @@ def stand_in(tree: Tree) -> Int[Array, "B"]:
 
 
 def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State) -> Growth:
-    """The new nodes, of which the model says `step` and `state`, as if every walk grew."""
+    """The new nodes, from the model's `step` and `state`, as if every walk grew."""
     leaf, prior, node = end.at, end.prior, end.node
     frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
     action, mover = jnp.maximum(frontier.next_action, 0), facts.to_play
@@ -235,7 +235,7 @@ def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State
 
 
 def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: Step, shape: tuple[int, ...]) -> Facts:
-    """What there is to know of new nodes and the edges into them, values of shape `[L, P]`."""
+    """The facts of new nodes and of the edges into them; values have the shape `[L, P]`."""
     to_play, value = player_to_move(step), step.value.reshape(shape)
     signed = shape[-1] > 1 or step.to_play is None
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
@@ -244,25 +244,25 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
 
 
 def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
-    """The priors of the edges that are left when `action` is expanded, too; −inf elsewhere."""
+    """The priors of the unexpanded edges without `action`; −inf elsewhere."""
     prior = as_read(end.prior, end.at.stats.dtype)
     return jnp.where(places(prior.shape[1], 2) == action[:, None], -jnp.inf, prior)
 
 
 def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
-    """In which order the edges that are left will be wanted: at the root by the prior in force there."""
+    """The order in which unexpanded edges are tried: by prior; at the root by the prior in force there."""
     at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
     return jnp.where((end.at.nodes == 0)[:, None], at_root, left)
 
 
 def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> Int[Array, "B K"]:
-    """`Frontier.children` with one more, if there is room for it."""
+    """`Frontier.children` with the new one, if there is room."""
     place = places(frontier.children.shape[1], 2) == frontier.num_children[:, None]
     return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
 
 
 def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
-    """Puts what has grown into the tree, and the new node at the end of the path."""
+    """Writes the growth into the tree, and the new node to the end of the path."""
     # Position and action are read back from the packed rows: every array that a branch returns is a kernel on an
     # accelerator.
     node, grows = growth.node, growth.parent < tree.capacity

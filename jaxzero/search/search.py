@@ -60,7 +60,7 @@ def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = 
 
 
 def replant(tree: Tree, step: Step, state: State, rule: Rule) -> Tree:
-    """The games without a tree (`advance` kept nothing of them) planted as `plant` would; the others as they are."""
+    """Plants the games without a tree (`advance` kept nothing of them); leaves the others as they are."""
     empty = tree.size == 0
     index = None if tree.later_children is None else tree.later_children.dtype
     new = plant(step, state, rule, 1, Layout(index, tree.prior.dtype))
@@ -81,7 +81,7 @@ def longest_walk(tree: Tree, max_depth: int | None) -> int:
 
 
 def no_walk(tree: Tree, max_depth: int | None = None) -> Path:
-    """Paths not taken yet: memory for walks, and for the node that `expand` adds to them."""
+    """Empty paths: memory for walks, and for the node that `expand` adds to them."""
     room = longest_walk(tree, max_depth) + group_size(tree.size.shape[0])  # both loops over a path go by whole groups
     return Path(jnp.zeros((tree.size.shape[0], room), jnp.int32), jnp.zeros_like(tree.size))
 
@@ -90,7 +90,7 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     """Walks every game from its root along the stored choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
-    Several levels make one turn of the loop: each is a load that depends on the one before, and little else.
+    One turn of the loop takes several levels; each level is one load that depends on the one before.
 
     Args:
         tree: the trees.
@@ -140,7 +140,7 @@ def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
-    """What the first `simulate` is given, as `search` does it: the root has chosen, and there is memory for walks.
+    """What the first `simulate` takes: trees whose root has chosen, and memory for walks.
 
     Args:
         tree: from `plant` or `search`.
@@ -164,13 +164,13 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
 
 
 def counted(tree: Tree, path: Path) -> Tree:
-    """The trees with one simulation more, in the games that took part."""
+    """Counts the simulation, in the games that took part."""
     more = 1 if path.going is None else path.going.astype(jnp.int32)
     return tree.replace(root=tree.root.replace(simulations=tree.root.simulations + more))
 
 
 def paired(rule: Rule, root_rule: Rule) -> Rule:
-    """The root's rule as it can be asked beside `rule`: by prior only if what that needs is kept track of."""
+    """The root's rule beside `rule`: `by_prior` only if the tree keeps what that needs."""
     kept = rule.by_prior and (root_rule.mass is None or root_rule.mass is rule.mass)
     return root_rule if kept else root_rule._replace(by_prior=False)
 
