@@ -36,7 +36,7 @@ def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
     For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made of visits are those of a
     shorter search.
     """
-    edges = visited_edges(tree, rows_of(tree, jnp.zeros_like(tree.size)))  # in their own order: it is asked every time
+    edges = visited_edges(tree, rows_of(tree))  # in their own order: it is asked every time
     below = unpack_stats(take_edges(tree.stats, edges.child)).visits.astype(jnp.int32)
     visits = jnp.where(edges.seen, below, 0)
     first = jnp.max(visits, -1, keepdims=True)

@@ -203,7 +203,7 @@ def with_legal_root(tree: Tree, legal: Bool[Array, "B W"]) -> Tree:
     Below a root such a model takes every action for legal, and so has the tree, until a node becomes the root. What
     the root counts and means is then that of its legal actions; its prior is theirs.
     """
-    edges = visited_edges(tree, rows_of(tree, jnp.zeros_like(tree.size)))
+    edges = visited_edges(tree, rows_of(tree))
     open_ = jnp.take_along_axis(legal, jnp.minimum(edges.action, tree.num_edges - 1), 1)
     closed = edges.seen & ~open_ & (tree.size > 0)[:, None]
     stats, facts = unpack_stats(take_edges(tree.stats, edges.child)), unpack_facts(take_edges(tree.facts, edges.child))
@@ -235,7 +235,7 @@ def _as_planted(tree: Tree) -> Tree:
     none, zero = jnp.full_like(tree.size, NONE), jnp.zeros_like(facts.discount)
     facts = facts._replace(action=none, edge_prior=zero, mover=none, discount=zero, reward=jnp.zeros_like(facts.reward))
     tree = tree.replace(facts=tree.facts.at[:, 0].set(pack(facts, tree.facts.dtype)))
-    view, kept = edge_view(tree, jnp.zeros_like(tree.size)), tree.size > 0
+    view, kept = edge_view(tree), tree.size > 0
     brought = jnp.where(kept[:, None], view.visits, 0)
     stuck = kept & ~facts.terminal & jnp.all(jnp.isneginf(view.prior), -1)
     tree = tree.replace(status=tree.status | Status.NO_LEGAL_ACTION.where(stuck))

@@ -75,7 +75,7 @@ class Known(NamedTuple):
 def known(tree: Tree) -> Known:
     """What a report of each game is made of; the actions of the tree are numbers, its values those of one player."""
     found, line, slots = summary(tree), principal_variation(tree, LINE), parts_of(tree.state, Slots)
-    prior = prior_probabilities(tree, edge_view(tree, jnp.zeros_like(tree.size)))
+    prior = prior_probabilities(tree, edge_view(tree))
     kind = tree.prior_kind
     asked = kind is None or kind.probabilities is not False or kind.mass  # UCB1 keeps logits, and never looks at them
     actions = slots[0].action[:, 0] if slots else jnp.broadcast_to(jnp.arange(prior.shape[-1]), prior.shape)

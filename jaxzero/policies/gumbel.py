@@ -111,7 +111,7 @@ def gumbel(
         else:
             how = dict(root_rule=root_rule, max_depth=max_depth, max_considered=considered, virtual=rounds)
             tree = search_in_rounds(*given, **how)
-        view = not_worse(tree, jnp.zeros_like(tree.size))
+        view = not_worse(tree)
         weights = halving.improved_policy(view, transform)
         return output(tree, halving.last_action(view, transform), weights, summary(tree))
 

@@ -42,7 +42,7 @@ FLAT_ABOVE = 0.01  # KataGo: priors above this count alike in the shape of the n
 
 def prior_at_root(tree: Tree) -> Float[Array, "B W"]:
     """What is in force at the root, by action: `tree.root.prior`, or the clean prior; −inf where illegal."""
-    clean = edge_view(tree, jnp.zeros_like(tree.size)).prior
+    clean = edge_view(tree).prior
     return clean if tree.root.prior is None else jnp.where(jnp.isneginf(clean), -jnp.inf, tree.root.prior)
 
 
@@ -66,7 +66,7 @@ def checked(explore: Explore) -> Explore:
     """
 
     def safe(keys: Keys, tree: Tree) -> Array:
-        prior, clean = explore(keys, tree), edge_view(tree, jnp.zeros_like(tree.size)).prior
+        prior, clean = explore(keys, tree), edge_view(tree).prior
         if getattr(prior, "shape", None) != clean.shape:
             raise ValueError(
                 f"explore answered {getattr(prior, 'shape', prior)!r}; it must be a prior {clean.shape}. Give a "

@@ -123,21 +123,16 @@ def last_action(view: EdgeView, qvalues: q.QValues) -> Int[Array, "..."]:
     return jnp.argmax(jnp.where(jnp.isneginf(view.prior), -jnp.inf, score), -1).astype(jnp.int32)
 
 
-def improved(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]:
-    """π′ = softmax(logits + σ(q)) over the legal actions (ibid., equation 11)."""
-    return jax.nn.softmax(jnp.where(jnp.isneginf(view.prior), -jnp.inf, view.prior + qvalues(view)), -1)
-
-
 def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]:
-    """`improved`, uniform where no action is legal."""
-    none = jnp.all(jnp.isneginf(view.prior), -1, keepdims=True)
-    safe = view._replace(prior=jnp.where(none, 0, view.prior))
-    return improved(safe, qvalues)
+    """π′ = softmax(logits + σ(q)) over the legal actions (ibid., equation 11); uniform where none is legal."""
+    illegal = jnp.isneginf(view.prior)
+    logits = jnp.where(illegal, -jnp.inf, view.prior + qvalues(view))
+    return jax.nn.softmax(jnp.where(jnp.all(illegal, -1, keepdims=True), 0, logits), -1)
 
 
 def with_gumbel(tree: Tree, keys: Keys, scale: float) -> Tree:
     """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale` (or one per game), plus the logits."""
     draws = jax.vmap(lambda key: jax.random.gumbel(key, (tree.num_edges,), tree.stats.dtype))(keys)
     scale = per_game(jnp.asarray(scale, draws.dtype), draws)
-    logits = edge_view(tree, jnp.zeros_like(tree.size)).prior
+    logits = edge_view(tree).prior
     return tree.replace(root=tree.root.replace(prior=scale * draws + logits))

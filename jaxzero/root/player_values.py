@@ -40,7 +40,7 @@ def policy_improvement(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array,
         tree: the trees, of a rule that stores probabilities or logits.
         weights: the improved policy, `out.action_weights`.
     """
-    view = edge_view(tree, jnp.zeros_like(tree.size))
+    view = edge_view(tree)
     prior = jnp.maximum(prior_weights(view), 0)
     total = jnp.sum(prior, -1, keepdims=True)
     return jnp.where(total[:, 0] > 0, kl(weights, prior / jnp.where(total > 0, total, 1)), 0)

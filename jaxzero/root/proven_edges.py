@@ -25,7 +25,7 @@ def worse(view: EdgeView) -> Bool[Array, "... W"]:
     return legal & ((view.upper < low) | loses | ((low >= high) & (view.lower < low)))
 
 
-def not_worse(tree: Tree, nodes: Int[Array, "B"]) -> EdgeView:
-    """The view of nodes in which edges that are proven to be worse than another look illegal."""
+def not_worse(tree: Tree, nodes: Int[Array, "B"] | None = None) -> EdgeView:
+    """The view of nodes (default: the roots) in which edges that are proven to be worse than another look illegal."""
     view = edge_view(tree, nodes)
     return view if tree.bounds is None else view._replace(prior=jnp.where(worse(view), -jnp.inf, view.prior))

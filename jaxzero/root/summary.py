@@ -44,7 +44,7 @@ class Summary(NamedTuple):
 def summary(tree: Tree) -> Summary:
     """Visits, their shares, Q-values and value at the root of each game."""
     check_tree("summary: tree", tree)
-    view = edge_view(tree, jnp.zeros_like(tree.size))
+    view = edge_view(tree)
     total = jnp.sum(view.visits, -1, keepdims=True).astype(view.value.dtype)
     legal = legal_actions(tree).astype(view.value.dtype)
     uniform = legal / jnp.sum(legal, -1, keepdims=True)
@@ -54,19 +54,19 @@ def summary(tree: Tree) -> Summary:
 
 def any_legal(tree: Tree) -> Bool[Array, "B"]:
     """Whether the root has a legal action."""
-    return ~jnp.all(jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior), -1)
+    return ~jnp.all(jnp.isneginf(edge_view(tree).prior), -1)
 
 
 def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
     """The root's legal actions; all of them where there is none, so that what follows stays defined."""
-    legal = ~jnp.isneginf(edge_view(tree, jnp.zeros_like(tree.size)).prior)
+    legal = ~jnp.isneginf(edge_view(tree).prior)
     return legal | ~jnp.any(legal, -1, keepdims=True)
 
 
 def open_actions(tree: Tree) -> Bool[Array, "B W"]:
     """The root's legal actions, less those that are proven to be worse than another."""
     legal = legal_actions(tree)
-    return legal if tree.bounds is None else legal & ~worse(edge_view(tree, jnp.zeros_like(tree.size)))
+    return legal if tree.bounds is None else legal & ~worse(edge_view(tree))
 
 
 def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W"]:
@@ -90,7 +90,7 @@ def first_by_visits(visits: Array, values: Float[Array, "B W"]) -> Int[Array, "B
 def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B W"]:
     """Mean return of each action at `nodes` (default: the roots), for the player to move; 0 if unvisited."""
     check_tree("qvalues: tree", tree)
-    return edge_view(tree, jnp.zeros_like(tree.size) if nodes is None else nodes).value
+    return edge_view(tree, nodes).value
 
 
 def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:

@@ -77,7 +77,7 @@ def solved_visits(rule: Rule) -> Target:
     _check("solved_visits", rule)
 
     def target(tree: Tree) -> Array:
-        view = edge_view(tree, jnp.zeros_like(tree.size))
+        view = edge_view(tree)
         q, exploration = puct_terms(rule, view)
         total = jnp.sum(view.visits, -1, keepdims=True).astype(q.dtype)
         return _shares(tree, ideal_visits(q, jnp.maximum(view.prior, 0), exploration, total))
@@ -119,7 +119,7 @@ def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
         in_range("k", k, 0, float("inf"))
 
     def target(tree: Tree) -> Array:
-        view = edge_view(tree, jnp.zeros_like(tree.size))._replace(prior=prior_at_root(tree))
+        view = edge_view(tree)._replace(prior=prior_at_root(tree))
         q, exploration = puct_terms(rule, view)
         forced = None
         if k is not None:

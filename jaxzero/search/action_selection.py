@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.backend import machine
 from jaxzero.search.chance_nodes import by_probability
-from jaxzero.search.edge_view import all_edges, candidate_view, edge_view, visited_edges
+from jaxzero.search.edge_view import all_edges, candidate_view, most_edges, visited_edges
 from jaxzero.search.node_storage import Tile, of_tile, pack, per_game, places, put, take, unpack_frontier
 from jaxzero.search.rules import prior_kind, searched_by
 from jaxzero.search.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
@@ -24,7 +24,7 @@ from jaxzero.types import EdgeView, Rule
 __all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "remember", "rescore"]
 
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
-# or W. The first needs only the children stored inline.
+# or `most_edges`. The first needs only the children stored inline.
 WIDTHS = (AT_HAND + 1, 32, 128)
 
 
@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     next_prior: Float[Array, "..."] | None = None
 
 
-def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."]) -> Choice:
+def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | bool) -> Choice:
     """The rule's choice at the nodes of `at`.
 
     Args:
@@ -55,9 +55,10 @@ def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."]) -> 
     def among(width: int) -> Callable:
         return lambda: _choose_among(tree, at, rule, width)
 
-    widths = [w for w in WIDTHS if 2 * w <= tree.num_edges] + [tree.num_edges]
-    if len(widths) == 1 or at.nodes.size * tree.num_edges <= machine().sure_edges:
-        return among(tree.num_edges)()
+    most = most_edges(tree)
+    widths = [w for w in WIDTHS if 2 * w <= most] + [most]
+    if len(widths) == 1 or at.num_children.size * most <= machine().sure_edges:
+        return among(most)()
     return jax.lax.switch(_bucket(jnp.where(consider, at.num_children, 0), widths), [among(w) for w in widths])
 
 
@@ -117,7 +118,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
 def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
     edges, view = visited_edges(tree, at, width), all_edges(tree, at, rule, width)
     # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
-    room = per_game(of_tile(tree.size < tree.capacity, at.tile), at.nodes) | (at.num_children == 0)
+    room = per_game(of_tile(tree.size < tree.capacity, at.tile), at.num_children) | (at.num_children == 0)
     expanded = view.visits > 0 if view.in_flight is None else (view.visits > 0) | (view.in_flight > 0)
     view = view._replace(prior=jnp.where(room[..., None] | expanded, view.prior, -jnp.inf))
     best, _ = first_highest(_open_scores(rule, view))
@@ -128,14 +129,14 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
 
 def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
     """Has the root's rule choose. `fresh`: first find the next edge to try, which is unknown or of another rule."""
-    root = jnp.zeros_like(tree.size)
+    at = rows_of(tree)
     if not fresh:
-        return remember(tree, root, choose(tree, rows_of(tree, root), rule, root == 0))
-    tree = _find_next(tree, root, rule) if rule.by_prior else tree
-    view = edge_view(tree, root, rule)
+        return remember(tree, None, choose(tree, at, rule, True))
+    tree, at = _find_next(tree, at, rule) if rule.by_prior else (tree, at)
+    view = all_edges(tree, at, rule)
     bad = jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
     tree = tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
-    return remember(tree, root, _choose_among(tree, rows_of(tree, root), rule, tree.num_edges))
+    return remember(tree, None, _choose_among(tree, at, rule, most_edges(tree)))
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -152,15 +153,15 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     tree = searched_by(tree, rule)
 
     def turn(k: Array, tree: Tree) -> Tree:
-        nodes = jnp.full_like(tree.size, k)
-        tree = _find_next(tree, nodes, rule) if rule.by_prior else tree
-        return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, nodes >= 0))
+        at = rows_of(tree, jnp.full_like(tree.size, k))
+        tree, at = _find_next(tree, at, rule) if rule.by_prior else (tree, at)
+        return remember(tree, at.nodes, choose(tree, at, rule, True))
 
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
 
-def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile | None = None) -> Tree:
-    """Stores the choice of `nodes`."""
+def remember(tree: Tree, nodes: Int[Array, "G ..."] | None, choice: Choice, tile: Tile | None = None) -> Tree:
+    """Stores the choice of `nodes` (None: the roots)."""
     if choice.next_action is not None:
         frontier = unpack_frontier(take(tree.frontier, nodes, tile))
         frontier = frontier._replace(next_action=choice.next_action, next_prior=choice.next_prior)
@@ -168,15 +169,17 @@ def remember(tree: Tree, nodes: Int[Array, "G ..."], choice: Choice, tile: Tile 
     return tree.replace(best_child=put(tree.best_child, nodes, choice.child, tile))
 
 
-def _find_next(tree: Tree, nodes: Int[Array, "B"], rule: Rule) -> Tree:
-    """Finds the next edge to be tried at `nodes` by looking at all edges."""
-    view = edge_view(tree, nodes)
+def _find_next(tree: Tree, at: Rows, rule: Rule) -> tuple[Tree, Rows]:
+    """Finds the next edge to be tried at the nodes of `at` by looking at all edges."""
+    view = all_edges(tree, at)
     order = view.prior
     if tree.root.prior is not None:
-        order = jnp.where((nodes == 0)[:, None], tree.root.prior, order)
+        is_root = True if at.nodes is None else (at.nodes == 0)[:, None]
+        order = jnp.where(is_root, tree.root.prior, order)
     found = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
-    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**found._asdict())
-    return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
+    frontier = unpack_frontier(take(tree.frontier, at.nodes))._replace(**found._asdict())
+    at = at._replace(frontier=pack(frontier, tree.frontier.dtype))
+    return tree.replace(frontier=put(tree.frontier, at.nodes, at.frontier)), at
 
 
 class NextEdge(NamedTuple):

@@ -1,5 +1,6 @@
 """Edge views: the edges of nodes as a rule sees them."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,7 +14,6 @@ from jaxzero.search.node_storage import (
     Facts,
     Tile,
     children_at_hand,
-    games_of,
     of_tile,
     per_game,
     places,
@@ -44,21 +44,29 @@ class Edges(NamedTuple):
     seen: Bool[Array, "G ... C"]
 
 
+def most_edges(tree: Tree) -> int:
+    """No node has more visited edges and one to try next: the less of W and N, at least 2."""
+    return min(tree.num_edges, max(tree.capacity, 2))
+
+
 def visited_edges(tree: Tree, at: Rows, width: int | None = None) -> Edges:
     """The expanded edges of the nodes of `at`.
 
     Args:
         tree: the trees.
         at: the nodes' rows.
-        width: how many slots: more than any of the nodes has children, or W (the default).
+        width: how many slots: more than any of the nodes has children, or W; default: the less of W and N.
     """
-    width = tree.num_edges if width is None else width
+    width = most_edges(tree) if width is None else width
     most, at_hand = (width if width == tree.num_edges else width - 1), children_at_hand(tree.frontier)
-    child = take(tree.frontier, at.nodes, at.tile, slice(HEAD.stop, HEAD.stop + min(most, at_hand))).astype(jnp.int32)
+    first = slice(HEAD.stop, HEAD.stop + min(most, at_hand))
+    known = at.frontier.shape[-1] > HEAD.stop
+    child = at.frontier[..., first] if known else take(tree.frontier, at.nodes, at.tile, first)
+    child = child.astype(jnp.int32)
     if most > at_hand:
         later = take(tree.later_children, at.nodes, at.tile, slice(most - at_hand))
         child = jnp.concatenate([child, later.astype(jnp.int32)], -1)
-    child = jnp.pad(child, [(0, 0)] * at.nodes.ndim + [(0, width - most)])
+    child = jnp.pad(child, [(0, 0)] * (child.ndim - 1) + [(0, width - most)])
     seen = places(width, child.ndim) < jnp.minimum(at.num_children, most)[..., None]
     child = jnp.where(seen, child, 0)
     action, prior = jnp.moveaxis(take_edges(tree.facts, child, at.tile, EDGE), -1, 0)
@@ -70,8 +78,10 @@ def take_edges(x: Array, child: Int[Array, "G ... C"], tile: Tile | None = None,
     return take(x, child.reshape(child.shape[0], -1), tile, columns).reshape(*child.shape, -1)
 
 
-def edge_view(tree: Tree, nodes: Int[Array, "G ..."], rule: Rule | None = None, width: int | None = None) -> EdgeView:
-    """All W edges of `nodes` (`[G]` or `[G, K]`), in the order of actions.
+def edge_view(
+    tree: Tree, nodes: Int[Array, "G ..."] | None = None, rule: Rule | None = None, width: int | None = None
+) -> EdgeView:
+    """All W edges of `nodes` (`[G]` or `[G, K]`; default: the roots), in the order of actions.
 
     Args:
         tree: the trees.
@@ -84,20 +94,18 @@ def edge_view(tree: Tree, nodes: Int[Array, "G ..."], rule: Rule | None = None, 
 
 def all_edges(tree: Tree, at: Rows, rule: Rule | None = None, width: int | None = None) -> EdgeView:
     """`edge_view` of nodes whose rows were read."""
-    edges, nodes = visited_edges(tree, at, width), at.nodes
-    count, width = nodes.size, edges.child.shape[-1]
+    edges, shape = visited_edges(tree, at, width), at.num_children.shape
+    count, width = math.prod(shape), edges.child.shape[-1]
     index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
+    slot = jnp.full((count, tree.num_edges), width).at[index].set(places(width, 2), mode="drop").reshape(*shape, -1)
 
-    def by_slot(x: Array) -> Array:
-        spread = jnp.zeros((count, tree.num_edges), x.dtype)
-        spread = spread.at[index].set(x.reshape(count, width), mode="drop")
-        return spread.reshape(*nodes.shape, tree.num_edges)
+    def by_action(x: Array, other: Array | int = 0) -> Array:
+        found = jnp.take_along_axis(x, jnp.minimum(slot, width - 1), -1)
+        return jnp.where(slot < width, found, jnp.asarray(other, x.dtype))
 
-    taken = edges.prior.reshape(count, width)
-    prior = as_read(take(tree.prior, nodes, at.tile), tree.stats.dtype)
-    prior = prior.reshape(count, -1).at[index].set(taken, mode="drop").reshape(prior.shape)
+    prior = by_action(edges.prior, as_read(take(tree.prior, at.nodes, at.tile), tree.stats.dtype))
     actions = jnp.broadcast_to(places(tree.num_edges, prior.ndim), prior.shape)
-    view = _view(tree, at, edges, actions, prior, by_slot)
+    view = _view(tree, at, edges, actions, prior, by_action)
     if rule is None or rule.mass is None:
         return view._replace(unvisited_mass=jnp.zeros_like(view.raw_value))
     counts = (view.visits == 0) & ~jnp.isneginf(prior)
@@ -115,7 +123,7 @@ def candidate_view(tree: Tree, at: Rows, width: int) -> tuple[EdgeView, Edges]:
         width: how many slots: more than the nodes have children, or W.
     """
     edges, full = visited_edges(tree, at, width), of_tile(tree.size >= tree.capacity, at.tile)
-    next_action = jnp.where(per_game(full, at.nodes), NONE, at.next_action)[..., None]
+    next_action = jnp.where(per_game(full, at.num_children), NONE, at.next_action)[..., None]
     wanted = (places(width, edges.child.ndim) == at.num_children[..., None]) & (next_action >= 0)
     next_prior = jnp.where(wanted, unpack_frontier(at.frontier).next_prior[..., None], -jnp.inf)
     prior = jnp.where(edges.seen, edges.prior, next_prior)
@@ -128,11 +136,11 @@ def _view(tree: Tree, at: Rows, edges: Edges, action: Array, prior: Array, place
 
     The compiler drops fields that no rule reads.
     """
-    stats, facts, games = unpack_stats(at.stats), unpack_facts(at.facts), games_of(at.nodes, at.tile)
+    stats, facts = unpack_stats(at.stats), unpack_facts(at.facts)
     below = unpack_stats(take_edges(tree.stats, edges.child, at.tile))
     edge = unpack_facts(take_edges(tree.facts, edges.child, at.tile))
     view = EdgeView(
-        game=jnp.broadcast_to(per_game(games, at.nodes), at.nodes.shape),
+        game=at.games,
         action=action,
         prior=prior,
         visits=place(below.visits.astype(jnp.int32)),
@@ -213,7 +221,7 @@ def by_action(tree: Tree, nodes: Int[Array, "B"]) -> Int[Array, "B W"]:
     """The child under every action of `nodes`; −1 where none was expanded."""
     child, action, _, _ = visited_edges(tree, rows_of(tree, nodes))
     rows = jnp.arange(nodes.shape[0])[:, None]
-    return jnp.full(child.shape, NONE, jnp.int32).at[rows, action].set(child, mode="drop")
+    return jnp.full((len(nodes), tree.num_edges), NONE, jnp.int32).at[rows, action].set(child, mode="drop")
 
 
 def parents(tree: Tree) -> Int[Array, "B N"]:

@@ -23,7 +23,6 @@ __all__ = [
     "Stats",
     "Tile",
     "children_at_hand",
-    "games_of",
     "held",
     "in_this_turn",
     "of_tile",
@@ -41,6 +40,8 @@ __all__ = [
 ]
 
 HEAD = slice(4)  # of a row of `frontier`: all but the children
+# Indices here are never negative nor out of bounds: neither is checked.
+AS_GIVEN = dict(mode="promise_in_bounds", wrap_negative_indices=False)
 EDGE = slice(2)  # of a row of `facts`: `action` and `edge_prior`, what a parent wants to know of its edge
 
 
@@ -162,13 +163,12 @@ def of_tile(x: Array, tile: Tile | None) -> Array:
     return x if tile is None else jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
 
 
-def games_of(nodes: Int[Array, "G ..."], tile: Tile | None) -> Int[Array, "G"]:
-    """The games that nodes are of."""
-    return jnp.arange(nodes.shape[0]) if tile is None else tile.games
+def take(
+    x: Array, nodes: Int[Array, "G ..."] | None, tile: Tile | None = None, columns: slice | None = None
+) -> Array:
+    """Rows of `x [B, N+1, ...]` at `nodes` (None: at the root) of the games of `tile` (default: all).
 
-
-def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns: slice | None = None) -> Array:
-    """Rows of `x [B, N+1, ...]` at `nodes` of the games of `tile` (default: all); of each row `columns`, if given.
+    Of each row `columns`, if given.
 
     One merged index: a pair of indices would first be written to memory side by side, a kernel more. What is not
     wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
@@ -176,8 +176,10 @@ def take(x: Array, nodes: Int[Array, "G ..."], tile: Tile | None = None, columns
     """
     x = of_tile(x, tile)
     x = x if columns is None else x[..., columns]
+    if nodes is None:
+        return x[:, 0]
     index = nodes + x.shape[1] * per_game(jnp.arange(nodes.shape[0], dtype=jnp.int32), nodes)
-    return _merged(x).at[index].get(mode="promise_in_bounds")
+    return _merged(x).at[index].get(**AS_GIVEN)
 
 
 def held(rows: Rows) -> Rows:
@@ -210,16 +212,18 @@ def repeat(
     return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]
 
 
-def put(x: Array, nodes: Int[Array, "G ..."], rows: Array, tile: Tile | None = None) -> Array:
-    """`x [B, N+1, ...]` with `rows` at `nodes` of the games of `tile` (default: all)."""
+def put(x: Array, nodes: Int[Array, "G ..."] | None, rows: Array, tile: Tile | None = None) -> Array:
+    """`x [B, N+1, ...]` with `rows` at `nodes` (None: at the root) of the games of `tile` (default: all)."""
     rows = rows.astype(x.dtype)
+    if nodes is None:
+        return put_column(x, jnp.int32(0), rows)
     if nodes.shape == (1,) and tile is None:  # one game: fewer kernels
         return put_column(x, nodes[0], rows)
     games = jnp.arange(nodes.shape[0], dtype=jnp.int32) if tile is None else tile.games
     if nodes.ndim == 1:  # in the array's own shape: a column may follow, which XLA then writes in place
-        return x.at[games, nodes].set(rows, mode="promise_in_bounds")
+        return x.at[games, nodes].set(rows, **AS_GIVEN)
     index = nodes + x.shape[1] * per_game(games, nodes)
-    return _merged(x).at[index].set(rows, mode="promise_in_bounds").reshape(x.shape)
+    return _merged(x).at[index].set(rows, **AS_GIVEN).reshape(x.shape)
 
 
 def _merged(x: Array) -> Array:
@@ -235,7 +239,7 @@ def put_entry(x: Array, nodes: Int[Array, "B"], columns: Int[Array, "B"], entrie
         return jax.lax.dynamic_update_slice(
             x, entries.reshape(1, 1, 1), (jnp.zeros_like(nodes[0]), nodes[0], columns[0])
         )
-    return x.at[jnp.arange(batch), nodes, columns].set(entries, mode="promise_in_bounds")
+    return x.at[jnp.arange(batch), nodes, columns].set(entries, **AS_GIVEN)
 
 
 def put_column(x: Array, node: Int[Array, ""] | Int[Array, "B"], rows: Array) -> Array:

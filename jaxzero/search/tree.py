@@ -281,7 +281,8 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
     value = step.value.reshape(batch, -1)
 
     def first(row: Array) -> Array:
-        return jnp.zeros((batch, capacity + 1, *row.shape[1:]), row.dtype).at[:, 0].set(row)
+        others = jnp.zeros((batch, capacity, *row.shape[1:]), row.dtype)
+        return jnp.concatenate([row[:, None], others], 1)  # XLA knows what is read from it again
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
     nobody, reward = index + NONE, jnp.zeros_like(value)
@@ -335,18 +336,25 @@ class Rows(NamedTuple):
     kernel for each.
 
     Attributes:
-        nodes: which.
+        nodes: which; None: the roots.
         stats: their rows of `Tree.stats`.
         facts: their rows of `Tree.facts`.
         frontier: their rows of `Tree.frontier`, with or without the children.
         tile: the games that they are of; None: all.
     """
 
-    nodes: Int[Array, "G ..."]
+    nodes: Int[Array, "G ..."] | None
     stats: Float[Array, "G ... 2+P"]
     facts: Float[Array, "G ... 6+2P"]
     frontier: Float[Array, "G ... 4+K"]
     tile: Tile | None = None
+
+    @property
+    def games(self) -> Int[Array, "G ..."]:
+        """The games that they are of."""
+        shape = self.stats.shape[:-1]
+        games = jnp.arange(shape[0], dtype=jnp.int32) if self.tile is None else self.tile.games
+        return jnp.broadcast_to(games.reshape(-1, *(1,) * (len(shape) - 1)), shape)
 
     @property
     def visits(self) -> Float[Array, "G ..."]:
@@ -374,7 +382,7 @@ class Rows(NamedTuple):
         return unpack_frontier(self.frontier).num_children
 
 
-def rows_of(tree: Tree, nodes: Int[Array, "G ..."], tile: Tile | None = None) -> Rows:
-    """The rows of `nodes` of the games of `tile` (default: all), the children left out."""
+def rows_of(tree: Tree, nodes: Int[Array, "G ..."] | None = None, tile: Tile | None = None) -> Rows:
+    """The rows of `nodes` (default: the roots) of the games of `tile` (default: all), the children left out."""
     stats, facts = take(tree.stats, nodes, tile), take(tree.facts, nodes, tile)
     return Rows(nodes, stats, facts, take(tree.frontier, nodes, tile, HEAD), tile)

@@ -13,7 +13,7 @@ from jaxzero.compat.mctx._src.tree import Tree
 from jaxzero.compat.mctx.native.one_row import ask, reads_one_row
 from jaxzero.compat.mctx.native.search import Games, NativeRules
 from jaxzero.compat.mctx.native.tree import Found, root_view
-from jaxzero.root.gumbel import gumbel_interior, gumbel_root, improved
+from jaxzero.root.gumbel import gumbel_interior, gumbel_root, improved_policy
 from jaxzero.search import qvalues as q
 from jaxzero.search.rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
@@ -162,7 +162,7 @@ def _whole_gumbel_interior(qvalues: q.QValues) -> Rule:
 
     def score(view: EdgeView) -> Array:
         visits = view.visits.astype(view.prior.dtype)
-        return improved(view, qvalues) - visits / (1 + jnp.sum(visits, -1, keepdims=True))
+        return improved_policy(view, qvalues) - visits / (1 + jnp.sum(visits, -1, keepdims=True))
 
     return Rule(prepare=lambda logits: logits, score=score)
 

@@ -44,7 +44,7 @@ def edges_of(view: EdgeView, part: slice) -> EdgeView:
 
 def root_view(found: Found) -> EdgeView:
     """The roots' edges, with the prior logits as their prior."""
-    view = edge_view(found.tree, jnp.zeros_like(found.tree.size))
+    view = edge_view(found.tree)
     return edges_of(view._replace(prior=found.tree.state[1][:, 0]), slice(found.num_actions))
 
 
