@@ -89,12 +89,13 @@ class Transpositions(NamedTuple):
         inner = path._replace(nodes=_with_end(path, take(tree.graph.node, last)))
         if repeats is not None:
             inner = inner._replace(going=~repeats if path.going is None else path.going & ~repeats)
-        tree, grown, _ = expand(params, keys, tree, inner, model, rule, max_depth)
-        new = grown.length > path.length
-        slot = jnp.where(new, take(grown.nodes, path.length), tree.capacity)
+        slot = jnp.minimum(tree.size, tree.capacity)  # the games of a graph grow alike
+        tree, _ = expand(params, keys, tree, inner, model, rule, max_depth)
+        new = (slot < tree.capacity) & (unpack_stats(take(tree.stats, slot)).visits > 0)
         tree = _link(tree, slot, new, path.length, self)
-        path = path._replace(nodes=put(grown.nodes, path.length - 1, last), length=grown.length)
-        tree = counted(_carry_up(tree, path, rule), path)
+        nodes = put(path.nodes, path.length, jnp.where(new, slot, tree.capacity))
+        path = path._replace(nodes=nodes, length=path.length + new.astype(jnp.int32))
+        tree = counted(_carry_up(tree, path, new, rule), path)
         return choose_at_root(tree, paired(rule, root_rule)), path
 
 
@@ -272,15 +273,19 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
     )
 
 
-def _carry_up(tree: Tree, path: Path, rule: Rule) -> Tree:
-    """Counts the edges of each walk; the nodes, from the last one up, take in anew what is below them, and choose."""
+def _carry_up(tree: Tree, path: Path, new: Bool[Array, "B"], rule: Rule) -> Tree:
+    """Counts the edges of each walk; the nodes, from the last one up, take in anew what is below them, and choose.
+
+    `new`: the last edge of the path is new, and its first visit counted.
+    """
 
     def turn(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
         i, tree = carry
         slot = jax.lax.dynamic_index_in_dim(path.nodes, i, 1, False)
         slot = jnp.where(i < path.length, slot, tree.capacity)
         stats = unpack_stats(take(tree.stats, slot))
-        stats = pack(stats._replace(visits=stats.visits + 1), tree.stats.dtype)
+        passed = (~new | (i < path.length - 1)).astype(stats.visits.dtype)
+        stats = pack(stats._replace(visits=stats.visits + passed), tree.stats.dtype)
         node = take(tree.graph.node, slot)
         tree = _take_in(tree.replace(stats=put(tree.stats, slot, stats)), node)
         inner = (node > 0) & (node < tree.capacity)

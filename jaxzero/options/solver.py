@@ -34,7 +34,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.root.proven_edges import worse
 from jaxzero.search.argument_checks import check_rule, check_tree
 from jaxzero.search.edge_view import edge_bounds, take_edges, visited_edges
-from jaxzero.search.node_storage import Stats, Tile, put, put_column, take, unpack_facts, unpack_stats
+from jaxzero.search.node_storage import Stats, Tile, put, take, unpack_facts, unpack_stats
 from jaxzero.search.tree import Hooks, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Path, Rule, Step
 
@@ -167,10 +167,14 @@ def new_bounds(returns: Float[Array, "B 2"], step: Step) -> Float[Array, "B 2"]:
     return jnp.where(over[:, None], 0, returns)
 
 
-def prove(tree: Tree, path: Path) -> Tree:
-    """Carries what is proven of the ends of the paths up, as far as it proves more."""
-    at_end = take(tree.bounds, take(path.nodes, path.length - 1))
-    news = (path.length > 1) & (at_end[:, 0] == at_end[:, 1])
+def prove(tree: Tree, path: Path, node: Int[Array, "B"]) -> Tree:
+    """Carries what is proven of the new nodes, or where there is none (N) of the ends of the paths, up.
+
+    It goes up as far as it proves more.
+    """
+    grew = node < tree.capacity
+    low, high = jnp.moveaxis(take(tree.bounds, jnp.where(grew, node, take(path.nodes, path.length - 1))), -1, 0)
+    news = (grew | (path.length > 1)) & (low == high)
     news = news if path.going is None else news & path.going
 
     def turn(carry: tuple) -> tuple:
@@ -181,7 +185,7 @@ def prove(tree: Tree, path: Path) -> Tree:
         news = news & (depth >= 0) & jnp.any(new != old, -1)
         return depth - 1, put(rows, jnp.where(news, node, tree.capacity), new), news
 
-    start = path.length - 2, tree.bounds, news
+    start = path.length - jnp.where(grew, 1, 2), tree.bounds, news
     return tree.replace(bounds=jax.lax.while_loop(lambda carry: jnp.any(carry[2]), turn, start)[1])
 
 
@@ -241,8 +245,9 @@ def _bounds_of_new(tree: Tree, step: Step) -> Float[Array, "B 2"]:
     return new_bounds(tree.root.returns, step)
 
 
-def _store_bounds(tree: Tree, node: Array, data: Float[Array, "B 2"]) -> Tree:
-    return tree.replace(bounds=put_column(tree.bounds, node, data))
+def _store_and_prove(tree: Tree, path: Path, node: Int[Array, "B"], data: Float[Array, "B 2"]) -> Tree:
+    tree = tree.replace(bounds=put(tree.bounds, node, data))
+    return tree if tree.graph is not None else prove(tree, path, node)  # a graph carries bounds up with its values
 
 
-HOOKS = Hooks(node_data=_bounds_of_new, store=_store_bounds, before_backup=prove, corrected=revalued)
+HOOKS = Hooks(node_data=_bounds_of_new, grown=_store_and_prove, corrected=revalued)

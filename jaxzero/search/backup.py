@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 from jaxzero.backend import machine
 from jaxzero.search.action_selection import choose, remember
 from jaxzero.search.node_storage import (
-    Facts,
     Stats,
     Tile,
     held,
@@ -19,9 +18,9 @@ from jaxzero.search.node_storage import (
     put,
     put_column,
     repeat,
-    take,
     unpack_facts,
     unpack_stats,
+    visited,
 )
 from jaxzero.search.tree import Tree, rows_of
 from jaxzero.types import Path, Rule
@@ -48,22 +47,20 @@ def tile_size(batch: int) -> int:
 
 
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
-    """Adds `value`, found at the end of each path, to all its nodes; those whose choice can change choose again.
+    """Adds `value`, found at the end of each path, to all its nodes; each of them chooses again.
 
     Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
     group of path nodes is handled at once. The simulation is not counted, see `finish`.
 
     Args:
         tree: the trees.
-        path: the walks as `expand` returns them: `nodes` has room for a group beyond the longest.
-        value: what was found at their ends, for the player to move there, or for every player.
+        path: the walks: `nodes` has room for a group beyond the longest.
+        value: what `expand` found, for the player to move at their ends, or for every player.
         rule: how the nodes choose.
         root_too: whether the root's choice is this rule's, too; if not, it is left as it was.
     """
     batch = path.length.shape[0]
     group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
-    if batch >= machine().few_games and rule.by_prior and not machine().waits:
-        tree, path, value = _visit_ends(tree, path, value)
     turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
     if size == batch:
         tree, value = turn(tree, path, value, None)
@@ -80,37 +77,10 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
         return tree
     stats = unpack_stats(held(tree.stats[:, 0]))
     value = tree.hooks.corrected(tree, jnp.zeros_like(tree.size), stats, value, None)
-    stats = pack(_visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
+    stats = pack(visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:
         stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
     return tree.replace(stats=put_column(tree.stats, 0, stats))
-
-
-def _visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
-    """The statistics of nodes after one more visit, with return `ret`."""
-    visits = old.visits + 1
-    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
-    edge = facts.reward + facts.discount[..., None] * mean
-    if edge.shape[-1] > 1:
-        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
-    return Stats(visits, edge[..., 0], mean)
-
-
-def _visit_ends(tree: Tree, path: Path, value: Array) -> tuple[Tree, Path, Array]:
-    """Backs up the last nodes of walks that have no children (roots excepted); for `by_prior` rules only.
-
-    Such a node need not choose: its next edge is known. (Other rules choose that edge when they score.) The loop of a
-    tile is as long as its longest path and most paths are short, so one node less saves much time.
-    """
-    end = take(path.nodes, path.length - 1)
-    at = rows_of(tree, end)
-    at = at._replace(stats=held(at.stats))
-    apart = (at.num_children == 0) & (path.length > 1)
-    facts = unpack_facts(at.facts)
-    stats = pack(_visited(unpack_stats(at.stats), facts, value), tree.stats.dtype)
-    tree = tree.replace(stats=put(tree.stats, jnp.where(apart, end, tree.capacity), stats))
-    above = facts.reward + facts.discount[:, None] * value
-    return tree, path._replace(length=path.length - apart.astype(jnp.int32)), jnp.where(apart[:, None], above, value)
 
 
 def _backup_tile(
@@ -137,7 +107,7 @@ def _backup_tile(
             ret = ret if corrected is ret else jnp.where(real[:, j, None], corrected, ret)
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)
-        stats = _visited(stats, facts, jnp.stack(returns, 1))
+        stats = visited(stats, facts, jnp.stack(returns, 1))
         at = at._replace(stats=pack(stats, tree.stats.dtype))
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         return (k - 1, remember(tree, where, choose(tree, at, rule, real), here), ret), k > 0

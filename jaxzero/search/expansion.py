@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt16
 
 from jaxzero.backend import machine
-from jaxzero.search.action_selection import NextEdge, next_edge
+from jaxzero.search.action_selection import NextEdge, choose, next_edge, remember
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Facts,
     Frontier,
+    Stats,
     children_at_hand,
     held,
     pack,
@@ -24,11 +25,12 @@ from jaxzero.search.node_storage import (
     unpack_facts,
     unpack_frontier,
     unpack_stats,
+    visited,
 )
 from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["Ends", "Growth", "ends", "expand", "grow", "grown_size", "new_facts", "write"]
+__all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "grown_size", "new_facts", "write"]
 
 
 class Ends(NamedTuple):
@@ -93,7 +95,7 @@ class Growth(NamedTuple):
     """What one simulation adds to the trees.
 
     Attributes:
-        value: to be backed up from the end of the path.
+        value: to be backed up from the end of the walk.
         node: the new node, the same slot in every game, N if the trees are full; or each game's own, N where the tree
             does not grow.
         parent: the node above; N where the tree does not grow.
@@ -118,8 +120,8 @@ class Growth(NamedTuple):
 
 def expand(
     params: Params, keys: Keys, tree: Tree, path: Path, model: Model, rule: Rule, max_depth: int | None = None
-) -> tuple[Tree, Path, Array]:
-    """Evaluates the position beyond the end of each walk and adds it to the tree.
+) -> tuple[Tree, Float[Array, "B P"]]:
+    """Evaluates the position beyond the end of each walk, and adds it to the tree as a node visited once.
 
     A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
     model is not asked if no walk can, but for many games on an accelerator, see `Machine.sure_games`. A simulation
@@ -138,8 +140,8 @@ def expand(
         max_depth: how many edges below the root a walk may go; None: no limit.
 
     Returns:
-        The tree; the path, with the new node at its end; and the value `[B, P]` to back up from there: the new
-        node's raw value; for a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
+        The tree; and the value to back up from the end of the walk: reward + discount × raw value of the new node; for
+        a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
@@ -165,8 +167,11 @@ def expand(
         )
 
     growth = if_any_grows(tree, end, evaluate, again)
-    tree, path = write(tree, path, growth)
-    return tree.replace(size=grown_size(tree, end)), path, growth.value
+    tree = write(tree, growth, first_visit(growth.facts, grows)).replace(size=grown_size(tree, end))
+    node = jnp.where(grows, end.node, tree.capacity)
+    if not rule.by_prior:  # else the next edge is known already
+        tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, grows))
+    return tree.hooks.grown(tree, path, node, growth.data), growth.value
 
 
 def if_any_grows(
@@ -223,7 +228,7 @@ def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State
         children=jnp.stack([jnp.zeros_like(below), below], 1),
     )
     return Growth(
-        value=facts.raw_value,
+        value=facts.reward + facts.discount[:, None] * facts.raw_value,
         node=node,
         parent=leaf.nodes,
         facts=pack(facts, dtype),
@@ -261,11 +266,19 @@ def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> In
     return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
 
 
-def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
-    """Writes the growth into the tree, and the new node to the end of the path."""
+def first_visit(facts: Float[Array, "B 6+2P"], grows: Bool[Array, "B"]) -> Float[Array, "B 2+P"]:
+    """The statistics of new nodes, visited by the walk that made them; 0 where the tree does not grow."""
+    new = unpack_facts(facts)
+    none = jnp.zeros_like(new.raw_value)
+    stats = visited(Stats(none[:, 0], none[:, 0], none), new, new.raw_value)
+    return jnp.where(grows[:, None], pack(stats, facts.dtype), 0)
+
+
+def write(tree: Tree, growth: Growth, stats: Float[Array, "B 2+P"]) -> Tree:
+    """Writes the growth, and the new nodes' statistics, into the tree."""
     # Position and action are read back from the packed rows: every array that a branch returns is a kernel on an
     # accelerator.
-    node, grows = growth.node, growth.parent < tree.capacity
+    node = growth.node
     place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1  # the new child is the last one
     action = unpack_facts(growth.facts).action
     frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
@@ -274,17 +287,13 @@ def write(tree: Tree, path: Path, growth: Growth) -> tuple[Tree, Path]:
     if later is not None:
         where = jnp.where(place < at_hand, tree.capacity, growth.parent)
         later = put_entry(later, where, jnp.clip(place - at_hand, 0, later.shape[-1] - 1), node)
-    end = jnp.where(grows, node, tree.capacity)
-    nodes = put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)
-    tree = tree.hooks.store(tree, node, growth.data)
     return tree.replace(
-        stats=held(put_column(tree.stats, node, jnp.zeros_like(tree.stats[:, 0]))),  # not within who reads it next
+        stats=held(put_column(tree.stats, node, stats)),  # not within who reads it next
         facts=put_column(tree.facts, node, growth.facts),
         frontier=frontier,
-        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
         prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
-    ), path._replace(nodes=nodes[:, 0], length=path.length + grows.astype(jnp.int32))
+    )

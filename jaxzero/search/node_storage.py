@@ -37,6 +37,7 @@ __all__ = [
     "unpack_facts",
     "unpack_frontier",
     "unpack_stats",
+    "visited",
 ]
 
 HEAD = slice(4)  # of a row of `frontier`: all but the children
@@ -124,6 +125,16 @@ def unpack_facts(row: Float[Array, "... 6+2P"]) -> Facts:
     return Facts(action, row[..., 1], mover, row[..., 3], reward, to_play, terminal, raw_value, chance)
 
 
+def visited(old: Stats, facts: Facts, ret: Float[Array, "... P"]) -> Stats:
+    """The statistics of nodes after one more visit, with return `ret`."""
+    visits = old.visits + 1
+    mean = (old.value * old.visits[..., None] + ret) / visits[..., None]
+    edge = facts.reward + facts.discount[..., None] * mean
+    if edge.shape[-1] > 1:
+        edge = jnp.take_along_axis(edge, jnp.maximum(facts.mover, 0)[..., None], -1)
+    return Stats(visits, edge[..., 0], mean)
+
+
 def children_at_hand(frontier: Float[Array, "... 4+K"]) -> int:
     """K, how many children the rows of `Tree.frontier` have room for."""
     return frontier.shape[-1] - HEAD.stop
@@ -163,9 +174,7 @@ def of_tile(x: Array, tile: Tile | None) -> Array:
     return x if tile is None else jax.lax.dynamic_slice_in_dim(x, tile.first, tile.size)
 
 
-def take(
-    x: Array, nodes: Int[Array, "G ..."] | None, tile: Tile | None = None, columns: slice | None = None
-) -> Array:
+def take(x: Array, nodes: Int[Array, "G ..."] | None, tile: Tile | None = None, columns: slice | None = None) -> Array:
     """Rows of `x [B, N+1, ...]` at `nodes` (None: at the root) of the games of `tile` (default: all).
 
     Of each row `columns`, if given.

@@ -81,7 +81,7 @@ def longest_walk(tree: Tree, max_depth: int | None) -> int:
 
 
 def no_walk(tree: Tree, max_depth: int | None = None) -> Path:
-    """Empty paths: memory for walks, and for the node that `expand` adds to them."""
+    """Empty paths: memory for walks."""
     room = longest_walk(tree, max_depth) + group_size(tree.size.shape[0])  # both loops over a path go by whole groups
     return Path(jnp.zeros((tree.size.shape[0], room), jnp.int32), jnp.zeros_like(tree.size))
 
@@ -158,7 +158,7 @@ def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
     # The root has many more visited edges than the nodes below, so it is rated apart, with a width of its own; unless
     # it has the same rule (no noise, no wrapper) and edges are few.
     root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
-    tree = backup(tree.hooks.before_backup(tree, path), path, value, rule, root_too)
+    tree = backup(tree, path, value, rule, root_too)
     tree = counted(tree, path)
     return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
 
@@ -204,7 +204,7 @@ def simulate(
     [[1, 3, 4], [1, 3, 4]]
     """
     path = descend(tree, max_depth, path)
-    tree, path, value = expand(params, keys, tree, path, model, rule, max_depth)
+    tree, value = expand(params, keys, tree, path, model, rule, max_depth)
     return finish(tree, path, value, rule, root_rule), path
 
 

@@ -27,7 +27,7 @@ from jaxzero.search.node_storage import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.types import State, Step
+from jaxzero.types import Path, State, Step
 
 __all__ = ["COMPACT", "Hooks", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
@@ -84,13 +84,8 @@ def _no_data(tree: Any, step: Step) -> None:
     del tree, step
 
 
-def _nothing_stored(tree: Any, node: Array, data: None) -> Any:
-    del node, data
-    return tree
-
-
-def _as_it_is(tree: Any, path: Any) -> Any:
-    del path
+def _nothing_stored(tree: Any, path: Path, node: Array, data: None) -> Any:
+    del path, node, data
     return tree
 
 
@@ -106,14 +101,12 @@ class Hooks:
 
     Attributes:
         node_data: `(tree, step) -> data` that the option keeps of new nodes.
-        store: `(tree, node, data) -> tree` writes it.
-        before_backup: `(tree, path) -> tree`, after a walk has grown the tree.
+        grown: `(tree, path, node [B], data) -> tree`, when the new nodes have been written; N: the tree did not grow.
         corrected: `(tree, nodes, stats, returns, tile) -> returns` that go up from these nodes.
     """
 
     node_data: Callable[..., Any] = _no_data
-    store: Callable[..., Any] = _nothing_stored
-    before_backup: Callable[..., Any] = _as_it_is
+    grown: Callable[..., Any] = _nothing_stored
     corrected: Callable[..., Any] = _as_returned
 
 
@@ -181,7 +174,8 @@ class Tree:
 
     Attributes:
         stats: per node, a packed `Stats`.
-        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet.
+        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet (as in
+            unused slots).
         frontier: per node, a packed `Frontier`.
         facts: per node, a packed `Facts`; one entry longer where the model knows of chance.
         state: per node, the model's embedding.

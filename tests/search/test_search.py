@@ -48,9 +48,9 @@ def test_one_simulation_phase_by_phase():
     path = jz.search.descend(tree)
     assert path.length.tolist() == [1] and path.nodes[0, 0] == 0
     tree, path, value = jz.search.expand(WIN, KEYS, tree, path, worlds.model, rule)
-    assert path.length.tolist() == [2] and value.tolist() == [[0]]  # a terminal node's value is 0
-    new = int(path.nodes[0, 1])
-    assert tree.visits[0, new] == 0  # not before its value is backed up
+    new = int(tree.size[0]) - 1
+    assert tree.raw_value[0, new].tolist() == [0] and value.tolist() == [[1]]  # a terminal node's value is 0
+    assert tree.visits[0, new] == 1 and tree.visits[0, 0] == 2  # above it not before its value is backed up
     tree = jz.search.backup(tree, path, value, rule, root_too=True)
     assert tree.visits[0, new] == 1 and tree.visits[0, 0] == 3
     np.testing.assert_allclose(jz.qvalues(tree), [[0.2, 1.0]], atol=1e-6)  # the reward alone; −(−0.2) for the opponent
@@ -58,7 +58,7 @@ def test_one_simulation_phase_by_phase():
     assert jz.search.descend(tree).nodes[0, :2].tolist() == [0, new] and jz.search.descend(tree).length.tolist() == [2]
 
 
-# Few games, and so many that the ends of walks are visited apart.
+# Few games, for which one turn of a loop takes more levels; and more.
 @pytest.mark.parametrize("seeds", [[3], pytest.param(list(range(9)), marks=pytest.mark.slow)])
 def test_simulations_one_by_one_are_a_search(seeds):
     world, rule = worlds.make(seeds, "continuous"), jz.puct()

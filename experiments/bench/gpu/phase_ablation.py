@@ -25,9 +25,9 @@ import numpy as np
 from bench.gpu.worlds import World, looked_at, rule
 
 import jaxzero as jz
-from jaxzero.backend import machine
 from jaxzero.search import node_storage
 from jaxzero.search.backup import group_size, tile_size
+from jaxzero.search.expansion import first_visit
 from jaxzero.search.search import FEW_EDGES, counted, descend, enter, expand, finish, fold_simulation, search
 
 __all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
@@ -42,7 +42,7 @@ class Record(NamedTuple):
     Attributes:
         root: what the model says of the roots, and their embeddings.
         new: likewise, of the new nodes.
-        nodes: the walks as `descend` returns them, and at their ends the new nodes.
+        nodes: the walks as `descend` returns them.
         length: how many nodes `descend` passed.
         grew: where there is a new node.
         value: what goes up.
@@ -92,10 +92,10 @@ def recording(world: World, simulations: int) -> Callable:
             tree, path = carry
             length = (path := descend(tree, None, path)).length
             own = fold_simulation(keys, tree.root.simulations)
-            tree, path, value = expand(params, own, tree, path, jz.Model(root, step), choose)
+            tree, value = expand(params, own, tree, path, jz.Model(root, step), choose)
             at = node_storage.take(tree.frontier, node_storage.take(path.nodes, length - 1))
             children = tree.frontier[:, i + 1]
-            found = path.nodes[:, :room], length, path.length > length, value, at, children
+            found = path.nodes[:, :room], length, tree.visits[:, i + 1] > 0, value, at, children
             return (finish(tree, path, value, choose, choose), path), found
 
         said = root(params, keys, states)
@@ -115,13 +115,12 @@ def trimmed(record: Record) -> Record:
         ValueError: a walk was longer than there was room on record.
     """
     batch = record.length.shape[1]
-    longest, most = int((record.length + record.grew).max()), record.nodes.shape[2]
+    longest, most = int(record.length.max()), record.nodes.shape[2]
     if longest > most:
         raise ValueError(f"a walk of {longest} nodes, and room for {most} on record: take fewer games or simulations.")
     width = min(most, -(-longest // group_size(batch)) * group_size(batch))
-    ends = record.length + record.grew
     nowhere = record.facts.shape[1] - 1
-    nodes = jnp.where(jnp.arange(width) < ends[..., None], record.nodes[..., :width], nowhere)
+    nodes = jnp.where(jnp.arange(width) < record.length[..., None], record.nodes[..., :width], nowhere)
     return record._replace(nodes=nodes)
 
 
@@ -165,13 +164,13 @@ def _played(world: World) -> jz.Model:
 
 def _as_ever(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
     path = descend(tree, None, path)
-    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    tree, value = expand(now.new, keys, tree, path, model, choose)
     return finish(tree, path, value, choose, choose), path
 
 
 def _descend(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
     path = _walk(now, path)
-    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    tree, value = expand(now.new, keys, tree, path, model, choose)
     return finish(tree, path, value, choose, choose), path
 
 
@@ -184,10 +183,9 @@ def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     node = tree.root.simulations[0] + 1
     parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
     frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
-    end = jnp.where(now.grew, node, tree.capacity)
-    nodes = node_storage.put_entry(path.nodes[:, None], jnp.zeros_like(end), path.length, end)[:, 0]
-    path = path._replace(nodes=nodes, length=path.length + now.grew)
-    tree = tree.replace(frontier=frontier, size=jnp.full_like(tree.size, node + 1))
+    facts = jax.lax.dynamic_index_in_dim(tree.facts, node, 1, False)
+    stats = node_storage.put_column(tree.stats, node, first_visit(facts, now.grew))
+    tree = tree.replace(stats=stats, frontier=frontier, size=jnp.full_like(tree.size, node + 1))
     return finish(tree, path, now.value, choose, choose), path
 
 
@@ -197,7 +195,7 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     from_ = jnp.where(depth[:-1] < now.length[:, None], now.nodes[:, :-1], tree.capacity)
     tree = tree.replace(best_child=tree.best_child.at[games, from_].set(following))
     path = descend(tree, None, path)
-    tree, path, value = expand(now.new, keys, tree, path, model, choose)
+    tree, value = expand(now.new, keys, tree, path, model, choose)
     tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
     return counted(tree, path), path
 
@@ -207,10 +205,8 @@ def turns(record: Record, num_edges: int) -> dict[str, float]:
     """How deep the walks went, and how often the loops over their paths turned in a simulation."""
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]
-    group, size, many = group_size(batch), tile_size(batch), batch >= machine().few_games and not machine().waits
-    # The ends of walks, which have nothing to choose, are taken apart on a CPU; so is the root, where edges are many.
-    up = length - (~grew & (length > 1)) if many else length + grew
-    up = up - (0 if num_edges <= FEW_EDGES else 1)
+    group, size = group_size(batch), tile_size(batch)
+    up = length - (0 if num_edges <= FEW_EDGES else 1)  # the root is taken apart where edges are many
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual
-from jaxzero.options.solver import new_bounds
+from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
 from jaxzero.search.backup import group_size
 from jaxzero.search.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
@@ -27,6 +27,7 @@ from jaxzero.search.node_storage import (
     take,
     unpack_facts,
     unpack_stats,
+    visited,
 )
 from jaxzero.search.search import counted, descend, finish, paired, taking_part
 from jaxzero.search.tree import NONE, Status, Tree, as_read, as_stored, rows_of
@@ -95,11 +96,12 @@ def collect(
         growth = if_any_grows(
             tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, asks=False
         )
-        tree, walk = write(tree, walk, growth)
-        tree = tree.replace(size=size)
-        if lanes > 1:
-            tree = _choose_busy(tree, walk, busy, busy_root)
+        tree = write(tree, growth, jnp.zeros_like(tree.stats[:, 0])).replace(size=size)
         node = jnp.where(end.grows, end.node, tree.capacity)
+        if tree.bounds is not None:
+            tree = tree.replace(bounds=put(tree.bounds, node, tree.root.returns))
+        if lanes > 1:
+            tree = _choose_busy(tree, walk, node, busy, busy_root)
         return tree, Leaves(walk, node, end.at.nodes, unpack_facts(growth.facts).action)
 
     began = tree.root  # simulations that are in flight are counted while lanes walk
@@ -142,8 +144,16 @@ def value_at_end(tree: Tree, path: Path, max_depth: int | None) -> Float[Array, 
     if max_depth is None:
         return value
     stats = unpack_stats(take(tree.stats, end))
-    cut = (path.length > max_depth) & (stats.visits > 0)  # a walk that grew is a node longer than that, too
+    cut = (path.length > max_depth) & (stats.visits > 0)
     return jnp.where(cut[:, None], stats.value, value)
+
+
+def _first_visits(tree: Tree, node: Int[Array, "B"], value: Array) -> tuple[Tree, Float[Array, "B P"]]:
+    """Counts the walks to the new nodes (N: none); what goes up from the nodes above them, else `value`."""
+    facts, new = unpack_facts(take(tree.facts, node)), (node < tree.capacity)[:, None]
+    stats = pack(visited(unpack_stats(take(tree.stats, node)), facts, facts.raw_value), tree.stats.dtype)
+    above = facts.reward + facts.discount[:, None] * facts.raw_value
+    return tree.replace(stats=put(tree.stats, node, stats)), jnp.where(new, above, value)
 
 
 def _in_flight(rule: Rule, virtual: Virtual) -> Rule:
@@ -165,16 +175,15 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
     closed = rule._replace(prepare=lambda logits: logits)
     state = jax.tree.map(lambda x: jnp.zeros_like(x[:, 0]), tree.state)
     growth = grow(closed, end, tree.root.prior, unknown, state)
-    if tree.bounds is not None:
-        growth = growth._replace(data=tree.root.returns)
     return growth._replace(
         parent=jnp.where(end.grows, end.at.nodes, tree.capacity), status=Status.FULL.where(end.wants & ~end.grows)
     )
 
 
-def _choose_busy(tree: Tree, path: Path, rule: Rule, root_rule: Rule) -> Tree:
-    """Marks the nodes of a walk as in flight, and has them choose anew, from the end up."""
+def _choose_busy(tree: Tree, path: Path, node: Int[Array, "B"], rule: Rule, root_rule: Rule) -> Tree:
+    """Marks the nodes of a walk, and the new one, as in flight; those of the walk choose anew, from the end up."""
     group, batch = group_size(tree.size.shape[0]), tree.size.shape[0]
+    tree = tree.replace(in_flight=put(tree.in_flight, node, jnp.ones_like(node)))
 
     def turn(carry: tuple[Array, Tree]) -> tuple[tuple[Array, Tree], Array]:
         k, tree = carry
@@ -240,11 +249,15 @@ def apply(
     """
     tree = _settle(tree, leaves, step, state, rule)
 
-    def lane(tree: Tree, path: Path) -> tuple[Tree, None]:
-        value = value_at_end(tree, path, max_depth)
+    def lane(tree: Tree, of_lane: tuple[Path, Array]) -> tuple[Tree, None]:
+        path, node = of_lane
+        tree, value = _first_visits(tree, node, value_at_end(tree, path, max_depth))
+        if not rule.by_prior:
+            tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, node < tree.capacity))
+        tree = tree if tree.bounds is None else prove(tree, path, node)
         return finish(tree, path, value, rule, root_rule), None
 
-    tree, _ = jax.lax.scan(lane, tree, leaves.paths)
+    tree, _ = jax.lax.scan(lane, tree, (leaves.paths, leaves.node))
     return tree, jax.tree.map(lambda x: x[-1], leaves.paths)
 
 

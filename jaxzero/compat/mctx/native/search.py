@@ -12,9 +12,11 @@ from jaxzero.compat.mctx._src.base import RootFnOutput
 from jaxzero.compat.mctx.checks import check_output
 from jaxzero.compat.mctx.native.tree import Found
 from jaxzero.search import tree as native_tree
+from jaxzero.search.action_selection import choose, remember
 from jaxzero.search.model_checks import checked
 from jaxzero.search.node_storage import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.search.search import descend, enter, expand, finish, plant
+from jaxzero.search.tree import rows_of
 from jaxzero.types import Model, Path, Rule, Step
 
 __all__ = ["Games", "NativeRules", "allowed_at_root", "is_native", "search_natively"]
@@ -131,12 +133,13 @@ def _simulate(
     step, state = _as_step(output, embedding, tree, legal)
     new = jnp.where(cut, leaf, tree.size)
     model = Model(root=lambda *_: (step, state), step=lambda *_: (step, state))
-    tree, path, value = expand(params, key, tree, path, model, rules.rule, max_depth)
+    tree, value = expand(params, key, tree, path, model, rules.rule, max_depth)
     if max_depth is not None:
         tree = _overwrite(tree, jnp.where(cut, leaf, tree.capacity), step, state, rules.rule)
         value = jnp.where(cut[:, None], step.value[:, None], value)
     if rules.raw_prior:
         tree = tree.replace(prior=put(tree.prior, new, _finite(state[1])))
+        tree = remember(tree, new, choose(tree, rows_of(tree, new), rules.rule, True))
     return finish(tree, path, value, rules.rule, rules.root), path
 
 
