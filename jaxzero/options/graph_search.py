@@ -31,10 +31,11 @@ from jaxtyping import Array, Bool, Int, UInt32
 from jaxzero.options.solver import closer, from_edges
 from jaxzero.search.action_selection import choose, choose_at_root, remember
 from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.backup import counted
 from jaxzero.search.edge_view import linked, take_edges, visited_edges
 from jaxzero.search.expansion import expand
 from jaxzero.search.node_storage import Stats, pack, places, put, take, unpack_facts, unpack_stats
-from jaxzero.search.search import counted, longest_walk, paired
+from jaxzero.search.search import longest_walk, paired
 from jaxzero.search.tree import NONE, Graph, Tree, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State
 
@@ -84,6 +85,7 @@ class Transpositions(NamedTuple):
         max_depth: int | None = None,
     ) -> tuple[Tree, Path]:
         """Arguments and results as those of `jaxzero.search.simulate`."""
+        tree = choose_at_root(tree, paired(rule, root_rule))
         path, repeats = _descend(tree, path, max_depth, self.by_ply)
         last = take(path.nodes, path.length - 1)
         inner = path._replace(nodes=_with_end(path, take(tree.graph.node, last)))
@@ -95,8 +97,7 @@ class Transpositions(NamedTuple):
         tree = _link(tree, slot, new, path.length, self)
         nodes = put(path.nodes, path.length, jnp.where(new, slot, tree.capacity))
         path = path._replace(nodes=nodes, length=path.length + new.astype(jnp.int32))
-        tree = counted(_carry_up(tree, path, new, rule), path)
-        return choose_at_root(tree, paired(rule, root_rule)), path
+        return counted(_carry_up(tree, path, new, rule), path), path
 
 
 def transpositions(

@@ -8,18 +8,7 @@ from jaxzero.search.edge_view import edge_view
 from jaxzero.search.first_play_urgency import mean_of_visited, parent_raw_value, parent_value, reduced_parent
 from jaxzero.search.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
 from jaxzero.search.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
-from jaxzero.search.search import (
-    backup,
-    choose_at_root,
-    descend,
-    enter,
-    expand,
-    finish,
-    plant,
-    rescore,
-    search,
-    simulate,
-)
+from jaxzero.search.search import backup, choose_at_root, descend, enter, expand, plant, rescore, search, simulate
 from jaxzero.search.tree import COMPACT, Layout, Status, Tree
 
 __all__ = [
@@ -36,7 +25,6 @@ __all__ = [
     "edge_view",
     "enter",
     "expand",
-    "finish",
     "mean_of_visited",
     "muzero_puct",
     "parent_raw_value",

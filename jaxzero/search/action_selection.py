@@ -18,10 +18,20 @@ from jaxzero.search.chance_nodes import by_probability
 from jaxzero.search.edge_view import all_edges, candidate_view, most_edges, visited_edges
 from jaxzero.search.node_storage import Tile, of_tile, pack, per_game, places, put, take, unpack_frontier
 from jaxzero.search.rules import prior_kind, searched_by
-from jaxzero.search.tree import AT_HAND, NONE, Rows, Status, Tree, rows_of
+from jaxzero.search.tree import AT_HAND, NONE, Rows, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Rule
 
-__all__ = ["WIDTHS", "choose", "choose_at_root", "first_highest", "next_edge", "remember", "rescore"]
+__all__ = [
+    "WIDTHS",
+    "choose",
+    "choose_at_root",
+    "first_highest",
+    "is_rated",
+    "next_edge",
+    "remember",
+    "rescore",
+    "with_next_edge",
+]
 
 # Edges shown to a rule for a group of nodes: the least of these with room for all their visited edges and the next one,
 # or `most_edges`. The first needs only the children stored inline.
@@ -42,7 +52,9 @@ class Choice(NamedTuple):
     next_prior: Float[Array, "..."] | None = None
 
 
-def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | bool) -> Choice:
+def choose(
+    tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | bool, steps: tuple[int, ...] = WIDTHS
+) -> Choice:
     """The rule's choice at the nodes of `at`.
 
     Args:
@@ -50,13 +62,14 @@ def choose(tree: Tree, at: Rows, rule: Rule, consider: Bool[Array, "G ..."] | bo
         at: the rows of the nodes that choose.
         rule: what scores the edges.
         consider: where the answer matters; elsewhere it may be anything.
+        steps: of `WIDTHS`, those that are worth a program of their own.
     """
 
     def among(width: int) -> Callable:
         return lambda: _choose_among(tree, at, rule, width)
 
     most = most_edges(tree)
-    widths = [w for w in WIDTHS if 2 * w <= most] + [most]
+    widths = [w for w in steps if 2 * w <= most] + [most]
     if len(widths) == 1 or at.num_children.size * most <= machine().sure_edges:
         return among(most)()
     return jax.lax.switch(_bucket(jnp.where(consider, at.num_children, 0), widths), [among(w) for w in widths])
@@ -127,16 +140,16 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
     return Choice(below, jnp.where(below >= 0, NONE, best), jnp.where(below >= 0, 0, prior))
 
 
-def choose_at_root(tree: Tree, rule: Rule, fresh: bool = False) -> Tree:
-    """Has the root's rule choose. `fresh`: first find the next edge to try, which is unknown or of another rule."""
+def choose_at_root(tree: Tree, rule: Rule) -> Tree:
+    """Has the root's rule choose."""
+    return remember(tree, None, choose(tree, rows_of(tree), rule, True, WIDTHS[1:]))  # a root has many visited edges
+
+
+def is_rated(tree: Tree, rule: Rule) -> Bool[Array, "B"]:
+    """False where the rule rates the edges of a root that was never searched by NaN."""
     at = rows_of(tree)
-    if not fresh:
-        return remember(tree, None, choose(tree, at, rule, True))
-    tree, at = _find_next(tree, at, rule) if rule.by_prior else (tree, at)
-    view = all_edges(tree, at, rule)
-    bad = jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
-    tree = tree.replace(status=tree.status | Status.NON_FINITE.where(bad))
-    return remember(tree, None, _choose_among(tree, at, rule, most_edges(tree)))
+    view = candidate_view(tree, at, 1)[0] if rule.by_prior else all_edges(tree, at)
+    return ~jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
 
 
 def rescore(tree: Tree, rule: Rule) -> Tree:
@@ -153,9 +166,9 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     tree = searched_by(tree, rule)
 
     def turn(k: Array, tree: Tree) -> Tree:
-        at = rows_of(tree, jnp.full_like(tree.size, k))
-        tree, at = _find_next(tree, at, rule) if rule.by_prior else (tree, at)
-        return remember(tree, at.nodes, choose(tree, at, rule, True))
+        nodes = jnp.full_like(tree.size, k)
+        tree = with_next_edge(tree, rule, nodes)
+        return remember(tree, nodes, choose(tree, rows_of(tree, nodes), rule, True))
 
     return jax.lax.fori_loop(0, tree.capacity, turn, tree)
 
@@ -169,17 +182,20 @@ def remember(tree: Tree, nodes: Int[Array, "G ..."] | None, choice: Choice, tile
     return tree.replace(best_child=put(tree.best_child, nodes, choice.child, tile))
 
 
-def _find_next(tree: Tree, at: Rows, rule: Rule) -> tuple[Tree, Rows]:
-    """Finds the next edge to be tried at the nodes of `at` by looking at all edges."""
-    view = all_edges(tree, at)
-    order = view.prior
+def with_next_edge(tree: Tree, rule: Rule, nodes: Int[Array, "B"] | None = None) -> Tree:
+    """Finds the edge that `nodes` (None: the roots) try next, by looking at all that were not expanded.
+
+    Only a rule that promises `by_prior` wants to know it; the others find it when they choose.
+    """
+    if not rule.by_prior:
+        return tree
+    left = as_read(take(tree.prior, nodes), tree.stats.dtype)
+    order = left
     if tree.root.prior is not None:
-        is_root = True if at.nodes is None else (at.nodes == 0)[:, None]
-        order = jnp.where(is_root, tree.root.prior, order)
-    found = next_edge(rule, view.prior, jnp.where(view.visits == 0, order, -jnp.inf))
-    frontier = unpack_frontier(take(tree.frontier, at.nodes))._replace(**found._asdict())
-    at = at._replace(frontier=pack(frontier, tree.frontier.dtype))
-    return tree.replace(frontier=put(tree.frontier, at.nodes, at.frontier)), at
+        at_root = jnp.where(jnp.isneginf(left), -jnp.inf, tree.root.prior)
+        order = at_root if nodes is None else jnp.where((nodes == 0)[:, None], at_root, left)
+    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**next_edge(rule, left, order)._asdict())
+    return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
 
 
 class NextEdge(NamedTuple):

@@ -25,7 +25,7 @@ from jaxzero.search.node_storage import (
 from jaxzero.search.tree import Tree, rows_of
 from jaxzero.types import Path, Rule
 
-__all__ = ["backup", "group_size"]
+__all__ = ["backup", "counted", "group_size"]
 
 
 def group_size(batch: int) -> int:
@@ -46,22 +46,21 @@ def tile_size(batch: int) -> int:
     return next((size for size in range(min(batch, most), 15, -1) if batch % size == 0), batch)
 
 
-def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_too: bool = False) -> Tree:
-    """Adds `value`, found at the end of each path, to all its nodes; each of them chooses again.
+def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tree:
+    """Adds `value`, found at the end of each path, to all its nodes; those below the root choose again.
 
     Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
-    group of path nodes is handled at once. The simulation is not counted, see `finish`.
+    group of path nodes is handled at once. The simulation is counted, in `tree.root.simulations`.
 
     Args:
         tree: the trees.
         path: the walks: `nodes` has room for a group beyond the longest.
         value: what `expand` found, for the player to move at their ends, or for every player.
         rule: how the nodes choose.
-        root_too: whether the root's choice is this rule's, too; if not, it is left as it was.
     """
     batch = path.length.shape[0]
-    group, size, first = group_size(batch), tile_size(batch), 0 if root_too else 1
-    turn = functools.partial(_backup_tile, group=group, first=first, rule=rule)
+    group, size = group_size(batch), tile_size(batch)
+    turn = functools.partial(_backup_tile, group=group, rule=rule)
     if size == batch:
         tree, value = turn(tree, path, value, None)
     else:
@@ -73,30 +72,32 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_
             return tree, jax.lax.dynamic_update_slice_in_dim(value, mine, i * size, 0)
 
         tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
-    if root_too:
-        return tree
     stats = unpack_stats(held(tree.stats[:, 0]))
     value = tree.hooks.corrected(tree, jnp.zeros_like(tree.size), stats, value, None)
     stats = pack(visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:
         stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
-    return tree.replace(stats=put_column(tree.stats, 0, stats))
+    return counted(tree.replace(stats=put_column(tree.stats, 0, stats)), path)
 
 
-def _backup_tile(
-    tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, first: int, rule: Rule
-) -> tuple[Tree, Array]:
-    """Backup of some games, a group of path nodes at a time, from the leaves up to depth `first`.
+def counted(tree: Tree, path: Path) -> Tree:
+    """Counts the simulation, in the games that took part. Sequential halving and the keys to come depend on it."""
+    more = 1 if path.going is None else path.going.astype(jnp.int32)
+    return tree.replace(root=tree.root.replace(simulations=tree.root.simulations + more))
 
-    Returns the trees, and the return above that depth: at the root, if `first` is 1.
+
+def _backup_tile(tree: Tree, path: Path, value: Array, tile: Tile | None, group: int, rule: Rule) -> tuple[Tree, Array]:
+    """Backup of some games, a group of path nodes at a time, from the leaves up to the nodes below the root.
+
+    Returns the trees, and the return at the root.
     """
 
     def turn(carry: tuple) -> tuple[tuple, Array]:
         k, tree, ret = carry
         here = None if tile is None else tile._replace(first=in_this_turn(tile.first, k))
-        depth = first + k * group + places(group, 2)
+        depth = 1 + k * group + places(group, 2)
         real = depth < path.length[:, None]
-        corner = [jnp.int32(0 if here is None else here.first), jnp.int32(first + k * group)]
+        corner = [jnp.int32(0 if here is None else here.first), 1 + k * group]
         nodes = jnp.where(real, jax.lax.dynamic_slice(path.nodes, corner, (len(real), group)), 0)
         where = jnp.where(real, nodes, tree.capacity)
         at = rows_of(tree, nodes, here)
@@ -112,5 +113,5 @@ def _backup_tile(
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         return (k - 1, remember(tree, where, choose(tree, at, rule, real), here), ret), k > 0
 
-    last = jnp.max(jnp.maximum(path.length - first - 1, 0) // group)  # where nothing is left, a turn of nothing real
-    return repeat(turn, (last, tree, value), jnp.any(path.length > first))[1:]
+    last = jnp.max(jnp.maximum(path.length - 2, 0) // group)  # where nothing is left, a turn of nothing real
+    return repeat(turn, (last, tree, value), jnp.any(path.length > 1))[1:]

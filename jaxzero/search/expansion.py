@@ -291,6 +291,7 @@ def write(tree: Tree, growth: Growth, stats: Float[Array, "B 2+P"]) -> Tree:
         stats=held(put_column(tree.stats, node, stats)),  # not within who reads it next
         facts=put_column(tree.facts, node, growth.facts),
         frontier=frontier,
+        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
         prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
         later_children=later,

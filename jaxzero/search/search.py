@@ -3,11 +3,10 @@
 A rule reads only its own node's row. So a node's preferred edge can change only when a simulation passes through the
 node, and every node stores its choice:
 
-* `descend` follows these pointers: one small gather per level, no scores, nothing of width A;
+* `choose_at_root` has the root choose, by a rule of its own, as each simulation begins;
+* `descend` follows the stored choices: one small gather per level, no scores, nothing of width A;
 * `expand` evaluates the position beyond the end of the walk and adds it as a node;
 * `backup` goes up the walk, a few nodes at a time. It updates their statistics and has the rule choose again.
-
-The root has a rule of its own, which scores once per simulation, after the rest of the path.
 """
 
 from collections.abc import Callable
@@ -15,9 +14,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
-from jaxzero.search.action_selection import choose_at_root, rescore
+from jaxzero.search.action_selection import choose_at_root, is_rated, rescore, with_next_edge
 from jaxzero.search.argument_checks import check_rule, counts
 from jaxzero.search.backup import backup, group_size
 from jaxzero.search.expansion import expand
@@ -33,7 +32,6 @@ __all__ = [
     "descend",
     "enter",
     "expand",
-    "finish",
     "fold_simulation",
     "plant",
     "replant",
@@ -43,8 +41,6 @@ __all__ = [
 ]
 
 Stop = Callable[[Tree, Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations left) -> the games that need none
-
-FEW_EDGES = 32  # with no more than these the root is rated with the nodes below
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
@@ -140,33 +136,16 @@ def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
-    """What the first `simulate` takes: trees whose root has chosen, and memory for walks.
+    """What the first `simulate` takes: trees that know which edge their root tries next, and memory for walks.
 
     Args:
         tree: from `plant` or `search`.
         root_rule: how the root chooses.
         max_depth: that of the simulations to come.
     """
-    return choose_at_root(tree, root_rule, fresh=True), no_walk(tree, max_depth)
-
-
-def finish(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule, root_rule: Rule) -> Tree:
-    """Ends a simulation: backs up the value, has the root choose, and counts the simulation.
-
-    `tree.root.simulations` is the count. Sequential halving and the keys of `fold_simulation` depend on it.
-    """
-    # The root has many more visited edges than the nodes below, so it is rated apart, with a width of its own; unless
-    # it has the same rule (no noise, no wrapper) and edges are few.
-    root_too = root_rule is rule and tree.num_edges <= FEW_EDGES
-    tree = backup(tree, path, value, rule, root_too)
-    tree = counted(tree, path)
-    return tree if root_too else choose_at_root(tree, paired(rule, root_rule))
-
-
-def counted(tree: Tree, path: Path) -> Tree:
-    """Counts the simulation, in the games that took part."""
-    more = 1 if path.going is None else path.going.astype(jnp.int32)
-    return tree.replace(root=tree.root.replace(simulations=tree.root.simulations + more))
+    tree = with_next_edge(tree, root_rule)
+    status = tree.status | Status.NON_FINITE.where(~is_rated(tree, root_rule))
+    return tree.replace(status=status), no_walk(tree, max_depth)
 
 
 def paired(rule: Rule, root_rule: Rule) -> Rule:
@@ -185,7 +164,7 @@ def simulate(
     root_rule: Rule,
     max_depth: int | None = None,
 ) -> tuple[Tree, Path]:
-    """One simulation for every game: descend, expand, backup, and the root's own choice.
+    """One simulation for every game: the root's choice, descend, expand, backup.
 
     Takes what `enter` or the simulation before returned: the trees, and the memory of their last walks.
     Call it in `jax.jit`. Without, its loops are compiled again in every call.
@@ -203,9 +182,10 @@ def simulate(
     >>> jz.summary(tree).visits.tolist()
     [[1, 3, 4], [1, 3, 4]]
     """
+    tree = choose_at_root(tree, paired(rule, root_rule))
     path = descend(tree, max_depth, path)
     tree, value = expand(params, keys, tree, path, model, rule, max_depth)
-    return finish(tree, path, value, rule, root_rule), path
+    return backup(tree, path, value, rule), path
 
 
 def fold_simulation(keys: Keys, simulation: Int[Array, "B"]) -> Keys:

@@ -44,7 +44,7 @@ class Status(enum.IntFlag):
         FULL: a walk found no room for its node: it ended above and backed up the raw value there again.
         NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead (so
             it looks, too, where `to_play` is not among 0 ... P-1). Or `explore` answered no number: the clean prior
-            instead. Or the rule rated the root's edges by no numbers as the search began: such edges are not chosen.
+            instead. Or the root's rule rated edges by NaN as the search began: such edges are not chosen.
         NO_LEGAL_ACTION: the root has no legal action though it is not terminal: action 0, uniform weights.
         NOT_IN_TREE: `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree.
     """
@@ -174,8 +174,7 @@ class Tree:
 
     Attributes:
         stats: per node, a packed `Stats`.
-        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet (as in
-            unused slots).
+        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet.
         frontier: per node, a packed `Frontier`.
         facts: per node, a packed `Facts`; one entry longer where the model knows of chance.
         state: per node, the model's embedding.

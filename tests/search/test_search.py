@@ -45,13 +45,13 @@ def test_one_simulation_phase_by_phase():
     rule = jz.puct()
     tree = jz.search.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), rule, 4)
     tree = jz.search.search(WIN, KEYS, tree, worlds.model, rule, 1)  # takes action 0, and then wants action 1
-    path = jz.search.descend(tree)
+    path = jz.search.descend(jz.search.choose_at_root(tree, rule))
     assert path.length.tolist() == [1] and path.nodes[0, 0] == 0
-    tree, path, value = jz.search.expand(WIN, KEYS, tree, path, worlds.model, rule)
+    tree, value = jz.search.expand(WIN, KEYS, tree, path, worlds.model, rule)
     new = int(tree.size[0]) - 1
     assert tree.raw_value[0, new].tolist() == [0] and value.tolist() == [[1]]  # a terminal node's value is 0
     assert tree.visits[0, new] == 1 and tree.visits[0, 0] == 2  # above it not before its value is backed up
-    tree = jz.search.backup(tree, path, value, rule, root_too=True)
+    tree = jz.search.choose_at_root(jz.search.backup(tree, path, value, rule), rule)
     assert tree.visits[0, new] == 1 and tree.visits[0, 0] == 3
     np.testing.assert_allclose(jz.qvalues(tree), [[0.2, 1.0]], atol=1e-6)  # the reward alone; −(−0.2) for the opponent
     np.testing.assert_allclose(tree.value[0, 0], [(0.1 + 0.2 + 1.0) / 3], atol=1e-6)

@@ -26,9 +26,9 @@ from bench.gpu.worlds import World, looked_at, rule
 
 import jaxzero as jz
 from jaxzero.search import node_storage
-from jaxzero.search.backup import group_size, tile_size
+from jaxzero.search.backup import backup, counted, group_size, tile_size
 from jaxzero.search.expansion import first_visit
-from jaxzero.search.search import FEW_EDGES, counted, descend, enter, expand, finish, fold_simulation, search
+from jaxzero.search.search import choose_at_root, descend, enter, expand, fold_simulation, search
 
 __all__ = ["PHASES", "Record", "recording", "trimmed", "turns", "whole", "without"]
 
@@ -90,13 +90,14 @@ def recording(world: World, simulations: int) -> Callable:
     def run(params: Any, keys: Any, states: Any) -> Record:
         def simulate(carry: tuple, i: Any) -> tuple:
             tree, path = carry
+            tree = choose_at_root(tree, choose)
             length = (path := descend(tree, None, path)).length
             own = fold_simulation(keys, tree.root.simulations)
             tree, value = expand(params, own, tree, path, jz.Model(root, step), choose)
             at = node_storage.take(tree.frontier, node_storage.take(path.nodes, length - 1))
             children = tree.frontier[:, i + 1]
             found = path.nodes[:, :room], length, tree.visits[:, i + 1] > 0, value, at, children
-            return (finish(tree, path, value, choose, choose), path), found
+            return (backup(tree, path, value, choose), path), found
 
         said = root(params, keys, states)
         tree, path = enter(jz.search.plant(*said, choose, simulations + 1), choose)
@@ -163,15 +164,15 @@ def _played(world: World) -> jz.Model:
 
 
 def _as_ever(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = descend(tree, None, path)
+    path = descend(choose_at_root(tree, choose), None, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
-    return finish(tree, path, value, choose, choose), path
+    return backup(tree, path, value, choose), path
 
 
 def _descend(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
     path = _walk(now, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
-    return finish(tree, path, value, choose, choose), path
+    return backup(tree, path, value, choose), path
 
 
 def _walk(now: Record, path: Any) -> Any:
@@ -179,14 +180,14 @@ def _walk(now: Record, path: Any) -> Any:
 
 
 def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = descend(tree, None, path)
+    path = descend(choose_at_root(tree, choose), None, path)
     node = tree.root.simulations[0] + 1
     parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
     frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
     facts = jax.lax.dynamic_index_in_dim(tree.facts, node, 1, False)
     stats = node_storage.put_column(tree.stats, node, first_visit(facts, now.grew))
     tree = tree.replace(stats=stats, frontier=frontier, size=jnp.full_like(tree.size, node + 1))
-    return finish(tree, path, now.value, choose, choose), path
+    return backup(tree, path, now.value, choose), path
 
 
 def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
@@ -194,7 +195,7 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     following = jnp.where(depth[1:] < now.length[:, None], now.nodes[:, 1:], -1)
     from_ = jnp.where(depth[:-1] < now.length[:, None], now.nodes[:, :-1], tree.capacity)
     tree = tree.replace(best_child=tree.best_child.at[games, from_].set(following))
-    path = descend(tree, None, path)
+    path = descend(choose_at_root(tree, choose), None, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
     tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
     return counted(tree, path), path
@@ -206,7 +207,7 @@ def turns(record: Record, num_edges: int) -> dict[str, float]:
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]
     group, size = group_size(batch), tile_size(batch)
-    up = length - (0 if num_edges <= FEW_EDGES else 1)  # the root is taken apart where edges are many
+    up = length - 1  # the root is taken apart
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {

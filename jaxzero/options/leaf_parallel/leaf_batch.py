@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
-from jaxzero.search.backup import group_size
+from jaxzero.search.backup import backup, counted, group_size
 from jaxzero.search.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
@@ -29,7 +29,7 @@ from jaxzero.search.node_storage import (
     unpack_stats,
     visited,
 )
-from jaxzero.search.search import counted, descend, finish, paired, taking_part
+from jaxzero.search.search import descend, paired, taking_part
 from jaxzero.search.tree import NONE, Status, Tree, as_read, as_stored, rows_of
 from jaxzero.types import Keys, Path, Rule, State, Step
 
@@ -72,7 +72,7 @@ def collect(
     What it returns is to be handed to `apply`; nothing else can be done with such a tree.
 
     Args:
-        tree: the trees; their roots have chosen, see `enter`.
+        tree: the trees, see `enter`.
         path: memory for walks.
         rule: how interior nodes choose.
         root_rule: how the root chooses.
@@ -88,6 +88,7 @@ def collect(
 
     def lane(tree: Tree, i: Array) -> tuple[Tree, Leaves]:
         memory = path if active is None else path._replace(going=path.going & active(tree, began.simulations, i))
+        tree = choose_at_root(tree, busy_root)
         walk = descend(tree, max_depth, memory)
         if free_walks:
             tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
@@ -101,7 +102,7 @@ def collect(
         if tree.bounds is not None:
             tree = tree.replace(bounds=put(tree.bounds, node, tree.root.returns))
         if lanes > 1:
-            tree = _choose_busy(tree, walk, node, busy, busy_root)
+            tree = _choose_busy(tree, walk, node, busy)
         return tree, Leaves(walk, node, end.at.nodes, unpack_facts(growth.facts).action)
 
     began = tree.root  # simulations that are in flight are counted while lanes walk
@@ -129,7 +130,8 @@ def _walk_on(
         i, tree, walk, (done, full) = carry
         value = value_at_end(tree, walk, max_depth)
         tree = tree.replace(overflows=tree.overflows + full, status=tree.status | Status.FULL.where(full))
-        tree = finish(tree, taking_part(walk, done, tree.capacity), value, rule, root_rule)
+        tree = backup(tree, taking_part(walk, done, tree.capacity), value, rule)
+        tree = choose_at_root(tree, root_rule)
         walk = descend(tree, max_depth, memory)
         return i + 1, tree, walk, known(tree, walk)
 
@@ -180,7 +182,7 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
     )
 
 
-def _choose_busy(tree: Tree, path: Path, node: Int[Array, "B"], rule: Rule, root_rule: Rule) -> Tree:
+def _choose_busy(tree: Tree, path: Path, node: Int[Array, "B"], rule: Rule) -> Tree:
     """Marks the nodes of a walk, and the new one, as in flight; those of the walk choose anew, from the end up."""
     group, batch = group_size(tree.size.shape[0]), tree.size.shape[0]
     tree = tree.replace(in_flight=put(tree.in_flight, node, jnp.ones_like(node)))
@@ -197,7 +199,7 @@ def _choose_busy(tree: Tree, path: Path, node: Int[Array, "B"], rule: Rule, root
 
     last = jnp.max(jnp.maximum(path.length - 2, 0) // group)
     tree = repeat(turn, (last, tree), jnp.any(path.length > 1))[1]
-    return choose_at_root(counted(tree, path), root_rule)
+    return counted(tree, path)
 
 
 def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
@@ -255,7 +257,7 @@ def apply(
         if not rule.by_prior:
             tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, node < tree.capacity))
         tree = tree if tree.bounds is None else prove(tree, path, node)
-        return finish(tree, path, value, rule, root_rule), None
+        return backup(tree, path, value, rule), None
 
     tree, _ = jax.lax.scan(lane, tree, (leaves.paths, leaves.node))
     return tree, jax.tree.map(lambda x: x[-1], leaves.paths)

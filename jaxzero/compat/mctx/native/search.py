@@ -12,10 +12,10 @@ from jaxzero.compat.mctx._src.base import RootFnOutput
 from jaxzero.compat.mctx.checks import check_output
 from jaxzero.compat.mctx.native.tree import Found
 from jaxzero.search import tree as native_tree
-from jaxzero.search.action_selection import choose, remember
+from jaxzero.search.action_selection import choose, choose_at_root, remember
 from jaxzero.search.model_checks import checked
 from jaxzero.search.node_storage import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
-from jaxzero.search.search import descend, enter, expand, finish, plant
+from jaxzero.search.search import backup, descend, enter, expand, paired, plant
 from jaxzero.search.tree import rows_of
 from jaxzero.types import Model, Path, Rule, Step
 
@@ -118,6 +118,7 @@ def _simulate(
     legal: Callable | None,
 ) -> tuple[native_tree.Tree, Path]:
     """One simulation for every game. At the depth limit a node is evaluated anew, from its parent, and overwritten."""
+    tree = choose_at_root(tree, paired(rules.rule, rules.root))
     path = descend(tree, max_depth, path)
     leaf = _last(path, 1)
     parent, action = leaf, unpack_frontier(take(tree.frontier, leaf)).next_action
@@ -140,7 +141,7 @@ def _simulate(
     if rules.raw_prior:
         tree = tree.replace(prior=put(tree.prior, new, _finite(state[1])))
         tree = remember(tree, new, choose(tree, rows_of(tree, new), rules.rule, True))
-    return finish(tree, path, value, rules.rule, rules.root), path
+    return backup(tree, path, value, rules.rule), path
 
 
 def _last(path: Any, back: int) -> Array:
