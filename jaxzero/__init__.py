@@ -102,8 +102,9 @@ ROOMS = (
 def __getattr__(name: str) -> Any:
     for room, names in HOMES.items():
         if name in names.split():
-            value = globals()[name] = getattr(importlib.import_module(f"jaxzero.{room}"), name)
-            return value
+            module = importlib.import_module(f"jaxzero.{room}")
+            globals().update({known: getattr(module, known) for known in names.split()})
+            return globals()[name]
     if name in ROOMS:
         return importlib.import_module(f"jaxzero.{name}")
     owners = [room for room in ("search", "root", "options", "policies", "models") if _has(room, name)]

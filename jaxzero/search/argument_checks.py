@@ -3,7 +3,6 @@
 import inspect
 import operator
 import reprlib
-from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -58,20 +57,24 @@ def check_function(option: str, function: Any, arguments: str, like: str, made_b
         made_by: what functions that make such an option return, by their annotation: one of those, not called, stands
             here by mistake even where it would take the arguments.
     """
-    given = shown(function)
-    if any(_answer(function) is kind for kind in made_by):
-        raise ValueError(f"{option}={given}: that is what makes one. Call it: {given}(...).")
+    answer = getattr(function, "__annotations__", {}).get("return")
+    if any(answer is kind for kind in made_by):
+        raise ValueError(f"{option}={shown(function)}: that is what makes one. Call it: {shown(function)}(...).")
     if not callable(function):
-        raise ValueError(f"{option}={given}: give a function of {arguments}, like {like}.")
+        raise ValueError(f"{option}={shown(function)}: give a function of {arguments}, like {like}.")
     try:
         inspect.signature(function).bind(*arguments.split(", "))
     except TypeError as error:
-        raise ValueError(
-            f"{option}={given}: it will be called with ({arguments}), which it does not take ({error}). Give a "
-            f"function that does, like {like}."
-        ) from None
+        raise ValueError(_takes_other_arguments(option, function, arguments, like, error)) from None
     except ValueError:  # a function that does not tell what it takes
         return
+
+
+def _takes_other_arguments(option: str, function: Any, arguments: str, like: str, error: TypeError) -> str:
+    return (
+        f"{option}={shown(function)}: it will be called with ({arguments}), which it does not take ({error}). Give a "
+        f"function that does, like {like}."
+    )
 
 
 def shown(x: Any) -> str:
@@ -81,51 +84,57 @@ def shown(x: Any) -> str:
     return getattr(x, "__name__", None) or reprlib.repr(x)
 
 
-def _answer(function: Callable) -> Any:
-    return getattr(function, "__annotations__", {}).get("return")
-
-
 def check_start(model: Any, state: State, tree: Any) -> int:
     """The number of games.
 
     Raises:
         ValueError: something else in place of the model, the tree or the state; a tree of other games.
     """
+    shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
+    games = {shape[:1] for shape in shapes} | ({tree.size.shape} if isinstance(tree, Tree) else set())
+    is_model = hasattr(model, "root") and hasattr(model, "step")
+    if is_model and len(games) == 1 and () not in games and (tree is None or isinstance(tree, Tree)):
+        if not isinstance(state, Tree) and (state is None or shapes):
+            return games.pop()[0]
+    raise ValueError(_no_start(model, state, tree, shapes))
+
+
+def _no_start(model: Any, state: State, tree: Any, shapes: list[tuple]) -> str:
+    """What is wrong with the arguments of a policy."""
     if not (hasattr(model, "root") and hasattr(model, "step")):
-        raise ValueError(
+        return (
             f"a {type(model).__name__} as the model: give a Model, like models.perfect(game, network) or "
             "models.rollout(game)."
         )
-    if tree is not None:
-        check_tree("tree", tree)
-    if state is None and tree is None:
-        raise ValueError(
+    if tree is not None and not isinstance(tree, Tree):
+        return _no_tree("tree", tree)
+    if state is None:
+        return (
             "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
             "or pass tree= to think on from a tree."
         )
     if isinstance(state, Tree):
-        raise ValueError("state is a Tree: call policy(params, keys, state, tree=tree), or tree=tree alone.")
-    shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
-    if state is not None and (not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1):
-        raise ValueError(
+        return "state is a Tree: call policy(params, keys, state, tree=tree), or tree=tree alone."
+    if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
+        return (
             f"state has leaves of shapes {shapes}; a policy takes one entry per game, [B, ...], in each. "
             "jax.vmap(game.init)(keys) makes such states; or pass tree= to think on from a tree."
         )
-    games = tree.size.shape[0] if tree is not None else shapes[0][0]
-    if shapes and shapes[0][0] != games:
-        raise ValueError(
-            f"a state of {shapes[0][0]} games with a tree of {games}: give the tree of these games, or the state "
-            "without a tree."
-        )
-    return games
+    return (
+        f"a state of {shapes[0][0]} games with a tree of {tree.size.shape[0]}: give the tree of these games, or the "
+        "state without a tree."
+    )
 
 
 def check_tree(name: str, tree: Any) -> None:
     """Raises a ValueError if something else stands in place of a tree."""
-    if isinstance(tree, Tree):
-        return
+    if not isinstance(tree, Tree):
+        raise ValueError(_no_tree(name, tree))
+
+
+def _no_tree(name: str, tree: Any) -> str:
     its = "its tree, out.tree" if isinstance(tree, PolicyOutput) else "a Tree, the `tree` of an output: out.tree"
-    raise ValueError(f"{name} is a {type(tree).__name__}: give {its}.")
+    return f"{name} is a {type(tree).__name__}: give {its}."
 
 
 def one_per_game(keys: Keys, batch: int) -> Keys:
@@ -134,19 +143,22 @@ def one_per_game(keys: Keys, batch: int) -> Keys:
     Raises:
         ValueError: if there are neither B keys nor one.
     """
-    typed = hasattr(keys, "dtype") and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
-    if not typed and not (hasattr(keys, "dtype") and keys.dtype == jnp.uint32 and keys.ndim > 0):
-        what = f"an array of type {keys.dtype}" if hasattr(keys, "dtype") else f"a {type(keys).__name__}"
-        given = f"keys={keys!r}" if isinstance(keys, int) else f"keys is {what}"
-        raise ValueError(
-            f"{given}: give PRNG keys, jax.random.split(jax.random.key(seed), {batch}), in policy(params, keys, state)."
+    dtype = getattr(keys, "dtype", None)
+    typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    raw = not typed and dtype == jnp.uint32 and keys.ndim > 0
+    shape = keys.shape if typed else keys.shape[:-1] if raw else None
+    if shape not in ((), (batch,)):
+        raise ValueError(_no_keys(keys, batch, shape))
+    return jax.random.split(keys, batch) if shape == () else keys
+
+
+def _no_keys(keys: Any, batch: int, shape: tuple | None) -> str:
+    """What is wrong with the keys of a policy."""
+    if shape is not None:
+        return (
+            f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), or a "
+            "single key."
         )
-    shape = keys.shape if typed else keys.shape[:-1]
-    if shape == ():
-        return jax.random.split(keys, batch)
-    if shape != (batch,):
-        raise ValueError(
-            f"keys of shape {shape} for {batch} games: give one key per game, jax.random.split(key, {batch}), "
-            "or a single key."
-        )
-    return keys
+    what = f"an array of type {keys.dtype}" if hasattr(keys, "dtype") else f"a {type(keys).__name__}"
+    given = f"keys={keys!r}" if isinstance(keys, int) else f"keys is {what}"
+    return f"{given}: give PRNG keys, jax.random.split(jax.random.key(seed), {batch}), in policy(params, keys, state)."

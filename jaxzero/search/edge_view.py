@@ -97,7 +97,12 @@ def all_edges(tree: Tree, at: Rows, rule: Rule | None = None, width: int | None 
     edges, shape = visited_edges(tree, at, width), at.num_children.shape
     count, width = math.prod(shape), edges.child.shape[-1]
     index = jnp.arange(count)[:, None], edges.action.reshape(count, width)
-    slot = jnp.full((count, tree.num_edges), width).at[index].set(places(width, 2), mode="drop").reshape(*shape, -1)
+    slot = (
+        jnp.full((count, tree.num_edges), width, jnp.int32)
+        .at[index]
+        .set(places(width, 2), mode="drop")
+        .reshape(*shape, -1)
+    )
 
     def by_action(x: Array, other: Array | int = 0) -> Array:
         found = jnp.take_along_axis(x, jnp.minimum(slot, width - 1), -1)

@@ -30,7 +30,7 @@ from jaxzero.search.node_storage import (
 from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "grown_size", "new_facts", "write"]
+__all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "new_facts", "write"]
 
 
 class Ends(NamedTuple):
@@ -43,6 +43,7 @@ class Ends(NamedTuple):
         wants: True where the walk ends at an edge to expand.
         grows: True where the tree has room for it, too.
         node: the slot for the new node, see `Growth.node`.
+        size: `Tree.size` after the trees have grown.
     """
 
     at: Rows
@@ -51,6 +52,7 @@ class Ends(NamedTuple):
     wants: Bool[Array, "B"]
     grows: Bool[Array, "B"]
     node: Int[Array, ""] | Int[Array, "B"]
+    size: Int[Array, "B"]
 
 
 def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
@@ -61,9 +63,7 @@ def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (at.next_action >= 0) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
-    grows, node = next_slot(tree, wants)
-    at, prior = held((at, prior))
-    return Ends(at, prior, cut, wants, grows, node)
+    return Ends(*held((at, prior)), cut, wants, *next_slot(tree, wants))
 
 
 def own_slots(tree: Tree) -> bool:
@@ -71,24 +71,17 @@ def own_slots(tree: Tree) -> bool:
     return tree.root.brought is not None
 
 
-def next_slot(tree: Tree, wants: Bool[Array, "B"]) -> tuple[Bool[Array, "B"], Int[Array, ""] | Int[Array, "B"]]:
-    """Which trees have room to grow, and the slot of their new node.
+def next_slot(tree: Tree, wants: Bool[Array, "B"]) -> tuple[Bool[Array, "B"], Array, Int[Array, "B"]]:
+    """Which trees grow, the slot of their new node, and the size of the trees afterwards.
 
     All games take the same slot, so the new nodes are written as one column: it is the size of the largest tree. Games
     that count their own slots take the next one of their own, or the scratch row.
     """
     if own_slots(tree):
         grows = wants & (tree.size < tree.capacity)
-        return grows, jnp.where(grows, tree.size, tree.capacity)
+        return grows, jnp.where(grows, tree.size, tree.capacity), tree.size + grows.astype(jnp.int32)
     node = jnp.max(jnp.minimum(tree.size, tree.capacity))
-    return wants & (node < tree.capacity), node
-
-
-def grown_size(tree: Tree, end: Ends) -> Int[Array, "B"]:
-    """`Tree.size` after the trees have grown at `end`."""
-    if own_slots(tree):
-        return tree.size + end.grows.astype(jnp.int32)
-    return jnp.full_like(tree.size, jnp.minimum(end.node + 1, tree.capacity))
+    return wants & (node < tree.capacity), node, jnp.full_like(tree.size, jnp.minimum(node + 1, tree.capacity))
 
 
 class Growth(NamedTuple):
@@ -167,7 +160,7 @@ def expand(
         )
 
     growth = if_any_grows(tree, end, evaluate, again)
-    tree = write(tree, growth, first_visit(growth.facts, grows)).replace(size=grown_size(tree, end))
+    tree = write(tree, growth, first_visit(growth.facts, grows)).replace(size=end.size)
     node = jnp.where(grows, end.node, tree.capacity)
     if not rule.by_prior:  # else the next edge is known already
         tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, grows))

@@ -76,33 +76,41 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
 
 def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int, ...]:
     """Raises a ValueError that names the first field of another shape or type; returns (P,), or () for one value."""
-    if getattr(step.prior_logits, "ndim", 0) != 2:
-        raise ValueError(f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A].")
-    batch, width = step.prior_logits.shape if tree is None else (count or tree.size.shape[0], tree.num_edges)
-    players = step.value.shape[1:] if jnp.ndim(step.value) == 2 else ()
+    batch, width = jnp.shape(step.prior_logits) if jnp.ndim(step.prior_logits) == 2 else (0, 0)
+    players = jnp.shape(step.value)[1:]
     if tree is not None:
+        batch, width = count or tree.size.shape[0], tree.num_edges
         players = (tree.num_players,) if tree.num_players > 1 else ()
-    if players == (1,):
+    per_game, per_player, per_action = (batch,), (batch, *players), (batch, width)
+    wanted = Step(
+        per_action, per_player, per_player, per_game, per_action, per_game, per_game, per_game, chance=per_game
+    )
+    right = all(x is None or jnp.shape(x) == shape for x, shape in zip(step, wanted))
+    masks = (step.legal, step.terminal, step.truncated, step.chance)
+    typed = all(mask is None or mask.dtype == bool for mask in masks)
+    if not (right and typed) or len(players) > 1 or players == (1,) or (players and step.to_play is None):
         raise ValueError(
+            _what_is_wrong(step, wanted, "prior_logits and value" if tree is None else "the root's outputs")
+        )
+    return players
+
+
+def _what_is_wrong(step: Step, wanted: Step, basis: str) -> str:
+    """The first field of another shape or type than those of `wanted`."""
+    if jnp.ndim(step.prior_logits) != 2:
+        return f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A]."
+    (batch, width), players = wanted.prior_logits, wanted.value[1:]
+    if players == (1,):
+        return (
             f"Step.value has shape ({batch}, 1); it must be ({batch},), or ({batch}, P) for P >= 2 players. "
             f"Return B = {batch} entries."
         )
-    wanted = dict(
-        prior_logits=(batch, width),
-        value=(batch, *players),
-        reward=(batch, *players),
-        discount=(batch,),
-        legal=(batch, width),
-        terminal=(batch,),
-        to_play=(batch,),
-        truncated=(batch,),
-        chance=(batch,),
-    )
-    for name, shape in wanted.items():
-        field = getattr(step, name)
+    if len(players) > 1:
+        wanted, players = wanted._replace(value=(batch,)), ()
+    for name in Step._fields:
+        field, shape = getattr(step, name), getattr(wanted, name)
         if field is not None and jnp.shape(field) != shape:
-            basis = "prior_logits and value" if tree is None else "the root's outputs"
-            raise ValueError(
+            return (
                 f"Step.{name} has shape {jnp.shape(field)}; by {basis} it must be {shape}. "
                 f"Return B = {batch} entries, A = {width} actions"
                 + (f", P = {players[0]} players." if players else ".")
@@ -110,10 +118,8 @@ def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int
     for name in ("legal", "terminal", "truncated", "chance"):
         mask = getattr(step, name)
         if mask is not None and mask.dtype != bool:
-            raise ValueError(f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0.")
-    if players and step.to_play is None:
-        raise ValueError("Step.value has one entry per player, so Step.to_play must say who moves; it is None.")
-    return players
+            return f"Step.{name} is of type {mask.dtype}; it must be bool, True = {name}. Use mask > 0."
+    return "Step.value has one entry per player, so Step.to_play must say who moves; it is None."
 
 
 def at_least_float32(dtype: Any) -> Any:
@@ -142,20 +148,26 @@ def check_embedding(state: State, batch: int, stored: State = None) -> None:
         batch: the number of games.
         stored: the tree's states; None: it is the root's embedding, the first one.
     """
-    got, _ = shapes_of(state)
+    got = shapes_of(state)
     if stored is None:
-        if any(shape[:1] != (batch,) for shape, _ in got):
-            raise ValueError(
-                f"model.root returned an embedding of shapes and types {got}; every array in it must begin with the "
-                f"axis of games, ({batch}, ...). Return one entry per game."
-            )
-        return
-    kept, _ = shapes_of(stored, batch)
-    if shapes_of(state) != shapes_of(stored, batch):
-        raise ValueError(
-            f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is "
-            f"{kept}. Return the same structure, shapes and types, one entry per game."
-        )
+        if any(shape[:1] != (batch,) for shape, _ in got[0]):
+            raise ValueError(_no_axis_of_games(got[0], batch))
+    elif got != shapes_of(stored, batch):
+        raise ValueError(_another_embedding(got[0], shapes_of(stored, batch)[0]))
+
+
+def _no_axis_of_games(got: list, batch: int) -> str:
+    return (
+        f"model.root returned an embedding of shapes and types {got}; every array in it must begin with the axis of "
+        f"games, ({batch}, ...). Return one entry per game."
+    )
+
+
+def _another_embedding(got: list, kept: list) -> str:
+    return (
+        f"model.step returned an embedding of shapes and types {got}; model.root's, which the tree stores, is {kept}. "
+        "Return the same structure, shapes and types, one entry per game."
+    )
 
 
 def shapes_of(state: State, batch: int | None = None) -> tuple[list[tuple], Any]:

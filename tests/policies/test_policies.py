@@ -170,7 +170,7 @@ def test_given_its_tree_back_a_policy_thinks_on():
 
     twice, once = run(world)
     np.testing.assert_array_equal(twice.tree.visits, once.tree.visits)
-    np.testing.assert_array_equal(twice.value, once.value)
+    np.testing.assert_allclose(twice.value, once.value, rtol=1e-6)  # two programs: each rounds in its own order
     assert not twice.info.status[once.info.status == 0].any()
 
 

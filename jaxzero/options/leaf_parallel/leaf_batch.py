@@ -15,7 +15,7 @@ from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
 from jaxzero.search.backup import backup, counted, group_size
-from jaxzero.search.expansion import Ends, Growth, ends, grow, grown_size, if_any_grows, new_facts, stand_in, write
+from jaxzero.search.expansion import Ends, Growth, ends, grow, if_any_grows, new_facts, stand_in, write
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Frontier,
@@ -93,11 +93,10 @@ def collect(
         if free_walks:
             tree, walk = _walk_on(tree, walk, memory, busy, busy_root, max_depth, free_walks)
         end = ends(tree, walk, max_depth)
-        size = grown_size(tree, end)
         growth = if_any_grows(
             tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, asks=False
         )
-        tree = write(tree, growth, jnp.zeros_like(tree.stats[:, 0])).replace(size=size)
+        tree = write(tree, growth, jnp.zeros_like(tree.stats[:, 0])).replace(size=end.size)
         node = jnp.where(end.grows, end.node, tree.capacity)
         if tree.bounds is not None:
             tree = tree.replace(bounds=put(tree.bounds, node, tree.root.returns))
