@@ -3,7 +3,7 @@
 #   make train ARGS="--budget.minutes 3"     flags for experiments/train.py (ARGS="--help" lists them)
 #   make play  ARGS="--browser"              flags for experiments/play.py
 #   make test  ARGS="-k search"              flags for pytest
-#   make count ARGS="--list"                 flags for experiments/aot_counts.py
+#   make count ARGS="--list"                 flags for experiments/aot_kernel_counts.py
 #   make train PYTHON=/opt/python3.12/bin/python3
 #   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
 
@@ -47,7 +47,7 @@ bench-gpu: $(VENV)/.dev  ## measure what needs an accelerator, in ten minutes
 	@$(BIN)/python experiments/bench_gpu.py $(ARGS)
 
 count: $(ABSENT)/.stamp  ## count kernels and copies in the compiled search for GPUs and TPUs (ahead of time), beside mctx
-	@$(ABSENT)/bin/python experiments/aot_counts.py $(ARGS)
+	@$(ABSENT)/bin/python experiments/aot_kernel_counts.py $(ARGS)
 
 test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)

@@ -46,7 +46,7 @@ from jaxzero.cli.playing.play import engine, rules  # noqa: E402
 from jaxzero.play import gtp  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
 from jaxzero.play.notation import names  # noqa: E402
-from jaxzero.runs import progress  # noqa: E402
+from jaxzero.runs import progress_display  # noqa: E402
 
 COLOURS = "black", "white"
 
@@ -138,8 +138,8 @@ def main(config: Config) -> None:
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"bench_pondering.py: {error}")
-    print(f"{thinker.game.id}, {words}, on {progress.device()}: {config.seconds:g} s for a game.")
-    with progress.announced("Compiling the search"):
+    print(f"{thinker.game.id}, {words}, on {progress_display.device()}: {config.seconds:g} s for a game.")
+    with progress_display.announced("Compiling the search"):
         thinker.warm_up()
     visits, rows, all_moves = noted(thinker), {}, []
     for ponder in (False, True):
@@ -163,7 +163,7 @@ def main(config: Config) -> None:
         config.json.parent.mkdir(parents=True, exist_ok=True)
         figures = {
             "settings": json.loads(json.dumps(dataclasses.asdict(config), default=str)),
-            "device": progress.device(), "jax": jax.__version__, "jaxzero": jz.__version__,
+            "device": progress_display.device(), "jax": jax.__version__, "jaxzero": jz.__version__,
             "date": time.strftime("%Y-%m-%d"), "simulations per second": {str(k): v for k, v in rows.items()},
             "seconds to an answer": took, "games": all_moves, "overruns": over,
         }  # fmt: skip

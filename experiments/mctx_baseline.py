@@ -4,7 +4,7 @@
     .venv/bin/python experiments/mctx_baseline.py --minutes 14 --seed 1 --json runs/plain-1.json
     .venv/bin/python experiments/mctx_baseline.py --passes 1 --replay 1                 # each row once, then forgotten
 
-An iteration is one compiled program (`bench/mctx_iteration.py`). Games in lock-step play so many moves by
+An iteration is one compiled program (`bench/mctx_train_step.py`). Games in lock-step play so many moves by
 `mctx.gumbel_muzero_policy`, and ended ones begin anew; a backward scan gives each move the outcome of its game, and
 moves whose game has not ended learn their policy only; AdamW goes over minibatches. That is the loop of pgx's AlphaZero
 example (Koyamada et al. 2023), but that games go on from one iteration to the next, that rows are kept for some, and
@@ -96,12 +96,12 @@ import jax  # noqa: E402
 import mctx  # noqa: E402
 import pgx  # noqa: E402
 from bench import measure  # noqa: E402
-from bench.mctx_iteration import Loop, build, searcher  # noqa: E402
+from bench.mctx_train_step import Loop, build, searcher  # noqa: E402
 
 from jaxzero import games, models  # noqa: E402
 from jaxzero.cli.training.evaluation import to_win  # noqa: E402
-from jaxzero.play import arena, mistakes  # noqa: E402
-from jaxzero.runs import progress  # noqa: E402
+from jaxzero.play import arena, solved_positions  # noqa: E402
+from jaxzero.runs import progress_display  # noqa: E402
 
 GAME = "connect_four"  # the game whose positions are solved
 
@@ -118,11 +118,11 @@ class Snapshot(NamedTuple):
 def train(config: Config, loop: Loop, iterate: Callable) -> tuple[list[Snapshot], float]:
     """Iterations until the time is up or Ctrl-C, one at least: parameters on the way, and seconds of compiling."""
     began, last = time.monotonic(), 60 * config.minutes
-    with progress.announced("Compiling"):
+    with progress_display.announced("Compiling"):
         iterate = jax.jit(iterate, donate_argnums=0).lower(loop).compile()
     compiling = seconds = time.monotonic() - began
     taken, ended = [Snapshot(0.0, 0, 0, jax.device_get(loop.params))], 0
-    with progress.interruptible() as interrupted, progress.live() as show:
+    with progress_display.interruptible() as interrupted, progress_display.live() as show:
         while (seconds < last or len(taken) == 1) and not interrupted():
             loop, numbers = iterate(loop)
             numbers = {name: float(x) for name, x in numbers.items()}  # waits for the iteration's end
@@ -138,7 +138,7 @@ def train(config: Config, loop: Loop, iterate: Callable) -> tuple[list[Snapshot]
 
 def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> Callable[[Any], dict[str, dict]]:
     """`measure(params)`: shares of outcome mistakes by player and group of positions."""
-    positions = mistakes.load(game, config.positions or mistakes.CONNECT_FOUR)
+    positions = solved_positions.load(game, config.positions or solved_positions.CONNECT_FOUR)
     model, search = models.perfect(game, net), searcher(env, net, config.position_simulations)
 
     def plain(params, keys, state):
@@ -147,15 +147,19 @@ def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> C
 
     players = {"raw": arena.raw_network(model), "mctx": plain, "jaxzero": to_win(model, config.position_simulations)}
     wrong = {
-        name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=jax.random.key(0)))
+        name: jax.jit(
+            functools.partial(solved_positions.outcome_mistakes, player, positions=positions, key=jax.random.key(0))
+        )
         for name, player in players.items()
     }
-    return lambda params: {name: mistakes.rates(progress.wait(of(params)), positions) for name, of in wrong.items()}
+    return lambda params: {
+        name: solved_positions.rates(progress_display.wait(of(params)), positions) for name, of in wrong.items()
+    }
 
 
 def report(rows: list[dict]) -> None:
     """Print the table, minutes beside mistakes."""
-    progress.table(
+    progress_display.table(
         "Outcome mistakes on exactly solved positions (in brackets: on those that chose no hyper-parameter)",
         ["minutes", "iterations", "games", "raw network", "mctx's search", "jaxzero's search"],
         [
@@ -168,13 +172,15 @@ def report(rows: list[dict]) -> None:
 
 def main(config: Config) -> None:
     env, game = pgx.make(GAME), games.from_pgx(GAME)
-    print(f"The plain loop learns {GAME} on {progress.device()}, jax {jax.__version__}, mctx {mctx.__version__}.")
+    print(
+        f"The plain loop learns {GAME} on {progress_display.device()}, jax {jax.__version__}, mctx {mctx.__version__}."
+    )
     net, loop, iterate = build(config, env, game)
     how_wrong, load = measurer(config, env, game, net), [os.getloadavg()[0]]
     taken, compiling = train(config, loop, iterate)
     load.append(os.getloadavg()[0])
     rows = []
-    with progress.announced(f"Measuring at {len(taken)} times"):
+    with progress_display.announced(f"Measuring at {len(taken)} times"):
         for at in taken:
             row = {"minutes": at.seconds / 60, "iterations": at.iterations, "games": at.games}
             rows.append(row | how_wrong(at.params))

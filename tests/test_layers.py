@@ -185,7 +185,10 @@ def test_a_forbidden_import_is_found(module, source):
         ("train.learner", "import optax\nfrom jaxzero.train.replay import Row\nfrom jaxzero.train import selfplay"),
         ("play.gtp", "from jaxzero.play import arena\nimport sys"),
         ("play.gtp.session", "from jaxzero.play.gtp.lines import told"),
-        ("compat.mctx", "from jaxzero.search import rules\ntry:\n    import mctx\nexcept ImportError:\n    pass"),
+        (
+            "compat.mctx",
+            "from jaxzero.search import selection_rules\ntry:\n    import mctx\nexcept ImportError:\n    pass",
+        ),
         ("", "from jaxzero import games, models\nfrom jaxzero.policies import gumbel"),
         ("", "from . import games\nfrom .policies import gumbel"),
     ],

@@ -11,7 +11,7 @@ from jax.experimental import checkify
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.backend import ACCELERATOR, CPU, laid_out_for
+from jaxzero.backend_tuning import ACCELERATOR, CPU, laid_out_for
 from jaxzero.models import chance, symmetry
 from jaxzero.train import value_targets
 from tests import option_combinations, worlds

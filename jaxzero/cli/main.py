@@ -24,7 +24,7 @@ COMMANDS = {
     "play": Command("play against it, in the terminal or with --browser", *PLAY),
     "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *PLAY, ("--gtp",)),
     "match": Command(
-        "a match against another program", "jaxzero.cli.playing.match_settings", "jaxzero.cli.playing.match"
+        "a match against another program", "jaxzero.cli.playing.gtp_match_settings", "jaxzero.cli.playing.gtp_match"
     ),
     "tournament": Command(
         "everybody against everybody, with ratings",

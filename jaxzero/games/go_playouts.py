@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxzero.games.go_board import Board, Points, like
+from jaxzero.games.go_bitboard import Board, Points, like
 from jaxzero.games.go_moves import own_eyes, place
-from jaxzero.games.playout_batches import scramble
+from jaxzero.games.playout_lanes import scramble
 
 __all__ = ["Lanes", "playouts", "random_point"]
 

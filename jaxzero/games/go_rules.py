@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero.games.game import Game, board_symmetries
-from jaxzero.games.go_board import Board, any_point, board, games_last, point_index, point_set, squares
+from jaxzero.games.go_bitboard import Board, any_point, board, games_last, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place_and_count, winner
 from jaxzero.games.go_playouts import Lanes, playouts
-from jaxzero.games.playout_batches import in_tiles, seeds_of
+from jaxzero.games.playout_lanes import in_tiles, seeds_of
 
 __all__ = ["GoState", "go", "keep_eyes", "turned"]
 
@@ -26,7 +26,7 @@ class GoState(NamedTuple):
     """A position of Go: 45 bytes on 9×9, 237 on 19×19.
 
     Attributes:
-        stones: the sets of black's and of white's stones: sets of points, see `go_board`.
+        stones: the sets of black's and of white's stones: sets of points, see `go_bitboard`.
         several: those of either player whose chains have more than one liberty.
         ko: the point that the player to move may not take back; −1: none.
         last: the last action; −1: there was none.

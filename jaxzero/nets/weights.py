@@ -21,7 +21,7 @@ from jaxzero.games.game import check_game
 from jaxzero.nets.mlp import mlp
 from jaxzero.nets.resnet import resnet
 from jaxzero.nets.safetensors_file import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
-from jaxzero.nets.windows import windows
+from jaxzero.nets.window_mlp import windows
 from jaxzero.types import Params
 
 __all__ = ["WeightsError", "load", "read_about", "save", "trained"]

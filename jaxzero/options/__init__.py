@@ -4,7 +4,7 @@ An option is a function that a policy takes (`simulate=`, `stop=`), that wraps a
 """
 
 from jaxzero.options.early_stopping import any_of, decided, search_until, total_visits
-from jaxzero.options.evaluation_cache import num_kept, with_evaluations_kept
+from jaxzero.options.evaluation_reuse import num_kept, with_evaluations_kept
 from jaxzero.options.graph_search import num_positions, transpositions
 from jaxzero.options.leaf_parallel import (
     ask,

@@ -35,7 +35,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxzero.options.evaluation_cache import Kept
+from jaxzero.options.evaluation_reuse import Kept
 from jaxzero.options.slot_actions import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.root.summary import Summary
 from jaxzero.search.argument_checks import check_function, check_start, counts, one_per_game

@@ -9,7 +9,7 @@ There are two ways to reuse, both published:
 * *Keep statistics* (AlphaGo Zero, Silver et al. 2017): visits and values of the subtree go on counting. The next search
   is deeper for the same number of simulations, and targets made of visits count the old ones, too. How many new
   simulations are added is the policy's `num_simulations`; `stop=total_visits(n)` counts the old ones.
-* *Keep evaluations only* (see `jaxzero.options.evaluation_cache`): the statistics start anew, and what the network said
+* *Keep evaluations only* (see `jaxzero.options.evaluation_reuse`): the statistics start anew, and what the network said
   is not asked again. The search is that of a tree planted anew, move for move, with fewer calls of the network. For the
   saving, all games of a batch must find the position in the tree: it pays with one game, or a few.
 

@@ -11,8 +11,8 @@ from jaxzero.root.root_action import Act, ByTemperature, by_temperature, goes_by
 from jaxzero.root.summary import summary, without_worse
 from jaxzero.root.target_pruning import Target
 from jaxzero.search.argument_checks import check_function, check_rule, counts, in_range
-from jaxzero.search.rules import puct, stores_probabilities, with_root_prior
 from jaxzero.search.search import Stop, search, simulate
+from jaxzero.search.selection_rules import puct, stores_probabilities, with_root_prior
 from jaxzero.search.tree import Layout, Tree
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
 

@@ -9,8 +9,8 @@ from jaxzero.root import exploration
 from jaxzero.root.root_action import Act
 from jaxzero.root.target_pruning import Target
 from jaxzero.search import qvalues as q
-from jaxzero.search.rules import muzero_puct
 from jaxzero.search.search import Stop, simulate
+from jaxzero.search.selection_rules import muzero_puct
 from jaxzero.search.tree import Layout
 from jaxzero.types import Model, Rule
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from jaxzero.policies.alphazero import alphazero
 from jaxzero.policies.policy_io import Policy
 from jaxzero.root.root_action import Act, most_visited
-from jaxzero.search.rules import ucb1
 from jaxzero.search.search import Stop, simulate
+from jaxzero.search.selection_rules import ucb1
 from jaxzero.search.tree import Layout
 from jaxzero.types import Model, Rule
 

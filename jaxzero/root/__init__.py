@@ -3,10 +3,10 @@
 from jaxzero.root.exploration import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
 from jaxzero.root.forced_playouts import forced_playouts
 from jaxzero.root.gumbel import gumbel_interior, gumbel_root, with_gumbel
-from jaxzero.root.player_values import kl, player_values, policy_improvement
 from jaxzero.root.playout_cap import BothTrees, playout_cap
 from jaxzero.root.root_action import best_value, by_temperature, most_visited
 from jaxzero.root.schedules import by_move, decaying, falling, steps
+from jaxzero.root.search_diagnostics import kl, player_values, policy_improvement
 from jaxzero.root.summary import Summary, principal_variation, qvalues, summary
 from jaxzero.root.target_pruning import pruned_visits, solved_visits
 from jaxzero.root.win_rates import win_rates

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxzero.search.argument_checks import check_rule, in_range
-from jaxzero.search.rules import constant, stores_probabilities
+from jaxzero.search.selection_rules import constant, stores_probabilities
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["forced_playouts"]

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from jaxzero.search import qvalues as q
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.node_storage import per_game
-from jaxzero.search.rules import prior_in_force
+from jaxzero.search.selection_rules import prior_in_force
 from jaxzero.search.tree import Tree
 from jaxzero.types import EdgeView, Keys, Rule
 

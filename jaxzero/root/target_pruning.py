@@ -25,7 +25,7 @@ from jaxzero.root.summary import legal_actions
 from jaxzero.search.argument_checks import check_rule, in_range
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.node_storage import places
-from jaxzero.search.rules import stores_probabilities
+from jaxzero.search.selection_rules import stores_probabilities
 from jaxzero.search.tree import RootData, Tree
 from jaxzero.types import EdgeView, Rule
 

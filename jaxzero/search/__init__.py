@@ -7,8 +7,8 @@ option does in each simulation hangs on the tree (`tree.Hooks`).
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.first_play_urgency import mean_of_visited, parent_raw_value, parent_value, reduced_parent
 from jaxzero.search.qvalues import by_min_max, by_parent_and_siblings, completed_by_mix_value, raw, with_virtual_zero
-from jaxzero.search.rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.search.search import backup, choose_at_root, descend, enter, expand, plant, rescore, search, simulate
+from jaxzero.search.selection_rules import muzero_puct, puct, ucb1, ucb1_uctk, with_root_prior
 from jaxzero.search.tree import COMPACT, Layout, Status, Tree
 
 __all__ = [

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.backend import machine
+from jaxzero.backend_tuning import machine
 from jaxzero.search.chance_nodes import by_probability
 from jaxzero.search.edge_view import all_edges, candidate_view, most_edges, visited_edges
 from jaxzero.search.node_storage import Tile, of_tile, pack, per_game, places, put, take, unpack_frontier
-from jaxzero.search.rules import prior_kind, searched_by
+from jaxzero.search.selection_rules import prior_kind, searched_by
 from jaxzero.search.tree import AT_HAND, NONE, Rows, Tree, as_read, rows_of
 from jaxzero.types import EdgeView, Rule
 

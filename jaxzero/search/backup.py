@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.backend import machine
+from jaxzero.backend_tuning import machine
 from jaxzero.search.action_selection import choose, remember
 from jaxzero.search.node_storage import (
     Stats,

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt16
 
-from jaxzero.backend import machine
+from jaxzero.backend_tuning import machine
 from jaxzero.search.action_selection import NextEdge, choose, next_edge, remember
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.search.argument_checks import in_range
 from jaxzero.search.qvalues import FirstPlay
-from jaxzero.search.rules import constant
+from jaxzero.search.selection_rules import constant
 from jaxzero.types import EdgeView
 
 __all__ = ["mean_of_visited", "parent_raw_value", "parent_value", "reduced_parent"]

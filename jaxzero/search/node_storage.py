@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.backend import machine
+from jaxzero.backend_tuning import machine
 
 Rows = TypeVar("Rows")
 Carry = TypeVar("Carry")

@@ -22,7 +22,7 @@ from jaxzero.search.backup import backup, group_size
 from jaxzero.search.expansion import expand
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import held, per_game, repeat, take
-from jaxzero.search.rules import prior_kind, searched_by
+from jaxzero.search.selection_rules import prior_kind, searched_by
 from jaxzero.search.tree import NONE, Layout, Status, Tree, new_tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.options.graph_search import hash_state
 from jaxzero.options.slot_actions import Slots
 from jaxzero.options.solver import bounds
-from jaxzero.root.player_values import policy_improvement
+from jaxzero.root.search_diagnostics import policy_improvement
 from jaxzero.search.tree import Tree
 from jaxzero.train import value_targets
 from jaxzero.train.move_selection import exploring

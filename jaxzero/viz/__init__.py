@@ -5,9 +5,9 @@ What the functions answer, a `Page` or a `Picture`, shows itself at the end of a
 
 from jaxzero.viz.boards import board, drawer
 from jaxzero.viz.crosstables import crosstable
+from jaxzero.viz.learning_curves import curves, metrics
 from jaxzero.viz.overlay import report_of
 from jaxzero.viz.page import Page, Picture
-from jaxzero.viz.plots import curves, metrics
 from jaxzero.viz.static_tree import sketch
 from jaxzero.viz.tree_page import tree
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.models.chance import Moment
-from jaxzero.options.evaluation_cache import Kept
+from jaxzero.options.evaluation_reuse import Kept
 from jaxzero.options.slot_actions import Slots, parts_of
 from jaxzero.play.analysis import prior_probabilities
 from jaxzero.search.edge_view import edge_view

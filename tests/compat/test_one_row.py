@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxzero.compat import mctx as front
-from jaxzero.compat.mctx.native.one_row import reads_one_row
+from jaxzero.compat.mctx.native.custom_qtransform import reads_one_row
 
 LIKE = jnp.zeros((2, 3)), jnp.zeros(2), (jnp.zeros((2, 3)), {"x": jnp.zeros(2)})
 

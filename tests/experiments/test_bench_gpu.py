@@ -22,11 +22,11 @@ sys.path.append(str(ROOT / "experiments"))  # as running a script there does; la
 
 import bench_gpu  # noqa: E402
 from bench import against_mctx, hash_world, measure  # noqa: E402
-from bench.gpu import phase_ablation, phase_costs, search_costs, selfplay_costs, time_budget, worlds  # noqa: E402
+from bench.gpu import mctx_and_lanes, phase_ablation, phase_costs, selfplay_costs, time_budget, worlds  # noqa: E402
 from bench.overhead import positions  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
-from jaxzero import backend, games, models, nets  # noqa: E402
+from jaxzero import backend_tuning, games, models, nets  # noqa: E402
 from tests.processes import experiment  # noqa: E402
 
 run = functools.partial(experiment, "bench_gpu.py")
@@ -307,7 +307,7 @@ def test_the_speed_of_large_batches_is_summed_up():
         row("64x8x9", "min_max", 9.0, 1.0),
     ]
     rows.append(row("256x8x9", "gumbel", 3.0, 1.0))
-    found = search_costs._speed_summary(rows)
+    found = mctx_and_lanes._speed_summary(rows)
     assert found["PUCT"] == {"rows": 2, "geometric_mean": pytest.approx(4.0), "same_visits": False}
     assert found["Gumbel"] == {"rows": 1, "geometric_mean": pytest.approx(3.0), "same_visits": True}
 
@@ -379,9 +379,9 @@ def test_leaving_out_leaves_the_rest_as_it_was_with_many_actions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", [backend.CPU, backend.ACCELERATOR])
+@pytest.mark.parametrize("layout", [backend_tuning.CPU, backend_tuning.ACCELERATOR])
 def test_leaving_out_leaves_the_rest_as_it_was_where_games_end(layout):
-    with backend.laid_out_for(layout):
+    with backend_tuning.laid_out_for(layout):
         _, record = check_leaving_out(tic_tac_toe(), 30, phase_ablation.PHASES)
     assert not record.grew.all()  # some walks end where the game does
 
@@ -400,7 +400,7 @@ def test_turns_by_hand():
     length = np.array([[1] * 7 + [17], [3] * 8, [16] * 8])
     grew = np.array([[True] * 8, [True] * 8, [False] * 8])
     record = phase_ablation.Record(*[None] * 10)._replace(length=length, grew=grew)
-    with backend.laid_out_for(backend.ACCELERATOR):
+    with backend_tuning.laid_out_for(backend_tuning.ACCELERATOR):
         few, many = (phase_ablation.turns(record, edges) for edges in (9, 82))
     assert few["descend_turns"] == many["descend_turns"] == pytest.approx((2 + 1 + 1) / 3)
     assert few["backup_turns"] == pytest.approx((2 + 1 + 1) / 3)
@@ -430,7 +430,7 @@ def test_networks_and_games_alone_in_bfloat16():
     world = worlds.world("connect_four", 3, config)
     logits, _ = world.network(world.params, jax.vmap(world.game.observe)(world.states))
     assert float(jnp.std(logits)) == pytest.approx(worlds.LOGITS, rel=0.05)
-    programs, per_call = search_costs.alone(world, 30)
+    programs, per_call = mctx_and_lanes.alone(world, 30)
     assert per_call == {"network": pytest.approx(1 / 31), "game": pytest.approx(1 / 48)}
     for function, *args in programs.values():
         assert jnp.isfinite(jax.jit(function)(*args)).all()

@@ -38,7 +38,7 @@ def test_what_differs_is_told():
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_small_searches_print_their_rows():
-    run = python("small_searches.py", "--quick")
+    run = python("first_call_times.py", "--quick")
     assert run.returncode == 0, run.stderr
     assert [line.split("|")[1].strip() for line in run.stdout.splitlines()[1:]] == [
         "muzero_policy",

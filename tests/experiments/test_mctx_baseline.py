@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
 import mctx_baseline  # noqa: E402
-from bench import mctx_iteration as plain  # noqa: E402
+from bench import mctx_train_step as plain  # noqa: E402
 
 from jaxzero.cli.training.settings import Network  # noqa: E402
 

@@ -15,7 +15,7 @@ sys.path.append(str(ROOT / "experiments"))  # as running a script there does; la
 
 import options  # noqa: E402
 from bench import hash_world  # noqa: E402
-from bench.options import costs, matches, solver_graph  # noqa: E402
+from bench.options import costs, networks_and_matches, solver_graph  # noqa: E402
 
 from jaxzero import games, nets  # noqa: E402
 from jaxzero.nets import weights  # noqa: E402
@@ -80,18 +80,18 @@ def test_the_network_of_a_run_is_found(tmp_path):
     net, params = nets.mlp(game, (8, 9), key=jax.random.key(0))
     about = {"game": game.id, "network": {"kind": "mlp", "hidden": [8, 9]}}
     weights.save(tmp_path / "weights.safetensors", params, about)
-    found, again, same = matches.trained(tmp_path)
+    found, again, same = networks_and_matches.trained(tmp_path)
     seen = jnp.ones((1, *game.observation_shape))
     assert found is game and (again(same, seen)[0] == net(params, seen)[0]).all()
 
 
 def test_elo():
-    assert matches.elo(0.5) == 0 and matches.elo(10 / 11) == pytest.approx(400)
-    assert matches.elo(1.0) is None and matches.elo(0.0) is None
+    assert networks_and_matches.elo(0.5) == 0 and networks_and_matches.elo(10 / 11) == pytest.approx(400)
+    assert networks_and_matches.elo(1.0) is None and networks_and_matches.elo(0.0) is None
 
 
 def test_calls_are_counted():
-    counter = matches.Counter()
+    counter = networks_and_matches.Counter()
     net = counter.counted(lambda params, seen: seen + params)
     program = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda i, x: jax.lax.cond(i < 3, net, lambda p, x: x, 1, x), x))
     for _ in range(2):

@@ -9,10 +9,10 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.nets import weights
-from jaxzero.play import arena, mistakes, perfect_play
+from jaxzero.play import arena, perfect_play, solved_positions
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
-POSITIONS = mistakes.CONNECT_FOUR
+POSITIONS = solved_positions.CONNECT_FOUR
 
 
 def player(name, simulations):
@@ -24,8 +24,10 @@ def player(name, simulations):
 
 
 def wrong(game, policy, params):
-    positions = mistakes.load(game, POSITIONS)
-    found = jax.jit(functools.partial(mistakes.outcome_mistakes, policy, positions=positions, key=jax.random.key(0)))
+    positions = solved_positions.load(game, POSITIONS)
+    found = jax.jit(
+        functools.partial(solved_positions.outcome_mistakes, policy, positions=positions, key=jax.random.key(0))
+    )
     return float(np.mean(found(params)))
 
 

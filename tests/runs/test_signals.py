@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import contextlib, gc, os, random, signal, sys, time, weakref
 from jaxzero.cli.training import train
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 class Knot:
     def __init__(self):
@@ -29,7 +29,7 @@ def child(inside):
     signal.signal(signal.SIGTERM, train.stop)
     gc.callbacks.append(lambda *_: sum(range(200)))
     gc.set_threshold(5, 2, 2)
-    with progress.interruptible() if inside else contextlib.nullcontext(lambda: None) as interrupted:
+    with progress_display.interruptible() if inside else contextlib.nullcontext(lambda: None) as interrupted:
         os.write(ready, b".")
         until = time.monotonic() + 20
         while not interrupted() and time.monotonic() < until:
@@ -80,11 +80,11 @@ def test_a_signal_after_the_last_question_is_sent_again():
     received, before = [], signal.getsignal(signal.SIGTERM)
     signal.signal(signal.SIGTERM, lambda *_: received.append("outside"))
     try:
-        with progress.interruptible() as interrupted:
+        with progress_display.interruptible() as interrupted:
             assert interrupted() is None
             signal.raise_signal(signal.SIGTERM)
         assert received == ["outside"]
-        with progress.interruptible() as interrupted:
+        with progress_display.interruptible() as interrupted:
             signal.raise_signal(signal.SIGTERM)
             assert interrupted() == "SIGTERM"
         assert received == ["outside"]  # somebody has heard of the second

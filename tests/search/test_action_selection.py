@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.backend import CPU
+from jaxzero.backend_tuning import CPU
 from jaxzero.search import action_selection
 from tests import worlds
 

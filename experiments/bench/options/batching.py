@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from bench.measure import Progress, compiled, interleaved, markdown
-from bench.options.matches import Counter, match, resnet, shown, trained
+from bench.options.networks_and_matches import Counter, match, resnet, shown, trained
 
 import jaxzero as jz
 from jaxzero import games, models

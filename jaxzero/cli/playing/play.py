@@ -19,7 +19,7 @@ from jaxzero.play.browser import board_json, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import names
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 DEFAULT = 400  # simulations per move
 
@@ -77,7 +77,7 @@ def browser(config: Play, thinker: Engine, words: str) -> None:
     settings = dict(second=config.second, seed=player.seed, komi=komi(player), **limits(player))
     tell = lambda text: None if stop.is_set() else say_now(text)  # the end is the last word
     play = Sessions(thinker, **settings, tell=tell)
-    about = f"Against {words}, on {progress.device()}."
+    about = f"Against {words}, on {progress_display.device()}."
     page = tree_page(thinker)
     try:
         listener = server.listening(config.port, lambda request: server.answer(play, request, about, page))
@@ -153,8 +153,8 @@ def main(config: Play) -> None:
         sys.exit(f"play: {error}")
     if config.browser:
         return browser(config, thinker, words)
-    terminal_ui.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress.device()}.")
-    with progress.announced("Compiling the search"):
+    terminal_ui.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress_display.device()}.")
+    with progress_display.announced("Compiling the search"):
         thinker.warm_up()
     thinker.clear()  # what was searched for that is nothing to be told
     try:

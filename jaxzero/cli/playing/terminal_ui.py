@@ -9,7 +9,7 @@ from jaxzero.cli.playing.play_settings import Player, komi
 from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import drawn, names
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 __all__ = ["play", "say", "thinking"]
 
@@ -44,7 +44,7 @@ def in_words(thinker: Engine, whose: str) -> str:
 def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
     """A function to look at a search with: on a terminal it says how far that is, where it takes long."""
     began, last = time.monotonic(), [0.0]
-    if not progress.console.is_terminal:
+    if not progress_display.console.is_terminal:
         yield lambda thinker: None
         return
     with contextlib.ExitStack() as shows:
@@ -56,7 +56,7 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
                 return
             last[0] = now
             if not status:
-                status.append(shows.enter_context(progress.console.status("")))
+                status.append(shows.enter_context(progress_display.console.status("")))
             report = thinker.report(1)
             best = report.candidates[0]
             status[0].update(

@@ -21,8 +21,8 @@ from jaxzero.cli.compilation_cache import keep_programs
 from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.nets import weights
-from jaxzero.play import arena, mistakes, perfect_play, ratings
-from jaxzero.runs import progress
+from jaxzero.play import arena, perfect_play, ratings, solved_positions
+from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
 
 
@@ -50,7 +50,7 @@ def player(entrant: Entrant, game: Any) -> Player:
         return Player(word, jz.uct(models.rollout(game), number), rates=True)
     if kind == "perfect":
         try:
-            with progress.announced(f"Looking at the positions of {game.id}"):
+            with progress_display.announced(f"Looking at the positions of {game.id}"):
                 return Player(word, perfect_play.perfect_player(game, perfect_play.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
@@ -87,11 +87,13 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
         return arena.play_pairs(game, policies, params, keys, openings(config), config.max_plies)
 
     params = one.params, other.params
-    with progress.announced(f"Compiling {escape(one.name)} against {escape(other.name)}, {config.games} games at once"):
+    with progress_display.announced(
+        f"Compiling {escape(one.name)} against {escape(other.name)}, {config.games} games at once"
+    ):
         program = jax.jit(play).lower(params, jnp.int32(0)).compile()
 
     def run(batch: int) -> Result:
-        score = progress.wait(program(params, jnp.int32(batch)))
+        score = progress_display.wait(program(params, jnp.int32(batch)))
         pairs = np.bincount(np.asarray(arena.half_points(score)), minlength=5).tolist()
         return Result(one.name, other.name, *(int(x.sum()) for x in score), pairs)
 
@@ -106,11 +108,11 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
         one, other = players[config.players[i]], players[config.players[j]]
         run = match(config, game, one, other, 0, i, j)
         names = f"{escape(one.name)} against {escape(other.name)}"
-        with progress.announced(f"Pairing {number} of {len(meetings)}: {names}, playing"):
+        with progress_display.announced(f"Pairing {number} of {len(meetings)}: {names}, playing"):
             result = run(0)
         results["pairings"].append(result)
         stopped = f", {result.unfinished} stopped" if result.unfinished else ""
-        progress.console.print(f"    +{result.wins} ={result.draws} -{result.losses}{stopped}")
+        progress_display.console.print(f"    +{result.wins} ={result.draws} -{result.losses}{stopped}")
 
 
 def standings(config: Config, pairings: list[Result]) -> ratings.Ratings:
@@ -131,7 +133,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
     scores |= {(p.second, p.first): config.games - points(p) for p in pairings}
     labels = [f"{i} {escape(name)}" for i, name in enumerate(found.names, 1)]
     cell = lambda *names: f"{scores[names]:g}" if names in scores else ""
-    progress.table(
+    progress_display.table(
         f"Points in {config.games} games each",
         ["", *(str(i) for i in range(1, len(labels) + 1))],
         [[label, *(cell(one, other) for other in found.names)] for label, one in zip(labels, found.names)],
@@ -139,7 +141,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
     share = [f"{x:.1%}" for x in found.points / found.games]
     numbers = ([f"{x:.0f}" for x in field] for field in (found.elo, found.low, found.high, found.games))
     columns = ["", "Elo", "from", "to (95 %)", "games", "points"]
-    progress.table("Ratings", columns, [list(row) for row in zip(labels, *numbers, share)])
+    progress_display.table("Ratings", columns, [list(row) for row in zip(labels, *numbers, share)])
 
 
 # ---------------------------------------------------------------------------------------------------- test, mistakes
@@ -154,23 +156,23 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
         total, test = Result(b, a, *counts.tolist(), pairs.tolist()), ratings.sprt(pairs, **hypotheses)
         results["sprt"] = {"games": played, **total._asdict(), **hypotheses, **test._asdict()}
         share = points(total) / played
-        progress.console.print(
+        progress_display.console.print(
             f"{played:,} games: {escape(b)} +{total.wins} ={total.draws + total.unfinished} -{total.losses}, "
             f"{share:.1%}, Elo {ratings.elo(share):+.0f}, LLR {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
         )
         if test.verdict != "continue":
             h1, names, elos = test.verdict == "accept H1", (escape(b), escape(a)), (config.elo0, config.elo1)
-            return progress.console.print(
+            return progress_display.console.print(
                 f"{test.verdict[-2:]} is accepted after {played:,} games: {names[0]} is {'' if h1 else 'not '}stronger "
                 f"than {names[1]} by {config.elo1:g} Elo: a difference of {elos[h1]:g} is much likelier than one of "
                 f"{elos[not h1]:g}."
             )
-    progress.console.print(f"Undecided after {played:,} games. For more: --max-games {2 * config.max_games}")
+    progress_display.console.print(f"Undecided after {played:,} games. For more: --max-games {2 * config.max_games}")
 
 
 def erring(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Outcome mistakes of the players that rate moves: `results["mistakes"]`, by phase."""
-    positions = mistakes.load(game, mistakes.CONNECT_FOUR)
+    positions = solved_positions.load(game, solved_positions.CONNECT_FOUR)
     n, at_once = len(positions.phase), 143  # large trees for all positions at once would not fit
     parts = [np.arange(begin, begin + at_once) % n for begin in range(0, n, at_once)]  # the last one is filled up
     keys = jax.random.split(jax.random.key(config.seed), len(parts))
@@ -178,16 +180,16 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 
     def wrong(policy, params, rows, key):
         state, scores = jax.tree.map(lambda x: x[rows], (positions.state, jnp.asarray(positions.scores)))
-        return mistakes.outcome_mistakes(policy, params, positions._replace(state=state, scores=scores), key)
+        return solved_positions.outcome_mistakes(policy, params, positions._replace(state=state, scores=scores), key)
 
     for one in (one for one in players.values() if one.rates):
         judge = jax.jit(functools.partial(wrong, one.policy))
-        with progress.announced(f"Mistakes of {escape(one.name)} on {n:,} solved positions"):
-            made = [np.asarray(progress.wait(judge(one.params, rows, key))) for rows, key in zip(parts, keys)]
-        found[one.name] = mistakes.rates(np.concatenate(made)[:n], positions)
+        with progress_display.announced(f"Mistakes of {escape(one.name)} on {n:,} solved positions"):
+            made = [np.asarray(progress_display.wait(judge(one.params, rows, key))) for rows, key in zip(parts, keys)]
+        found[one.name] = solved_positions.rates(np.concatenate(made)[:n], positions)
     columns = [name.replace("_", " ") for name in next(iter(found.values()), ())]
     rows = [[escape(name), *(f"{x:.1%}" for x in rates.values())] for name, rates in found.items()]
-    progress.table("Outcome mistakes on exactly solved positions", ["", *columns], rows)
+    progress_display.table("Outcome mistakes on exactly solved positions", ["", *columns], rows)
 
 
 # ---------------------------------------------------------------------------------------------------------------- main
@@ -208,12 +210,14 @@ def main(config: Config) -> None:
     keep_programs()
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
-    progress.console.print(f"[bold]{escape(config.game)}[/] on {progress.device()}, jax {jax.__version__}")
+    progress_display.console.print(
+        f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}"
+    )
     game, players = prepare(config)
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere
-        progress.console.print(f"{escape(word)}: weights of step {step}")
+        progress_display.console.print(f"{escape(word)}: weights of step {step}")
     results, stopped = circumstances() | {"settings": settings, "about": about}, False
     try:
         meet = config.players and config.games
@@ -222,7 +226,7 @@ def main(config: Config) -> None:
                 part(config, game, players, results)
     except KeyboardInterrupt:
         stopped = True
-        progress.console.print("Stopped: what was played so far counts.")
+        progress_display.console.print("Stopped: what was played so far counts.")
     if results.get("pairings"):
         found = standings(config, results["pairings"])
         show(config, results["pairings"], found)
@@ -235,7 +239,7 @@ def main(config: Config) -> None:
             write_whole(config.json, json.dumps(results, indent=1, default=str) + "\n")
         except OSError as error:
             sys.exit(f"tournament: --json {config.json}: {error.strerror}. The results are those above.")
-        progress.console.print(f"Written to {escape(str(config.json))}")
+        progress_display.console.print(f"Written to {escape(str(config.json))}")
     sys.exit(130 if stopped else 0)
 
 

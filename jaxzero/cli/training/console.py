@@ -6,7 +6,7 @@ import jax
 
 from jaxzero.cli.training.settings import Config
 from jaxzero.cli.training.setup import newest
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 __all__ = ["announced", "describe", "first_host", "line", "say", "speeds"]
 
@@ -19,12 +19,12 @@ def first_host() -> bool:
 def say(*words) -> None:
     """Prints it, on one host. A command stays one line, to be copied."""
     if first_host():
-        progress.console.print(*words, soft_wrap=True)
+        progress_display.console.print(*words, soft_wrap=True)
 
 
 def announced(what: str):
     """Says so before something silent and slow, on one host."""
-    return progress.announced(what) if first_host() else contextlib.nullcontext()
+    return progress_display.announced(what) if first_host() else contextlib.nullcontext()
 
 
 def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:

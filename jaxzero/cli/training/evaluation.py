@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
-from jaxzero.play import arena, mistakes
-from jaxzero.runs import progress
+from jaxzero.play import arena, solved_positions
+from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 
 __all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
@@ -70,20 +70,20 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
     thinkers, positions = {}, None
     if game.id == "connect_four":
-        positions = mistakes.load(game, mistakes.CONNECT_FOUR)
+        positions = solved_positions.load(game, solved_positions.CONNECT_FOUR)
         players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
         thinkers = {
-            name: jax.jit(functools.partial(mistakes.outcome_mistakes, player, positions=positions, key=key))
+            name: jax.jit(functools.partial(solved_positions.outcome_mistakes, player, positions=positions, key=key))
             for name, player in players.items()
         }
 
     named = opponents_in_words(config) | players_in_words(config)
 
-    def whole(params: Any, announced: Callable = progress.announced) -> dict:
+    def whole(params: Any, announced: Callable = progress_display.announced) -> dict:
         results = {}
         for name, play in opponents.items():
             with announced(f"  {config.games} games against {named[name]}"):
-                score = progress.wait(play(params))
+                score = progress_display.wait(play(params))
             results[name] = {
                 "share": arena.share(score),
                 "interval": arena.interval(score),
@@ -91,12 +91,12 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
             }
         for name, wrong in thinkers.items():
             with announced(f"  Mistakes on exact positions, {named[name]}"):
-                results[name] = mistakes.rates(progress.wait(wrong(params)), positions)
+                results[name] = solved_positions.rates(progress_display.wait(wrong(params)), positions)
         return results
 
     def glance(params: Any) -> dict[str, float]:
         few = {"raw", str(min(config.position_simulations, default=0))} & set(thinkers)
-        return {f"mistakes/{name}": float(progress.wait(thinkers[name](params)).mean()) for name in sorted(few)}
+        return {f"mistakes/{name}": float(progress_display.wait(thinkers[name](params)).mean()) for name in sorted(few)}
 
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
         players, keys = (search(RATED_WITH),) * 2, jax.random.split(key, RATED_BY // 2)
@@ -164,7 +164,9 @@ def stored(folder: pathlib.Path) -> dict:
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         pass
     if jax.process_index() == 0:
-        progress.console.print(f"{file} is damaged, and measured anew; the file as it was is {keep_aside(file)}.")
+        progress_display.console.print(
+            f"{file} is damaged, and measured anew; the file as it was is {keep_aside(file)}."
+        )
     return {}
 
 

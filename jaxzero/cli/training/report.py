@@ -15,7 +15,7 @@ import numpy as np
 import jaxzero as jz
 from jaxzero import games, viz
 from jaxzero.play.notation import names
-from jaxzero.runs import metrics, progress
+from jaxzero.runs import metrics, progress_display
 from jaxzero.viz import report as pages
 from jaxzero.viz.board_shapes import players
 from jaxzero.viz.boards import without_board
@@ -71,7 +71,7 @@ def write(
     parts.append(pages.Section("Made with", pages.table("", ["what", "which"], made_with())))
     parts.append(pages.Section("What next", pages.commands(following)))
     last = rows[-1] if rows else {"minutes": 0, "step": 0}
-    spent = f"{last['step']:,} iterations in {last['minutes']:.1f} minutes on {progress.device()}."
+    spent = f"{last['step']:,} iterations in {last['minutes']:.1f} minutes on {progress_display.device()}."
     lead = [spent, f"The run's folder: {folder}."]
     return pages.report(f"jaxzero learned {game.id}", lead, parts).save(folder / "report.html", overwrite=True)
 
@@ -121,7 +121,7 @@ def flat(settings: dict, prefix: str = "") -> list[list[str]]:
 
 def made_with() -> list[list[str]]:
     """Versions and the device."""
-    found = [["python", platform.python_version()], ["device", progress.device()]]
+    found = [["python", platform.python_version()], ["device", progress_display.device()]]
     for name in PACKAGES:
         try:
             found.append([name, metadata.version(name)])
@@ -133,7 +133,7 @@ def made_with() -> list[list[str]]:
 def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list[pages.Section]:
     """Games of the network against itself, and the tree of its first move."""
     game = game._replace(**{name: jax.jit(getattr(game, name)) for name in ("observe", "to_play", "legal")})
-    with progress.announced("Playing the games of the report"):
+    with progress_display.announced("Playing the games of the report"):
         records, tree, first = play(game, search, params, seed)
     called = players(game) if first == 0 else players(game)[::-1]
     draw = None if without_board(game) else viz.drawer(game, first)

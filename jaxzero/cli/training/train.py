@@ -24,7 +24,7 @@ from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.settings import FREE, Config, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
 from jaxzero.nets import weights
-from jaxzero.runs import checkpoint, health, metrics, progress
+from jaxzero.runs import checkpoint, health, metrics, progress_display
 from jaxzero.train import devices
 
 TOO_MANY = 10  # minibatches skipped in a row
@@ -75,12 +75,12 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
         if row["step"] <= step:
             well, _ = health.look(well, row)
     with contextlib.ExitStack() as stack:
-        interrupted = stack.enter_context(progress.interruptible())
+        interrupted = stack.enter_context(progress_display.interruptible())
         write = stack.enter_context(metrics.writing(folder, step, say)) if first_host() else lambda *_: None
         run, measure = compiled(config, run, measure, state, interrupted)
         if step:  # going on costs the budget nothing: the compiling before it was counted once
             began = time.monotonic() - 60 * minutes
-        show = stack.enter_context(progress.live()) if first_host() else lambda *_: None
+        show = stack.enter_context(progress_display.live()) if first_host() else lambda *_: None
         while True:
             spent, stop, due = devices.agreed(
                 (time.monotonic() - began) / 60,
@@ -167,7 +167,8 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
     say(
-        f"[bold]jaxzero[/] learns {game.id} on {progress.device()}, jax {jax.__version__}; the run's folder is {folder}"
+        f"[bold]jaxzero[/] learns {game.id} on {progress_display.device()}, jax {jax.__version__}; "
+        f"the run's folder is {folder}"
     )
     say(
         f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
@@ -245,7 +246,7 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
             "seed": config.seed,
             "step": step,
             "minutes": round(minutes_at(folder, step), 1),
-            "device": progress.device(),
+            "device": progress_display.device(),
             "jax": jax.__version__,
             "jaxzero": jz.__version__,
             "date": time.strftime("%Y-%m-%d"),
@@ -258,7 +259,7 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
     """The tables, the page, and what to do next."""
     found = tables(results["before"], results["after"], config.evaluate)
     for caption, head, rows in found:
-        progress.table(caption, head, rows)
+        progress_display.table(caption, head, rows)
     if not minibatches:
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough positions.")
     next_ones = following(config, folder, game, step)

@@ -31,8 +31,8 @@ from jaxzero.options.leaf_parallel.leaf_batch import Active
 from jaxzero.options.leaf_parallel.parallel import Lanes
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.root.gumbel import halving_schedule
-from jaxzero.search.rules import searched_by
 from jaxzero.search.search import enter, fold_simulation
+from jaxzero.search.selection_rules import searched_by
 from jaxzero.search.tree import Tree
 from jaxzero.types import Keys, Model, Params, Path, Rule
 

@@ -23,7 +23,7 @@ from jaxzero.compat.mctx.native.rules import native_qvalues
 from jaxzero.compat.mctx.native.search import Games, NativeRules, allowed_at_root, is_native, search_natively
 from jaxzero.compat.mctx.native.tree import as_tree, edges_of, summary
 from jaxzero.compat.mctx.root import act_by_visits, noisy_logits
-from jaxzero.search.rules import muzero_puct, probabilities
+from jaxzero.search.selection_rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["stochastic_muzero_policy"]

@@ -10,12 +10,12 @@ from jaxtyping import Array, Float
 
 from jaxzero.compat.mctx._src import action_selection, qtransforms
 from jaxzero.compat.mctx._src.tree import Tree
-from jaxzero.compat.mctx.native.one_row import ask, reads_one_row
+from jaxzero.compat.mctx.native.custom_qtransform import ask, reads_one_row
 from jaxzero.compat.mctx.native.search import Games, NativeRules
 from jaxzero.compat.mctx.native.tree import Found, root_view
 from jaxzero.root.gumbel import gumbel_interior, gumbel_root, improved_policy
 from jaxzero.search import qvalues as q
-from jaxzero.search.rules import muzero_puct, probabilities
+from jaxzero.search.selection_rules import muzero_puct, probabilities
 from jaxzero.types import EdgeView, Rule
 
 __all__ = ["native_qvalues", "native_rules", "qvalues_at_roots"]

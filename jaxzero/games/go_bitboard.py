@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxzero.backend import machine
+from jaxzero.backend_tuning import machine
 
 __all__ = [
     "Board",

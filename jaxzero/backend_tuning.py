@@ -68,9 +68,9 @@ def laid_out_for(machine: Machine) -> Iterator[None]:
     For tests, and to compile for a device that is not there. JAX does not trace again what was traced before: give it
     functions made anew.
 
-    >>> import jax, jaxzero.backend
-    >>> with jaxzero.backend.laid_out_for(jaxzero.backend.ACCELERATOR):
-    ...     jaxzero.backend.machine().levels
+    >>> import jax, jaxzero.backend_tuning
+    >>> with jaxzero.backend_tuning.laid_out_for(jaxzero.backend_tuning.ACCELERATOR):
+    ...     jaxzero.backend_tuning.machine().levels
     16
     """
     token = _asked_for.set(machine)

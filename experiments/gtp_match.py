@@ -1,6 +1,6 @@
 """A match against any program that speaks the Go Text Protocol: `jaxzero match` as a script.
 
-.venv/bin/python experiments/match.py --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
+.venv/bin/python experiments/gtp_match.py --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
 """
 
 import sys

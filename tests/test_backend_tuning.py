@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.backend import ACCELERATOR, CPU, Machine, laid_out_for, machine
+from jaxzero.backend_tuning import ACCELERATOR, CPU, Machine, laid_out_for, machine
 from tests import option_combinations, worlds
 
 KINDS = ["continuous", "terminal", "narrow", "stuck", "forced", "ties", "levels", "solo"]

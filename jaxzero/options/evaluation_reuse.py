@@ -46,7 +46,7 @@ class Kept(NamedTuple):
 def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     """A policy that starts its statistics anew with every move and keeps what the network said.
 
-    What it does, when it helps and what it costs: `help(jaxzero.options.evaluation_cache)`.
+    What it does, when it helps and what it costs: `help(jaxzero.options.evaluation_reuse)`.
 
     The model must answer the same for the same position; its keys may not matter.
 

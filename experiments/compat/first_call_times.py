@@ -1,7 +1,7 @@
 """mctx and the front side by side, in small searches: what a first program costs, compiling included.
 
-    python experiments/compat/small_searches.py                # four minutes on two CPU cores
-    python experiments/compat/small_searches.py --save      # and write results/compat/small-searches-<date>.json
+    python experiments/compat/first_call_times.py                # four minutes on two CPU cores
+    python experiments/compat/first_call_times.py --save      # and write results/compat/small-searches-<date>.json
 
 Both run in one process, in turn; of the times of calls the median counts. "tree" returns the whole search tree from the
 jitted policy; the other columns return the action and its weights.

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from bench.measure import Progress, markdown
-from bench.options.matches import Counter, resnet, trained
+from bench.options.networks_and_matches import Counter, resnet, trained
 
 import jaxzero as jz
 from jaxzero import models

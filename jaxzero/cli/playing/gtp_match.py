@@ -18,7 +18,7 @@ import jax
 import jaxzero as jz
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.compilation_cache import keep_programs
-from jaxzero.cli.playing.match_settings import Config
+from jaxzero.cli.playing.gtp_match_settings import Config
 from jaxzero.cli.playing.play import engine, limits
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.play import scoring, sgf
@@ -26,7 +26,7 @@ from jaxzero.play.analysis import hopeless
 from jaxzero.play.arena import Score, interval, share
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import names
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 COLOURS = "black", "white"
 SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
@@ -193,8 +193,11 @@ def main(config: Config) -> None:
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"match: {error}")
-    print(f"{config.games} games of {thinker.game.id}: {words}, against {config.opponent}, on {progress.device()}.")
-    with progress.announced("Compiling the search"):
+    print(
+        f"{config.games} games of {thinker.game.id}: {words}, against {config.opponent}, "
+        f"on {progress_display.device()}."
+    )
+    with progress_display.announced("Compiling the search"):
         thinker.warm_up()
     config.folder.mkdir(parents=True, exist_ok=True)
     other, played, began = Program(config.opponent, config.patience), [], time.monotonic()
@@ -257,7 +260,7 @@ def result(config: Config, played: list[Game], words: str, opponent: str) -> Non
         "we": words,
         "opponent": opponent,
         "score": counted(played)._asdict(),
-        "device": progress.device(),
+        "device": progress_display.device(),
         "jax": jax.__version__,
         "jaxzero": jz.__version__,
         "date": time.strftime("%Y-%m-%d"),

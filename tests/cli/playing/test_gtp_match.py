@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from jaxzero.cli.playing import match, match_settings, play, play_settings
+from jaxzero.cli.playing import gtp_match, gtp_match_settings, play, play_settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -22,7 +22,7 @@ SIMPLE = [sys.executable, str(ROOT / "tests" / "play" / "simple_gtp.py")]
 def config(folder, *flags, manner=""):
     opponent = shlex.join([*SIMPLE, manner] if manner else SIMPLE)
     given = ["--opponent", opponent, "--game", "tic_tac_toe", "--simulations", "40", "--folder", str(folder)]
-    return match_settings.parse([*given, "--games", "4", *flags])
+    return gtp_match_settings.parse([*given, "--games", "4", *flags])
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def engine():
 
 @pytest.fixture(autouse=True)
 def prepared(engine, monkeypatch):
-    monkeypatch.setattr(match, "engine", lambda *_: engine)
+    monkeypatch.setattr(gtp_match, "engine", lambda *_: engine)
 
 
 def test_a_match_is_played_saved_and_counted(tmp_path, capsys):
-    match.main(config(tmp_path / "match"))
+    gtp_match.main(config(tmp_path / "match"))
     out = capsys.readouterr().out
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert results["opponent"] == "first free square 1" and len(results["games"]) == 4
@@ -58,14 +58,14 @@ def test_a_match_is_played_saved_and_counted(tmp_path, capsys):
     [("resigns", "+R", "the other resigned"), ("cheats", "+F", "the other made a move that is none here")],
 )
 def test_a_game_that_ends_early(tmp_path, manner, result, how):
-    match.main(config(tmp_path / "match", "--opening", "0", manner=manner))
+    gtp_match.main(config(tmp_path / "match", "--opening", "0", manner=manner))
     games = json.loads((tmp_path / "match" / "result.json").read_text())["games"]
     early = [game for game in games if game["how"] == how]
     assert early and all(game["result"] == "BW"[game["ours"]] + result for game in early)
 
 
 def test_who_gives_up_has_lost(tmp_path):
-    match.main(config(tmp_path / "match", "--simulations", "120", "--resign", "0.99"))
+    gtp_match.main(config(tmp_path / "match", "--simulations", "120", "--resign", "0.99"))
     games = json.loads((tmp_path / "match" / "result.json").read_text())["games"]
     given_up = [game for game in games if game["how"] == "we resigned"]
     assert given_up and all(game["result"] == "WB"[game["ours"]] + "+R" for game in given_up)
@@ -75,21 +75,21 @@ def test_who_gives_up_has_lost(tmp_path):
 def test_it_ponders_while_the_other_thinks_where_it_shall(tmp_path, engine, monkeypatch, flags):
     turns = []
     monkeypatch.setattr(engine[0], "ponder", lambda: turns.append(engine[0].to_move()))
-    match.main(config(tmp_path / "match", "--games", "2", *flags))
+    gtp_match.main(config(tmp_path / "match", "--games", "2", *flags))
     assert set(turns) == ({0, 1} if flags else set()), "in one game the other is white, in one black"
 
 
 def test_a_record_has_the_komi_of_the_rules(tmp_path):
     for name, komi in (("go", "KM[6.5]"), ("go_9x9", "KM[7.5]"), ("othello", "")):
-        settings = match_settings.Config("x", play_settings.Player(name, size=5, komi=6.5), folder=tmp_path)
+        settings = gtp_match_settings.Config("x", play_settings.Player(name, size=5, komi=6.5), folder=tmp_path)
         thinker = types.SimpleNamespace(game=play.rules(settings.player, 5, 6.5))
-        match.save(settings, thinker, match.Game(0, [], "B+R", ""), 0, "other")
+        gtp_match.save(settings, thinker, gtp_match.Game(0, [], "B+R", ""), 0, "other")
         text = (tmp_path / "001.sgf").read_text()
         assert komi in text and text.count("KM[") == len(komi) // 7
 
 
 def test_a_score_that_says_nothing_is_no_draw(tmp_path):
-    match.main(config(tmp_path / "match", manner="mumbles"))
+    gtp_match.main(config(tmp_path / "match", manner="mumbles"))
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert {game["how"] for game in results["games"]} == {"scored by us"}
     won = [game["result"] == "BW"[game["ours"]] + "+" for game in results["games"]]
@@ -101,7 +101,7 @@ def test_a_score_that_says_nothing_is_no_draw(tmp_path):
 
 
 def test_the_others_score_counts_and_where_it_differs_is_said(tmp_path):
-    match.main(config(tmp_path / "match", manner="disagrees"))
+    gtp_match.main(config(tmp_path / "match", manner="disagrees"))
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert {game["result"] for game in results["games"]} == {"W+99"}
     assert results["score"]["wins"] == results["score"]["losses"] == 2
@@ -113,7 +113,7 @@ def test_the_others_score_counts_and_where_it_differs_is_said(tmp_path):
     (0, "Void", None),
 ])  # fmt: skip
 def test_points_are_ours(ours, result, points):
-    assert match.points(match.Game(ours, [], result, "")) == points
+    assert gtp_match.points(gtp_match.Game(ours, [], result, "")) == points
 
 
 @pytest.mark.parametrize("name, size, said", [
@@ -124,19 +124,19 @@ def test_the_other_is_told_the_board_and_the_komi_of_the_rules(name, size, said)
     asked, settings = [], play_settings.Player(name, size=5, komi=6.5)
     thinker = types.SimpleNamespace(game=types.SimpleNamespace(observation_shape=(size, size, 2)))
     told = types.SimpleNamespace(ask=asked.append)
-    match.start(thinker, told, match_settings.Config("x", settings))
+    gtp_match.start(thinker, told, gtp_match_settings.Config("x", settings))
     assert asked == said
 
 
 def test_no_thread_outlives_a_match(tmp_path):
-    match.main(config(tmp_path / "match", "--opening", "0", "--ponder", manner="resigns"))
+    gtp_match.main(config(tmp_path / "match", "--opening", "0", "--ponder", manner="resigns"))
     assert "pondering" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.parametrize("manner, says", [("dies", "has ended"), ("sleeps", "no answer in 2 s")])
 def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, says):
     with pytest.raises(SystemExit, match=rf"the match ended after . of 4 games: .*{says}"):
-        match.main(config(tmp_path / "match", "--patience", "2", manner=manner))
+        gtp_match.main(config(tmp_path / "match", "--patience", "2", manner=manner))
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert 0 < len(results["games"]) < 4, "what was played is kept"
 
@@ -145,22 +145,22 @@ def test_a_match_that_is_stopped_says_how_it_stands(tmp_path, monkeypatch, capsy
     games, folder = [], tmp_path / "match"
 
     def play_two(*given):
-        games.append(match.Game(len(games) % 2, [0], "B+1", "both agree"))
+        games.append(gtp_match.Game(len(games) % 2, [0], "B+1", "both agree"))
         if len(games) == 3:
             assert len(json.loads((folder / "result.json").read_text())["games"]) == 2, "it is there already"
             raise KeyboardInterrupt
         return games[-1]
 
-    monkeypatch.setattr(match, "play", play_two)
+    monkeypatch.setattr(gtp_match, "play", play_two)
     with pytest.raises(SystemExit, match="the match ended after 2 of 4 games: it was stopped."):
-        match.main(config(folder))
+        gtp_match.main(config(folder))
     results = json.loads((folder / "result.json").read_text())
     assert results["score"] == {"wins": 1, "draws": 0, "losses": 1, "unfinished": 0}
     assert "50.0% (" in capsys.readouterr().out
 
 
 def test_a_program_that_thinks_is_not_waited_for_at_the_end(monkeypatch):
-    other = match.Program(shlex.join([sys.executable, "-c", "import time; time.sleep(600)"]), patience=300)
+    other = gtp_match.Program(shlex.join([sys.executable, "-c", "import time; time.sleep(600)"]), patience=300)
     waited = []
 
     def get(timeout):
@@ -177,7 +177,7 @@ def test_a_program_that_thinks_is_not_waited_for_at_the_end(monkeypatch):
 def test_a_signal_ends_a_match_in_a_sentence(tmp_path, number):
     flags = ["--opponent", shlex.join(SIMPLE), "--game", "tic_tac_toe", "--games", "1000", "--simulations", "40"]
     running = subprocess.Popen(
-        [sys.executable, str(ROOT / "experiments" / "match.py"), *flags, "--folder", str(tmp_path / "match")],
+        [sys.executable, str(ROOT / "experiments" / "gtp_match.py"), *flags, "--folder", str(tmp_path / "match")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background may have it ignored
     )  # fmt: skip

@@ -6,13 +6,13 @@ import signal
 import jax.numpy as jnp
 import pytest
 
-from jaxzero.runs import progress
+from jaxzero.runs import progress_display
 
 
 @pytest.mark.parametrize("number, name", [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_the_first_signal_is_noted(number, name):
     before = signal.getsignal(number)
-    with progress.interruptible() as interrupted:
+    with progress_display.interruptible() as interrupted:
         assert interrupted() is None
         os.kill(os.getpid(), number)
         assert interrupted() == name
@@ -21,7 +21,7 @@ def test_the_first_signal_is_noted(number, name):
 
 
 def test_a_second_sigterm_changes_nothing():
-    with progress.interruptible() as interrupted:
+    with progress_display.interruptible() as interrupted:
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGTERM)
             signal.sigtimedwait([], 0.1)
@@ -31,7 +31,7 @@ def test_a_second_sigterm_changes_nothing():
 def test_a_second_ctrl_c_interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     try:
-        with pytest.raises(KeyboardInterrupt), progress.interruptible():
+        with pytest.raises(KeyboardInterrupt), progress_display.interruptible():
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
             signal.sigtimedwait([], 1)
@@ -40,7 +40,7 @@ def test_a_second_ctrl_c_interrupts():
 
 
 def test_plain_lines_when_nobody_watches(capsys):
-    with progress.live(every=60) as show:
+    with progress_display.live(every=60) as show:
         for i in range(100):
             show(i / 100, f"step {i}")
         show(1.0, "the end")
@@ -49,4 +49,4 @@ def test_plain_lines_when_nobody_watches(capsys):
 
 def test_wait_returns_what_it_was_given():
     tree = {"x": jnp.arange(3) + 1}
-    assert progress.wait(tree) is tree
+    assert progress_display.wait(tree) is tree

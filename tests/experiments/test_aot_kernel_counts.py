@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxzero import backend
+from jaxzero import backend_tuning
 from tests.compiling import as_users_have_it
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
-import aot_counts  # noqa: E402
+import aot_kernel_counts  # noqa: E402
 from bench import against_mctx, hlo, measure  # noqa: E402
 from bench.kernel_counts import Count, Counting, Walk, say  # noqa: E402
 
@@ -221,7 +221,7 @@ def test_loops_and_branches_of_a_program_of_this_machine():
 @functools.cache
 def traced(rule):
     given = jax.eval_shape(lambda: against_mctx.inputs(16))
-    with backend.laid_out_for(backend.ACCELERATOR):
+    with backend_tuning.laid_out_for(backend_tuning.ACCELERATOR):
         return jax.jit(against_mctx.ours(rule, 24, 7)).trace(*given)
 
 
@@ -236,7 +236,7 @@ def test_the_search_is_lowered_for_devices_that_are_not_there(rule, platform):
 def test_a_simulation_is_few_kernels_and_few_turns():
     # Of this machine's compiler, which fuses less than a GPU's.
     text = traced("parent_and_siblings").lower().compile(compiler_options=as_users_have_it()).as_text()
-    counting, body = counted(text, 24, levels=aot_counts.levels(16), before=1)
+    counting, body = counted(text, 24, levels=aot_kernel_counts.levels(16), before=1)
     assert [loop.trips for loop in counting.program.loops(body)] == [None, None]  # down, and up
     found = counting.count(body)
     assert found.waits == 3 and found.most <= 130, "\n".join(counting.listing(body))
@@ -249,15 +249,15 @@ def test_a_simulation_is_few_kernels_and_few_turns():
     (("--devices", "tpu-v5e"), "No compiler for tpu-v5e"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, expected, monkeypatch, capsys):
-    monkeypatch.setattr(aot_counts, "there", lambda module: False)
+    monkeypatch.setattr(aot_kernel_counts, "there", lambda module: False)
     with pytest.raises(SystemExit) as refused:
-        aot_counts.parse(list(flags))
+        aot_kernel_counts.parse(list(flags))
     assert expected in f"{refused.value} {capsys.readouterr().err}"
 
 
 def test_help_answers_without_jax():
     code = (
-        "import sys, aot_counts\ntry: aot_counts.parse(['--help'])\nexcept SystemExit: pass\n"
+        "import sys, aot_kernel_counts\ntry: aot_kernel_counts.parse(['--help'])\nexcept SystemExit: pass\n"
         "assert 'jax' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "experiments")
@@ -270,11 +270,11 @@ def test_figures_are_kept_under_the_device_they_were_counted_for(tmp_path, monke
         device_kind = "made up"
 
     found = type("Topology", (), {"devices": [Found()]})()
-    monkeypatch.setattr(aot_counts, "topology", lambda device: found)
-    monkeypatch.setattr(aot_counts, "compiled", lambda search, batch, device, found, levels: TEXT)
-    config = aot_counts.Config(shapes=("16x8x7",), rules=("gumbel",), output=tmp_path)
-    aot_counts.main(config)
-    aot_counts.main(config)
+    monkeypatch.setattr(aot_kernel_counts, "topology", lambda device: found)
+    monkeypatch.setattr(aot_kernel_counts, "compiled", lambda search, batch, device, found, levels: TEXT)
+    config = aot_kernel_counts.Config(shapes=("16x8x7",), rules=("gumbel",), output=tmp_path)
+    aot_kernel_counts.main(config)
+    aot_kernel_counts.main(config)
     first, second = sorted(tmp_path.iterdir(), key=lambda path: len(path.name))
     assert re.fullmatch(r"h100-\d{4}-\d\d-\d\d\.json", first.name) and second.name == first.stem + "-2.json"
     kept = json.loads(first.read_text())

@@ -87,7 +87,7 @@ class Config:
     """Nodes of the longest walk in the batch: it decides how many turns the loops over a path take. 29 is the mean of
     PUCT's longest walks among 1,024 games of 200 simulations in this world."""
     levels: int | None = None
-    """Nodes that one turn of jaxzero's loops takes; None: as jaxzero.backend says."""
+    """Nodes that one turn of jaxzero's loops takes; None: as jaxzero.backend_tuning says."""
     list: bool = False
     """Print jaxzero's kernels, the loops and branches they are in and the lines they come from; keep no figures."""
     output: pathlib.Path = HERE / "results" / "counted"
@@ -128,14 +128,14 @@ def compiled(search: Any, batch: int, device: Device, found: Any, levels: int | 
     import jax
     from bench import against_mctx
 
-    from jaxzero import backend
+    from jaxzero import backend_tuning
 
     where = jax.sharding.SingleDeviceSharding(found.devices[0])
     given = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=where),
         jax.eval_shape(lambda: against_mctx.inputs(batch)),
     )
-    with backend.laid_out_for(layout(levels)):  # while it is traced; the device that jax has is a CPU
+    with backend_tuning.laid_out_for(layout(levels)):  # while it is traced; the device that jax has is a CPU
         traced = jax.jit(search).trace(*given)
         return traced.lower(lowering_platforms=("cuda" if device == "h100" else "tpu",)).compile().as_text()
 
@@ -155,17 +155,21 @@ def read(player: str, rule: str, shape: str, config: Config, device: Device, fou
 
 def layout(levels: int | None) -> Any:
     """What jaxzero's programs are laid out for: an accelerator, with so many nodes per turn if that is said."""
-    from jaxzero import backend
+    from jaxzero import backend_tuning
 
-    return backend.ACCELERATOR if levels is None else backend.ACCELERATOR._replace(levels=levels, levels_of_few=levels)
+    return (
+        backend_tuning.ACCELERATOR
+        if levels is None
+        else backend_tuning.ACCELERATOR._replace(levels=levels, levels_of_few=levels)
+    )
 
 
 def levels(batch: int, given: int | None = None) -> int:
     """Nodes of a path that jaxzero takes in one turn of a loop."""
-    from jaxzero import backend
+    from jaxzero import backend_tuning
     from jaxzero.search.backup import group_size
 
-    with backend.laid_out_for(layout(given)):
+    with backend_tuning.laid_out_for(layout(given)):
         return group_size(batch)
 
 
