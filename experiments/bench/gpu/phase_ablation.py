@@ -195,14 +195,14 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     following = jnp.where(depth[1:] < now.length[:, None], now.nodes[:, 1:], -1)
     from_ = jnp.where(depth[:-1] < now.length[:, None], now.nodes[:, :-1], tree.capacity)
     tree = tree.replace(best_child=tree.best_child.at[games, from_].set(following))
-    path = descend(choose_at_root(tree, choose), None, path)
+    path = descend(tree, None, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
     tree = tree.replace(status=tree.status + looked_at(jnp.zeros_like(tree.status), value))
     return counted(tree, path), path
 
 
 # --------------------------------------------------------------------------------------------------- turns of the loops
-def turns(record: Record, num_edges: int) -> dict[str, float]:
+def turns(record: Record) -> dict[str, float]:
     """How deep the walks went, and how often the loops over their paths turned in a simulation."""
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]

@@ -143,7 +143,7 @@ def _phases_row(name: str, batch: int, simulations: int, config: Any) -> dict:
     return {
         "world": name, "layers": it.layers, "games": batch, "simulations": simulations, "whole_us": us["whole"],
         "model_us": us["model"], "phases_us": found | {"rest": max(rest, 0.0)},
-        "below_noise": noise + (["rest"] if rest <= 0 else []), **phase_ablation.turns(record, num_actions(it)),
+        "below_noise": noise + (["rest"] if rest <= 0 else []), **phase_ablation.turns(record),
         "mctx_us": us.get("mctx"), "mctx_not_measured": why, "runs": {k: timing.runs for k, timing in times.items()},
     }  # fmt: skip
 

@@ -101,7 +101,7 @@ def test_lines_fit_a_terminal_and_the_board_is_shown_when_it_has_changed(thinker
 def test_progress_is_shown_where_thinking_takes_long(thinker, monkeypatch):
     shown = []
     console = rich.console.Console(force_terminal=True, file=io.StringIO())
-    monkeypatch.setattr(terminal_ui.progress, "console", console)
+    monkeypatch.setattr(terminal_ui.progress_display, "console", console)
     monkeypatch.setattr(rich.status.Status, "update", lambda self, text: shown.append(text))
     thinker.clear()
     with terminal_ui.thinking(("a1",) * 9) as look:

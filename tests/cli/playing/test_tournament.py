@@ -146,9 +146,9 @@ def test_mistakes_of_a_network_are_those_of_all_positions_at_once(trained):
     raw = tournament.player(read(f"raw:{trained.folder}", 1), trained.game)
     players, results = {"random": tournament.player(read("random", 1), trained.game), raw.name: raw}, {}
     tournament.erring(Config(seed=1), trained.game, players, results)
-    positions = tournament.mistakes.load(trained.game, tournament.mistakes.CONNECT_FOUR)
-    made = tournament.mistakes.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
-    assert results["mistakes"] == {raw.name: tournament.mistakes.rates(made, positions)}
+    positions = tournament.solved_positions.load(trained.game, tournament.solved_positions.CONNECT_FOUR)
+    made = tournament.solved_positions.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
+    assert results["mistakes"] == {raw.name: tournament.solved_positions.rates(made, positions)}
     assert 0.1 < results["mistakes"][raw.name]["all"] < 0.9
 
 
