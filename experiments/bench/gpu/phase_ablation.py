@@ -164,12 +164,14 @@ def _played(world: World) -> jz.Model:
 
 
 def _as_ever(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = descend(choose_at_root(tree, choose), None, path)
+    tree = choose_at_root(tree, choose)
+    path = descend(tree, None, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
     return backup(tree, path, value, choose), path
 
 
 def _descend(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
+    tree = choose_at_root(tree, choose)
     path = _walk(now, path)
     tree, value = expand(now.new, keys, tree, path, model, choose)
     return backup(tree, path, value, choose), path
@@ -180,7 +182,8 @@ def _walk(now: Record, path: Any) -> Any:
 
 
 def _expand(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, choose: jz.Rule) -> tuple:
-    path = descend(choose_at_root(tree, choose), None, path)
+    tree = choose_at_root(tree, choose)
+    path = descend(tree, None, path)
     node = tree.root.simulations[0] + 1
     parent = jnp.where(now.grew, node_storage.take(path.nodes, path.length - 1), tree.capacity)
     frontier = node_storage.put_column(node_storage.put(tree.frontier, parent, now.parents), node, now.children)
