@@ -21,6 +21,7 @@ from jaxzero.types import EdgeView, Keys, Rule
 
 __all__ = ["gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action", "with_gumbel"]
 
+DRAWS = 16  # numbers are drawn by so many: XLA's CPU backend takes long to compile draws of some widths, like 9
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
 
@@ -132,7 +133,8 @@ def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]
 
 def with_gumbel(tree: Tree, keys: Keys, scale: float) -> Tree:
     """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale` (or one per game), plus the logits."""
-    draws = jax.vmap(lambda key: jax.random.gumbel(key, (tree.num_edges,), tree.stats.dtype))(keys)
+    width = -(-tree.num_edges // DRAWS) * DRAWS
+    draws = jax.vmap(lambda key: jax.random.gumbel(key, (width,), tree.stats.dtype))(keys)[:, : tree.num_edges]
     scale = per_game(jnp.asarray(scale, draws.dtype), draws)
     logits = edge_view(tree).prior
     return tree.replace(root=tree.root.replace(prior=scale * draws + logits))
