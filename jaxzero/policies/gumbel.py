@@ -84,7 +84,7 @@ def gumbel(
             f"considered needs a simulation of its own. Use num_simulations >= {considered}, or max_considered <= "
             f"{num_simulations}."
         )
-    transform = q.completed_by_mix_value() if qvalues is None else qvalues
+    transform = halving.published_qvalues() if qvalues is None else qvalues
     _check_gumbel(wrap, rounds, simulate, stop)
     rule, root_rule = (halving.gumbel_interior(transform), halving.gumbel_root(num_simulations, considered, transform))
     if wrap is not None:

@@ -25,6 +25,11 @@ DRAWS = 16  # numbers are drawn by so many: XLA's CPU backend takes long to comp
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
 
+def published_qvalues() -> q.QValues:
+    """`completed_by_mix_value()`, for rules that store logits."""
+    return q.completed_by_mix_value(probabilities=lambda view: jnp.exp(view.prior))
+
+
 def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
     """argmax π′ − N/(1 + ΣN) with π′ = softmax(logits + σ(q)): visits come to follow π′ (ibid., section 5).
 
@@ -32,7 +37,7 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
         qvalues: completed Q-values, already scaled by σ, the same for all unvisited edges; default
             `completed_by_mix_value()`.
     """
-    qvalues = q.completed_by_mix_value() if qvalues is None else qvalues
+    qvalues = published_qvalues() if qvalues is None else qvalues
 
     def score(view: EdgeView) -> Array:
         seen, scaled = view.visits > 0, qvalues(view)
@@ -45,9 +50,9 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
         some = view.unvisited_mass > 0
         rest = view.unvisited_mass * jnp.exp(jnp.where(some, (unseen - highest)[..., 0], 0))
         total = jnp.sum(jnp.where(seen, weights, 0), -1) + rest
-        visits = view.visits.astype(view.prior.dtype)
         total = jnp.where(total > 0, total, 1)
-        return weights / total[..., None] - visits / (1 + jnp.sum(visits, -1, keepdims=True))
+        all_visits = jnp.sum(view.visits, -1).astype(total.dtype)  # as integers: the Q-values take the same sum
+        return weights / total[..., None] - view.visits.astype(total.dtype) / (1 + all_visits)[..., None]
 
     return Rule(prepare=lambda logits: logits, score=score, by_prior=True, mass=jnp.exp)
 
@@ -63,7 +68,7 @@ def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | 
         max_considered: how many actions to begin with, m.
         qvalues: completed Q-values, already scaled by σ; default `completed_by_mix_value()`.
     """
-    qvalues = q.completed_by_mix_value() if qvalues is None else qvalues
+    qvalues = published_qvalues() if qvalues is None else qvalues
     table = np.array([halving_schedule(m, num_simulations) for m in range(max_considered + 1)], np.int32)
 
     def score(view: EdgeView) -> Array:
