@@ -203,7 +203,7 @@ def main(config: Config) -> None:
     from bench import measure
     from bench.gpu import time_budget
 
-    from jaxzero.cli.compilation_cache import keep_programs
+    from jaxzero.compilation_cache import keep_programs
 
     signal.signal(signal.SIGTERM, terminated)  # as Ctrl-C: what was measured is kept
     keep_programs()

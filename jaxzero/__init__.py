@@ -22,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jaxzero.compilation_cache import keep_programs
     from jaxzero.options import advance, avoid_proven, decided, parallel, solved, transpositions
     from jaxzero.policies import alphazero, gumbel, muzero, uct
     from jaxzero.root import (
@@ -59,6 +60,7 @@ __all__ = [
     "dirichlet",
     "forced_playouts",
     "gumbel",
+    "keep_programs",
     "most_visited",
     "muzero",
     "muzero_puct",
@@ -81,6 +83,7 @@ HOMES = {
     "root": "best_value by_temperature dirichlet forced_playouts most_visited playout_cap principal_variation qvalues "
     "summary",
     "options": "advance avoid_proven decided parallel solved transpositions",
+    "compilation_cache": "keep_programs",
 }
 ROOMS = (
     "compat",

@@ -15,6 +15,7 @@ ROOMS = {
     "atomic_files": set(),
     "extras": set(),
     "backend_tuning": set(),
+    "compilation_cache": set(),
     "search": {"types", "backend_tuning", "search"},
     "root": {"types", "search", "root"},
     "options": {"types", "search", "root", "options"},
@@ -32,11 +33,11 @@ ROOMS = {
     "compat": {"types", "search", "root", "compat"},
     "cli": {
         *("types", "extras", "atomic_files", "search", "root", "options", "policies", "games", "models", "nets"),
-        *("train", "runs", "play", "viz", "cli"),
+        *("train", "runs", "play", "viz", "cli", "compilation_cache"),
     },
     "__main__": {"cli"},
     # The package itself re-exports what needs neither flax nor optax.
-    "": {"types", "search", "root", "options", "policies", "games", "models", "play"},
+    "": {"types", "compilation_cache", "search", "root", "options", "policies", "games", "models", "play"},
 }
 LEAVES = {"viz", "compat", "play.gtp"}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.compilation_cache import keep_programs
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.playing import terminal_ui
 from jaxzero.cli.playing.play_settings import Play, Player, komi
 from jaxzero.nets import weights

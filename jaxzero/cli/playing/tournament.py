@@ -17,7 +17,7 @@ from rich.markup import escape
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.compilation_cache import keep_programs
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.nets import weights

@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.compilation_cache import keep_programs
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.invocation import again, command, flags, python
 from jaxzero.cli.training.console import announced, describe, first_host, line, say, speeds
 from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win

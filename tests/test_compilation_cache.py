@@ -17,7 +17,7 @@ from tests.documents import ROOT
 def test_the_environment_has_the_last_word(setting, said):
     environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     environment |= {} if setting is None else {"JAX_COMPILATION_CACHE_DIR": setting}
-    code = "from jaxzero.cli import compilation_cache; print(compilation_cache.keep_programs())"
+    code = "import jaxzero; print(jaxzero.keep_programs())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env=environment, cwd=ROOT)  # fmt: skip
     assert done.stdout.strip() == said, done.stderr
@@ -33,11 +33,10 @@ def test_scripts_that_people_start_again_keep_what_they_compile(script):
 
 def test_a_second_start_finds_what_the_first_has_compiled(tmp_path):
     code = """
-import jax
-from jaxzero.cli import compilation_cache
+import jax, jaxzero
 found = []
 jax.monitoring.register_event_listener(lambda name, **_: found.append(name) if name.endswith("cache_hits") else None)
-compilation_cache.keep_programs()
+jaxzero.keep_programs()
 jax.jit(lambda x: x * 3 + 1)(1.0)
 print(len(found))
 """

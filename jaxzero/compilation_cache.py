@@ -1,4 +1,4 @@
-"""The compilation cache: compiled programs are kept from one start of a command to the next."""
+"""The compilation cache: compiled programs are kept from one process to the next."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import jax
 
 __all__ = ["keep_programs"]
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 
 
 def folder() -> pathlib.Path:
@@ -18,10 +18,14 @@ def folder() -> pathlib.Path:
 
 
 def keep_programs() -> str:
-    """Has jax keep what it compiles, unless the environment says where, or that it shall not (an empty value).
+    """Has JAX keep what it compiles in a folder, and look there first. All commands begin with it.
+
+    A search compiles in 2 to 8 seconds; found in the cache, its program loads in a fraction of one. Call it once,
+    before anything is compiled, in a script or in the first cell of a notebook. It sets `jax_compilation_cache_dir`,
+    unless the environment variable JAX_COMPILATION_CACHE_DIR says where programs are kept, or is empty: then none are.
 
     Returns:
-        Where that is, in words.
+        Where programs are kept, in words.
     """
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(folder()))
