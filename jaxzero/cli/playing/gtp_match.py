@@ -17,10 +17,10 @@ import jax
 
 import jaxzero as jz
 from jaxzero.atomic_files import write_whole
-from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.playing.gtp_match_settings import Config
 from jaxzero.cli.playing.play import engine, limits
 from jaxzero.cli.playing.play_settings import komi
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import scoring, sgf
 from jaxzero.play.analysis import hopeless
 from jaxzero.play.arena import Score, interval, share

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.playing import terminal_ui
 from jaxzero.cli.playing.play_settings import Play, Player, komi
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.play import gtp
 from jaxzero.play.browser import board_json, server

@@ -17,9 +17,9 @@ from rich.markup import escape
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
 from jaxzero.cli.training.evaluation import to_win
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.play import arena, perfect_play, ratings, solved_positions
 from jaxzero.runs import progress_display

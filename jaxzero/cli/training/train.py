@@ -16,13 +16,13 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.compilation_cache import keep_programs
 from jaxzero.cli.invocation import again, command, flags, python
 from jaxzero.cli.training.console import announced, describe, first_host, line, say, speeds
 from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.settings import FREE, Config, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
+from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, metrics, progress_display
 from jaxzero.train import devices
