@@ -9,6 +9,7 @@ import jaxzero as jz
 from jaxzero.search.search import fold_simulation
 from tests import reference as ref
 from tests import worlds
+from tests.compiling import as_users_have_it
 from tests.test_reference import table
 
 KEYS = jax.random.split(jax.random.key(0), 1)
@@ -134,7 +135,9 @@ def test_searching_twice_is_searching_once():
             tree = jz.search.search(world, keys, tree, worlds.model, rule, count)
         return tree, tree.visits, tree.value, tree.raw_value
 
-    (tree, *once), (resumed, *twice) = jax.jit(lambda: run(24))(), jax.jit(lambda: run(10, 14))()
+    (tree, *once), (resumed, *twice) = (
+        jax.jit(lambda: run(*counts)).lower().compile(as_users_have_it())() for counts in ((24,), (10, 14))
+    )
     jax.tree.map(np.testing.assert_array_equal, once, twice)
     assert (worlds.children(tree) == worlds.children(resumed)).all()
     for name in ("best_child", "facts", "state", "prior", "size", "status", "overflows", "root"):
