@@ -33,8 +33,8 @@ import tyro
 
 BEGAN = time.monotonic()
 HERE = pathlib.Path(__file__).parent
-MODULES = {"speed": "mctx_and_lanes", "overhead": "phase_costs", "phases": "phase_costs",
-           "positions": "selfplay_costs", "lanes": "mctx_and_lanes", "steps": "selfplay_costs"}  # fmt: skip
+MODULES = {"speed": "mctx_and_leaf_parallel", "overhead": "phase_costs", "phases": "phase_costs",
+           "positions": "selfplay_costs", "lanes": "mctx_and_leaf_parallel", "steps": "selfplay_costs"}  # fmt: skip
 Name = Literal["speed", "overhead", "phases", "positions", "lanes", "steps"]
 World = Literal["stub", "connect_four", "go"]
 

@@ -100,7 +100,7 @@ from bench.mctx_train_step import Loop, build, searcher  # noqa: E402
 
 from jaxzero import games, models  # noqa: E402
 from jaxzero.cli.training.evaluation import to_win  # noqa: E402
-from jaxzero.play import arena, solved_positions  # noqa: E402
+from jaxzero.play import arena, outcome_mistakes  # noqa: E402
 from jaxzero.runs import progress_display  # noqa: E402
 
 GAME = "connect_four"  # the game whose positions are solved
@@ -138,7 +138,7 @@ def train(config: Config, loop: Loop, iterate: Callable) -> tuple[list[Snapshot]
 
 def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> Callable[[Any], dict[str, dict]]:
     """`measure(params)`: shares of outcome mistakes by player and group of positions."""
-    positions = solved_positions.load(game, config.positions or solved_positions.CONNECT_FOUR)
+    positions = outcome_mistakes.load(game, config.positions or outcome_mistakes.CONNECT_FOUR)
     model, search = models.perfect(game, net), searcher(env, net, config.position_simulations)
 
     def plain(params, keys, state):
@@ -148,12 +148,12 @@ def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> C
     players = {"raw": arena.raw_network(model), "mctx": plain, "jaxzero": to_win(model, config.position_simulations)}
     wrong = {
         name: jax.jit(
-            functools.partial(solved_positions.outcome_mistakes, player, positions=positions, key=jax.random.key(0))
+            functools.partial(outcome_mistakes.outcome_mistakes, player, positions=positions, key=jax.random.key(0))
         )
         for name, player in players.items()
     }
     return lambda params: {
-        name: solved_positions.rates(progress_display.wait(of(params)), positions) for name, of in wrong.items()
+        name: outcome_mistakes.rates(progress_display.wait(of(params)), positions) for name, of in wrong.items()
     }
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxzero.games.go_bitboard import Board, Points, like
 from jaxzero.games.go_moves import own_eyes, place
-from jaxzero.games.playout_lanes import scramble
+from jaxzero.games.playout_tiles import scramble
 
 __all__ = ["Lanes", "playouts", "random_point"]
 

@@ -15,7 +15,7 @@ from jaxzero.games.game import Game, board_symmetries
 from jaxzero.games.go_bitboard import Board, any_point, board, games_last, point_index, point_set, squares
 from jaxzero.games.go_moves import legal_points, own_eyes, place_and_count, winner
 from jaxzero.games.go_playouts import Lanes, playouts
-from jaxzero.games.playout_lanes import in_tiles, seeds_of
+from jaxzero.games.playout_tiles import in_tiles, seeds_of
 
 __all__ = ["GoState", "go", "keep_eyes", "turned"]
 

@@ -6,8 +6,8 @@ package: a model is passed to them.
 """
 
 from jaxzero.models.learned import learned
-from jaxzero.models.perfect import perfect
-from jaxzero.models.rollout import rollout
+from jaxzero.models.rules_with_network import perfect
+from jaxzero.models.rules_with_playouts import rollout
 from jaxzero.models.sharded_evaluation import over_devices
 
 __all__ = ["learned", "over_devices", "perfect", "rollout"]

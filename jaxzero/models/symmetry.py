@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.games import Game
 from jaxzero.models.game_rules import Network
-from jaxzero.models.perfect import perfect
+from jaxzero.models.rules_with_network import perfect
 from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["averaged", "drawn"]

@@ -25,7 +25,7 @@ import jax
 from orbax.checkpoint import v1 as ocp
 
 from jaxzero.atomic_files import make_folder, write_whole
-from jaxzero.runs import checkpoint_manifest, multihost
+from jaxzero.runs import checkpoint_manifest, process_coordination
 from jaxzero.runs import run_folder as folders
 from jaxzero.runs.checkpoint_manifest import CheckpointError
 from jaxzero.runs.run_folder import differences, writing
@@ -66,7 +66,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
         except OSError as error:
             raise _failed(root, step, tree, _system_says(error) or type(error).__name__) from error
 
-    if multihost.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
+    if process_coordination.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
         return
     partial = root / f"{step}.partial"
     # Whoever fails stops at once, and the others wait for it: by default for 20 minutes.
@@ -82,7 +82,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
         checkpoint_manifest.write(root, step, entries, partial)
         _thin(root, step, keep)
 
-    multihost.on_first(lambda: guarded(finish), CheckpointError)
+    process_coordination.on_first(lambda: guarded(finish), CheckpointError)
 
 
 def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple[int, Any] | None:
@@ -99,7 +99,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
             newest sound one has other names, shapes or types; names the first that differs.
     """
     root, entries = _root(folder), checkpoint_manifest.described(like)
-    step = multihost.on_first(lambda: _chosen(root, entries, say), CheckpointError)
+    step = process_coordination.on_first(lambda: _chosen(root, entries, say), CheckpointError)
     if step is None:
         return None
     context, me = ocp.Context(), jax.process_index()  # each reads its part, and has no reason to wait for the others
@@ -133,7 +133,7 @@ def open_run(
         free: names of settings that may change.
         say: told (on process 0) what came back.
     """
-    multihost.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
+    process_coordination.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
     return folders.open_run(folder, config, free)
 
 
@@ -156,7 +156,7 @@ def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> Non
 def newest(folder: Path) -> int | None:
     """The newest step that this version of jaxzero can read and that is sound; None if there is none."""
     root = _root(folder)
-    return multihost.on_first(lambda: _newest_sound(root))
+    return process_coordination.on_first(lambda: _newest_sound(root))
 
 
 def _root(folder: Path) -> pathlib.Path:
@@ -299,7 +299,9 @@ def _ask_orbax(context: ocp.Context, work: Callable[[], Any]) -> tuple[Any, str,
             time.sleep(0.01)
     finally:
         log.removeFilter(mild)
-    said = min(filter(None, multihost.gathered(said)), key=lambda text: text.startswith("TimeoutError"), default="")
+    said = min(
+        filter(None, process_coordination.gathered(said)), key=lambda text: text.startswith("TimeoutError"), default=""
+    )
     return result, said, cause
 
 

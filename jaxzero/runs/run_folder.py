@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from jaxzero import atomic_files
-from jaxzero.runs import multihost
+from jaxzero.runs import process_coordination
 
 try:
     import fcntl
@@ -51,7 +51,7 @@ def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -
             cannot be made. Nothing is touched.
     """
     folder, config = pathlib.Path(folder), json.loads(json.dumps(config))
-    return multihost.on_first(lambda: _open(folder, config, free))
+    return process_coordination.on_first(lambda: _open(folder, config, free))
 
 
 def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -> bool:
@@ -145,7 +145,7 @@ def writing(folder: Path) -> Iterator[None]:
         ['lock']
     """
     with contextlib.ExitStack() as held:
-        multihost.on_first(lambda: _hold(pathlib.Path(folder), held))
+        process_coordination.on_first(lambda: _hold(pathlib.Path(folder), held))
         yield
 
 

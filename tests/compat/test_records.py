@@ -9,7 +9,7 @@ import mctx
 import numpy as np
 import pytest
 
-from jaxzero.compat.mctx import records as front
+from jaxzero.compat.mctx import mctx_records as front
 
 
 def test_records_take_parameters_and_refuse_positions():
@@ -65,14 +65,14 @@ import sys
 sys.modules["mctx"] = None  # as if it were not installed
 import jax, jax.numpy as jnp
 from jaxzero.compat import mctx as front
-from jaxzero.compat.mctx import records
+from jaxzero.compat.mctx import mctx_records
 def model(params, key, action, embedding):
     zeros = jnp.zeros(2)
     return front.RecurrentFnOutput(reward=zeros, discount=zeros, value=zeros, prior_logits=jnp.zeros((2, 3))), embedding
 root = front.RootFnOutput(prior_logits=jnp.zeros((2, 3)), value=jnp.zeros(2), embedding=jnp.zeros(2))
 out = jax.eval_shape(lambda: front.gumbel_muzero_policy((), jax.random.key(0), root, model, 4))
-assert type(out.search_tree) is records.Tree is front.Tree and type(out) is records.PolicyOutput
-assert type(out.search_tree.extra_data) is records.GumbelMuZeroExtraData
+assert type(out.search_tree) is mctx_records.Tree is front.Tree and type(out) is mctx_records.PolicyOutput
+assert type(out.search_tree.extra_data) is mctx_records.GumbelMuZeroExtraData
 print(jax.eval_shape(lambda tree: tree.summary(), out.search_tree).visit_probs.shape)
 """
 

@@ -22,7 +22,7 @@ sys.path.append(str(ROOT / "experiments"))  # as running a script there does; la
 
 import bench_gpu  # noqa: E402
 from bench import against_mctx, hash_world, measure  # noqa: E402
-from bench.gpu import mctx_and_lanes, phase_ablation, phase_costs, selfplay_costs, time_budget, worlds  # noqa: E402
+from bench.gpu import mctx_and_leaf_parallel, phase_ablation, phase_costs, selfplay_costs, time_budget, worlds  # noqa: E402
 from bench.overhead import positions  # noqa: E402
 
 import jaxzero as jz  # noqa: E402
@@ -307,7 +307,7 @@ def test_the_speed_of_large_batches_is_summed_up():
         row("64x8x9", "min_max", 9.0, 1.0),
     ]
     rows.append(row("256x8x9", "gumbel", 3.0, 1.0))
-    found = mctx_and_lanes._speed_summary(rows)
+    found = mctx_and_leaf_parallel._speed_summary(rows)
     assert found["PUCT"] == {"rows": 2, "geometric_mean": pytest.approx(4.0), "same_visits": False}
     assert found["Gumbel"] == {"rows": 1, "geometric_mean": pytest.approx(3.0), "same_visits": True}
 
@@ -427,7 +427,7 @@ def test_networks_and_games_alone_in_bfloat16():
     world = worlds.world("connect_four", 3, config)
     logits, _ = world.network(world.params, jax.vmap(world.game.observe)(world.states))
     assert float(jnp.std(logits)) == pytest.approx(worlds.LOGITS, rel=0.05)
-    programs, per_call = mctx_and_lanes.alone(world, 30)
+    programs, per_call = mctx_and_leaf_parallel.alone(world, 30)
     assert per_call == {"network": pytest.approx(1 / 31), "game": pytest.approx(1 / 48)}
     for function, *args in programs.values():
         assert jnp.isfinite(jax.jit(function)(*args)).all()

@@ -11,8 +11,8 @@ import pytest
 from jaxzero import backend_tuning, games, models
 from jaxzero.games import go_bitboard, go_moves, go_playouts, go_rules
 from jaxzero.games.go_rules import turned
-from jaxzero.games.playout_lanes import in_tiles
-from jaxzero.models import random_playouts
+from jaxzero.games.playout_tiles import in_tiles
+from jaxzero.models import playout_functions
 from tests import worlds
 
 
@@ -505,7 +505,7 @@ def test_light_playouts_and_the_mask_agree(batch=3000):
     """The mean result from three positions, the game's own way and by `keep_eyes`; 4.5 standard errors."""
     game, keys = games.go(5, komi=0.5), jax.random.split(jax.random.key(0), batch)
     own = jax.jit(game.playout, static_argnums=2)
-    asked = jax.jit(random_playouts.weighted(game, games.keep_eyes(5)), static_argnums=2)
+    asked = jax.jit(playout_functions.weighted(game, games.keep_eyes(5)), static_argnums=2)
     for moves in ((), (12, 6, 8), (0, 12, 4, 11, 20)):
         states = jax.tree.map(lambda x: jnp.repeat(x[None], batch, axis=0), played(game, *moves))
         mean = [np.asarray(f(keys, states, None))[:, 0].mean() for f in (own, asked)]

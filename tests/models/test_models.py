@@ -7,7 +7,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.models import random_playouts
+from jaxzero.models import playout_functions
 
 GAMMA = 0.9
 
@@ -235,10 +235,10 @@ def test_rollout_draws_the_dice_of_one_player_anew():
 def test_a_uniformly_random_legal_action_is_uniform_and_legal():
     bits = jax.vmap(jax.random.bits)(jax.random.split(jax.random.key(0), 30_000))
     legal = jnp.array([False, True, False, True, True, False])
-    count = np.bincount(random_playouts.random_legal(jnp.tile(legal, (len(bits), 1)), bits), minlength=6)
+    count = np.bincount(playout_functions.random_legal(jnp.tile(legal, (len(bits), 1)), bits), minlength=6)
     assert (count[~legal] == 0).all()
     np.testing.assert_allclose(count[legal], 10_000, atol=4 * np.sqrt(30_000 * 2 / 9))
-    nothing = random_playouts.random_legal(jnp.zeros((4, 6), bool), bits[:4])
+    nothing = playout_functions.random_legal(jnp.zeros((4, 6), bool), bits[:4])
     assert ((0 <= nothing) & (nothing < 6)).all()
 
 
@@ -393,7 +393,7 @@ def test_a_model_is_asked_of_legal_moves_only(name, dead_ends):
 def test_a_playout_ends_where_nothing_is_legal():
     keys = jax.random.split(jax.random.key(0), 2)
     states = jnp.array([[-1, 0], [2, 1]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
-    paid = jax.jit(random_playouts.uniform(nim()))(keys, states)
+    paid = jax.jit(playout_functions.uniform(nim()))(keys, states)
     assert paid[0].tolist() == [0, 0] and abs(float(paid[1, 0])) == 1
 
 
@@ -408,7 +408,7 @@ def test_what_is_done_to_a_playout_without_moves_does_not_count():
 
     keys = jax.random.split(jax.random.key(0), 2)
     states = jnp.array([[-1, 0], [3, 4]]), jnp.zeros(2, jnp.int32), jnp.zeros((2, 2))
-    together = jax.jit(random_playouts.uniform(game._replace(step=step)))(keys, states)
+    together = jax.jit(playout_functions.uniform(game._replace(step=step)))(keys, states)
     assert together[0].tolist() == [0, 0] and abs(float(together[1, 0])) == 1
 
 

@@ -12,9 +12,9 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.nets import weights
-from jaxzero.play import solved_positions
+from jaxzero.play import outcome_mistakes
 
-POSITIONS = solved_positions.CONNECT_FOUR
+POSITIONS = outcome_mistakes.CONNECT_FOUR
 BUILDERS = {
     "mlp": lambda game, dtype: nets.mlp(game, hidden=(24, 20), key=jax.random.key(0), dtype=dtype),
     "windows": lambda game, dtype: nets.windows(game, 2, 24, (20,), key=jax.random.key(0), dtype=dtype),
@@ -105,7 +105,7 @@ def trained():
     net, params, _ = weights.load(file, game)
     half, same, _ = weights.load(file, game, dtype=jnp.bfloat16)
     chex.assert_trees_all_equal(same, params)
-    return game, solved_positions.load(game, POSITIONS).state, (net, params), (half, nets.to_bfloat16(half, params))
+    return game, outcome_mistakes.load(game, POSITIONS).state, (net, params), (half, nets.to_bfloat16(half, params))
 
 
 def test_a_trained_network_answers_nearly_the_same_in_bfloat16(trained):

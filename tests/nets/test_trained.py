@@ -9,10 +9,10 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.nets import weights
-from jaxzero.play import arena, perfect_play, solved_positions
+from jaxzero.play import arena, outcome_mistakes, perfect_player
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
-POSITIONS = solved_positions.CONNECT_FOUR
+POSITIONS = outcome_mistakes.CONNECT_FOUR
 
 
 def player(name, simulations):
@@ -24,9 +24,9 @@ def player(name, simulations):
 
 
 def wrong(game, policy, params):
-    positions = solved_positions.load(game, POSITIONS)
+    positions = outcome_mistakes.load(game, POSITIONS)
     found = jax.jit(
-        functools.partial(solved_positions.outcome_mistakes, policy, positions=positions, key=jax.random.key(0))
+        functools.partial(outcome_mistakes.outcome_mistakes, policy, positions=positions, key=jax.random.key(0))
     )
     return float(np.mean(found(params)))
 
@@ -60,8 +60,8 @@ def test_with_a_search_it_knows_more():
 @pytest.mark.slow
 def test_tic_tac_toe_is_never_lost():
     game, _, search, params = player("tic_tac_toe", 64)
-    solution = perfect_play.solve(game)
-    for other in (arena.random_player(game), perfect_play.perfect_player(game, solution)):
+    solution = perfect_player.solve(game)
+    for other in (arena.random_player(game), perfect_player.perfect_player(game, solution)):
         keys = jax.random.split(jax.random.key(1), 500)
         score = jax.jit(lambda keys, other=other: arena.play(game, (search, other), (params, None), keys, 0))(keys)
         assert int(score.losses) == 0 and sum(map(int, score)) == 1000

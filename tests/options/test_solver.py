@@ -10,10 +10,10 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.play import solved_positions
+from jaxzero.play import outcome_mistakes
 from tests import worlds
 
-POSITIONS = solved_positions.CONNECT_FOUR
+POSITIONS = outcome_mistakes.CONNECT_FOUR
 
 
 def one_move(reward, discount=0.0, truncated=False):
@@ -121,7 +121,7 @@ def test_bounds_hold_whatever_the_game():
 def test_nothing_wrong_is_proven_of_exact_positions(rule, simulate):
     """The last phase of Connect Four, with a network that knows nothing."""
     game = games.from_pgx("connect_four")
-    found = solved_positions.load(game, POSITIONS)
+    found = outcome_mistakes.load(game, POSITIONS)
     rows = np.flatnonzero(found.phase == "end")
     value = np.nanmax(np.sign(found.scores[rows]), 1)
     state = jax.tree.map(lambda x: x[rows], found.state)

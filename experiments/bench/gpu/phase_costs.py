@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 from bench.gpu import phase_ablation
-from bench.gpu.mctx_and_lanes import CALLS, alone, clocked
+from bench.gpu.mctx_and_leaf_parallel import CALLS, alone, clocked
 from bench.gpu.time_budget import Part, Row
 from bench.gpu.worlds import NAMES, STUB_ACTIONS, World, world
 from bench.measure import Timing, compiled_together, markdown

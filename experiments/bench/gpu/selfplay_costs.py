@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 import jax
-from bench.gpu.mctx_and_lanes import alone, clocked
+from bench.gpu.mctx_and_leaf_parallel import alone, clocked
 from bench.gpu.time_budget import Part, Row
 from bench.gpu.worlds import NAMES, flop, game_by_name, game_loop, peak, plays, world
 from bench.measure import compiled_together, markdown

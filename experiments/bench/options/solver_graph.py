@@ -11,7 +11,7 @@ from rollouts import best_moves
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.play import solved_positions
+from jaxzero.play import outcome_mistakes
 
 __all__ = ["exact", "graph", "solver", "tic_tac_toe"]
 
@@ -25,7 +25,7 @@ class Exact(NamedTuple):
 
 def exact(game: games.Game, phase: str, most: int) -> Exact:
     """Positions of one phase of Connect Four, evenly from the file."""
-    found = solved_positions.load(game, solved_positions.CONNECT_FOUR)
+    found = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
     rows = np.flatnonzero(found.phase == phase)
     rows = rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
     signs = np.where(np.isnan(found.scores), -2, np.sign(found.scores))

@@ -21,7 +21,7 @@ from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, op
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
-from jaxzero.play import arena, perfect_play, ratings, solved_positions
+from jaxzero.play import arena, outcome_mistakes, perfect_player, ratings
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
 
@@ -51,7 +51,7 @@ def player(entrant: Entrant, game: Any) -> Player:
     if kind == "perfect":
         try:
             with progress_display.announced(f"Looking at the positions of {game.id}"):
-                return Player(word, perfect_play.perfect_player(game, perfect_play.solve(game)))
+                return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
@@ -172,7 +172,7 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
 
 def erring(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Outcome mistakes of the players that rate moves: `results["mistakes"]`, by phase."""
-    positions = solved_positions.load(game, solved_positions.CONNECT_FOUR)
+    positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
     n, at_once = len(positions.phase), 143  # large trees for all positions at once would not fit
     parts = [np.arange(begin, begin + at_once) % n for begin in range(0, n, at_once)]  # the last one is filled up
     keys = jax.random.split(jax.random.key(config.seed), len(parts))
@@ -180,13 +180,13 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 
     def wrong(policy, params, rows, key):
         state, scores = jax.tree.map(lambda x: x[rows], (positions.state, jnp.asarray(positions.scores)))
-        return solved_positions.outcome_mistakes(policy, params, positions._replace(state=state, scores=scores), key)
+        return outcome_mistakes.outcome_mistakes(policy, params, positions._replace(state=state, scores=scores), key)
 
     for one in (one for one in players.values() if one.rates):
         judge = jax.jit(functools.partial(wrong, one.policy))
         with progress_display.announced(f"Mistakes of {escape(one.name)} on {n:,} solved positions"):
             made = [np.asarray(progress_display.wait(judge(one.params, rows, key))) for rows, key in zip(parts, keys)]
-        found[one.name] = solved_positions.rates(np.concatenate(made)[:n], positions)
+        found[one.name] = outcome_mistakes.rates(np.concatenate(made)[:n], positions)
     columns = [name.replace("_", " ") for name in next(iter(found.values()), ())]
     rows = [[escape(name), *(f"{x:.1%}" for x in rates.values())] for name, rates in found.items()]
     progress_display.table("Outcome mistakes on exactly solved positions", ["", *columns], rows)

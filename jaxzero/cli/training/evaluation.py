@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
-from jaxzero.play import arena, solved_positions
+from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 
@@ -70,10 +70,10 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
     thinkers, positions = {}, None
     if game.id == "connect_four":
-        positions = solved_positions.load(game, solved_positions.CONNECT_FOUR)
+        positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
         players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
         thinkers = {
-            name: jax.jit(functools.partial(solved_positions.outcome_mistakes, player, positions=positions, key=key))
+            name: jax.jit(functools.partial(outcome_mistakes.outcome_mistakes, player, positions=positions, key=key))
             for name, player in players.items()
         }
 
@@ -91,7 +91,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
             }
         for name, wrong in thinkers.items():
             with announced(f"  Mistakes on exact positions, {named[name]}"):
-                results[name] = solved_positions.rates(progress_display.wait(wrong(params)), positions)
+                results[name] = outcome_mistakes.rates(progress_display.wait(wrong(params)), positions)
         return results
 
     def glance(params: Any) -> dict[str, float]:

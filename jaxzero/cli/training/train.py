@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.invocation import again, command, flags, python
+from jaxzero.cli.repeat_command import again, command, flags, python
 from jaxzero.cli.training.console import announced, describe, first_host, line, say, speeds
 from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win
 from jaxzero.cli.training.report import write as write_report

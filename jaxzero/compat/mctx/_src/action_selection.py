@@ -18,7 +18,7 @@ from jaxzero.compat.mctx._src.tree import Tree
 try:
     from mctx._src.action_selection import GumbelMuZeroExtraData
 except ImportError:
-    from jaxzero.compat.mctx.records import GumbelMuZeroExtraData
+    from jaxzero.compat.mctx.mctx_records import GumbelMuZeroExtraData
 
 __all__ = [
     "GumbelMuZeroExtraData",

@@ -17,7 +17,7 @@ try:
         StochasticRecurrentState,
     )
 except ImportError:
-    from jaxzero.compat.mctx.records import (
+    from jaxzero.compat.mctx.mctx_records import (
         ChanceRecurrentFnOutput,
         DecisionRecurrentFnOutput,
         PolicyOutput,

@@ -3,6 +3,6 @@
 try:
     from mctx._src.tree import SearchSummary, Tree, infer_batch_size
 except ImportError:
-    from jaxzero.compat.mctx.records import SearchSummary, Tree, infer_batch_size
+    from jaxzero.compat.mctx.mctx_records import SearchSummary, Tree, infer_batch_size
 
 __all__ = ["SearchSummary", "Tree", "infer_batch_size"]

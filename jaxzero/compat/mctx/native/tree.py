@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.compat.mctx._src.tree import SearchSummary, Tree
-from jaxzero.compat.mctx.records import summarise
+from jaxzero.compat.mctx.mctx_records import summarise
 from jaxzero.search import tree as native_tree
 from jaxzero.search.edge_view import edge_view, parents
 from jaxzero.search.node_storage import per_game, unpack_facts

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from jaxzero.runs import multihost
+from jaxzero.runs import process_coordination
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def two(monkeypatch):
         return both
 
     jax = types.SimpleNamespace(process_count=lambda: 2, process_index=lambda: here.index)
-    monkeypatch.setattr(multihost, "jax", jax)
-    monkeypatch.setattr(multihost, "multihost_utils", types.SimpleNamespace(process_allgather=allgather))
+    monkeypatch.setattr(process_coordination, "jax", jax)
+    monkeypatch.setattr(process_coordination, "multihost_utils", types.SimpleNamespace(process_allgather=allgather))
 
     def two(work):
         ends = [None, None]
@@ -46,13 +46,13 @@ def two(monkeypatch):
 
 def test_all_texts_in_order(two):
     texts = ["first: ü \N{OWL}", ""]
-    assert two(lambda index: multihost.gathered(texts[index])) == ([texts, texts], 1)
+    assert two(lambda index: process_coordination.gathered(texts[index])) == ([texts, texts], 1)
 
 
 @pytest.mark.parametrize("answer", [None, True, 3, 2**40])
 def test_the_answer_of_the_first_is_everybodys_after_one_meeting(two, answer):
     asked = []
-    work = lambda index: multihost.on_first(lambda: asked.append(index) or answer)
+    work = lambda index: process_coordination.on_first(lambda: asked.append(index) or answer)
     assert two(work) == ([answer, answer], 1) and asked == [0]
 
 
@@ -61,7 +61,7 @@ def test_whatever_ends_the_first_ends_all(two, raised):
     def work():
         raise raised
 
-    (first, second), _ = two(lambda index: multihost.on_first(work, LookupError))
+    (first, second), _ = two(lambda index: process_coordination.on_first(work, LookupError))
     assert first is raised
     assert type(second) is LookupError and str(second) == "no room"
 
@@ -70,7 +70,7 @@ def test_an_error_without_words_is_told_by_its_name(two):
     def work():
         raise KeyboardInterrupt
 
-    (_, second), _ = two(lambda index: multihost.on_first(work))
+    (_, second), _ = two(lambda index: process_coordination.on_first(work))
     assert type(second) is ValueError and str(second) == "KeyboardInterrupt"
 
 
@@ -78,11 +78,11 @@ def test_a_long_text_is_cut(two):
     def work():
         raise ValueError("\N{OWL}" * 9_000)
 
-    (first, second), _ = two(lambda index: multihost.on_first(work))
+    (first, second), _ = two(lambda index: process_coordination.on_first(work))
     assert len(str(first)) == 9_000 and str(second) == "\N{OWL}" * 1000
 
 
 def test_one_process_asks_nobody():
     with pytest.raises(KeyError):
-        multihost.on_first(lambda: {}["nothing"])
-    assert multihost.on_first(lambda: 3) == 3 and multihost.gathered("text") == ["text"]
+        process_coordination.on_first(lambda: {}["nothing"])
+    assert process_coordination.on_first(lambda: 3) == 3 and process_coordination.gathered("text") == ["text"]

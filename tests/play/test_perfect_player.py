@@ -10,7 +10,7 @@ import pytest
 
 from jaxzero import games
 from jaxzero.games import Game
-from jaxzero.play import arena, perfect_play
+from jaxzero.play import arena, perfect_player
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
@@ -33,7 +33,7 @@ def game():
 
 @pytest.fixture(scope="module")
 def solution(game):
-    return perfect_play.solve(game)
+    return perfect_player.solve(game)
 
 
 def test_tic_tac_toe_is_judged_as_by_recursion(solution):
@@ -47,7 +47,7 @@ def test_tic_tac_toe_is_judged_as_by_recursion(solution):
     boards = list(boards)
     assert len(solution.value) == len(boards) == 5478
     seen = np.array(boards).reshape(-1, 3, 3)
-    words = np.asarray(perfect_play.hash_state(jnp.stack([seen == 1, seen == -1], -1).astype(jnp.float32)))
+    words = np.asarray(perfect_player.hash_state(jnp.stack([seen == 1, seen == -1], -1).astype(jnp.float32)))
     order = np.lexsort((words[:, 1], words[:, 0]))
     np.testing.assert_array_equal(words[order], solution.words)
     for row, board in zip(solution.best, (boards[i] for i in order)):
@@ -59,7 +59,7 @@ def test_tic_tac_toe_is_judged_as_by_recursion(solution):
 
 
 def test_the_player_keeps_the_value_and_plays_all_that_do(game, solution):
-    policy = jax.jit(perfect_play.perfect_player(game, solution))
+    policy = jax.jit(perfect_player.perfect_player(game, solution))
     keys = jax.random.split(jax.random.key(0), 900)
     states = jax.vmap(game.init)(keys)
     assert set(np.asarray(states.current_player).tolist()) == {0, 1}  # whoever begins
@@ -79,7 +79,7 @@ def play(game, first, second, pairs, **options):
 
 
 def test_it_loses_nothing_and_draws_with_itself(game, solution):
-    player = perfect_play.perfect_player(game, solution)
+    player = perfect_player.perfect_player(game, solution)
     pairs = play(game, player, arena.random_player(game), 100, opening_plies=1)
     assert pairs.losses.sum() == 0 and pairs.wins.sum() > 150
     mirrored = play(game, player, player, 50, opening_plies=0)
@@ -87,7 +87,7 @@ def test_it_loses_nothing_and_draws_with_itself(game, solution):
 
 
 def test_games_that_are_over_and_positions_that_cannot_be(game, solution):
-    policy = jax.jit(perfect_play.perfect_player(game, solution))
+    policy = jax.jit(perfect_player.perfect_player(game, solution))
     keys = jax.random.split(jax.random.key(0), 64)
     state = jax.vmap(game.init)(keys)
     for action in (0, 3, 1, 4, 2):
@@ -97,7 +97,7 @@ def test_games_that_are_over_and_positions_that_cannot_be(game, solution):
     assert (out.action == 0).all() and (out.value == 0).all() and out.info.known.all()
     np.testing.assert_allclose(out.action_weights, 1 / 9)
     # a small game's table knows nothing of a larger game's positions
-    policy = jax.jit(perfect_play.perfect_player(heap(9), perfect_play.solve(heap(5))))
+    policy = jax.jit(perfect_player.perfect_player(heap(9), perfect_player.solve(heap(5))))
     out = policy(None, keys, Heap(jnp.tile(jnp.arange(6, 22), 4), jnp.zeros(64, jnp.int32), jnp.zeros((64, 2))))
     assert not out.info.known.any() and (out.value == 0).all() and set(out.action.tolist()) == {0, 1, 2}
 
@@ -136,7 +136,7 @@ def heap(stones, **changes):
 
 def judged(game, stones):
     """Value and best moves of a heap, as the policy tells them."""
-    policy = jax.jit(perfect_play.perfect_player(game, perfect_play.solve(game)))
+    policy = jax.jit(perfect_player.perfect_player(game, perfect_player.solve(game)))
     stones = jnp.asarray(stones)
     keys = jax.random.split(jax.random.key(0), len(stones))
     out = policy(None, keys, Heap(stones, stones % 2, jnp.zeros((len(stones), 2))))
@@ -154,10 +154,10 @@ def test_nim_is_lost_at_multiples_of_four():
 
 def test_all_starts_are_known_or_it_says_so(monkeypatch):
     game = heap(21, init=lambda key: Heap(21, jax.random.bernoulli(key, 0.8).astype(jnp.int32), jnp.zeros(2)))
-    assert len(perfect_play.solve(game).value) == 22
-    monkeypatch.setattr(perfect_play, "STARTS", 1)  # the one key draws another player than the next one
-    with pytest.raises(ValueError, match="heap of 21 begins in more ways than 1 keys tell.*perfect_play.STARTS"):
-        perfect_play.solve(game)
+    assert len(perfect_player.solve(game).value) == 22
+    monkeypatch.setattr(perfect_player, "STARTS", 1)  # the one key draws another player than the next one
+    with pytest.raises(ValueError, match="heap of 21 begins in more ways than 1 keys tell.*perfect_player.STARTS"):
+        perfect_player.solve(game)
 
 
 # ----------------------------------------------------------------------------------------------------- random graphs
@@ -216,11 +216,11 @@ def test_payments_on_the_way_and_any_order_of_turns(seed):
     reached = {0}
     for node in range(end):
         reached |= {int(x) for x in to[node][legal[node]]} if node in reached else set()
-    solution = perfect_play.solve(game)
+    solution = perfect_player.solve(game)
     assert len(solution.value) == len(reached)
     nodes = jnp.array(sorted(reached))
     keys = jax.random.split(jax.random.key(0), len(nodes))
-    out = jax.jit(perfect_play.perfect_player(game, solution))(
+    out = jax.jit(perfect_player.perfect_player(game, solution))(
         None, keys, Place(nodes, jnp.asarray(mover)[nodes], None)
     )
     sign = np.where(mover[nodes], -1, 1)
@@ -233,7 +233,7 @@ def test_payments_on_the_way_and_any_order_of_turns(seed):
 # -------------------------------------------------------------------------------------------------------------- errors
 def test_a_game_that_is_too_large_is_refused_soon():
     with pytest.raises(ValueError, match="connect_four has more than 2,000 positions, as many within 4 moves"):
-        perfect_play.solve(games.from_pgx("connect_four"), limit=2_000)
+        perfect_player.solve(games.from_pgx("connect_four"), limit=2_000)
 
 
 def noisy(state, action, key):
@@ -251,18 +251,18 @@ def noisy(state, action, key):
 ])  # fmt: skip
 def test_other_games_are_refused(game, message):
     with pytest.raises(ValueError, match=message):
-        perfect_play.solve(game)
+        perfect_player.solve(game)
 
 
 def test_a_collision_of_hashes_is_found(monkeypatch):
-    monkeypatch.setattr(perfect_play, "hash_state", lambda seen: jnp.zeros((len(seen), 2), jnp.uint32))
+    monkeypatch.setattr(perfect_player, "hash_state", lambda seen: jnp.zeros((len(seen), 2), jnp.uint32))
     with pytest.raises(ValueError, match="the same 64-bit hash"):
-        perfect_play.solve(heap(5))
+        perfect_player.solve(heap(5))
 
 
 def test_positions_that_share_half_a_hash_are_told_apart(monkeypatch):
-    plain, mask = perfect_play.hash_state, np.array([1, 2**32 - 1], np.uint32)
-    monkeypatch.setattr(perfect_play, "hash_state", lambda seen: plain(seen) & mask)
+    plain, mask = perfect_player.hash_state, np.array([1, 2**32 - 1], np.uint32)
+    monkeypatch.setattr(perfect_player, "hash_state", lambda seen: plain(seen) & mask)
     stones = np.arange(1, 22)
     values, _ = judged(heap(21), stones)
     np.testing.assert_array_equal(values, np.where(stones % 4 == 0, -1, 1))
@@ -270,4 +270,4 @@ def test_positions_that_share_half_a_hash_are_told_apart(monkeypatch):
 
 def test_a_solution_of_another_game_is_refused(game):
     with pytest.raises(ValueError, match=r"3 actions, tic_tac_toe has 9. Give solve\(game\)"):
-        perfect_play.perfect_player(game, perfect_play.solve(heap(5)))
+        perfect_player.perfect_player(game, perfect_player.solve(heap(5)))

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, UInt32
 
 from jaxzero.games import Game
 from jaxzero.games.game import check_game
-from jaxzero.games.playout_lanes import scramble, seeds_of
-from jaxzero.models import random_playouts
+from jaxzero.games.playout_tiles import scramble, seeds_of
+from jaxzero.models import playout_functions
 from jaxzero.models.game_rules import entry, told, with_rules
 from jaxzero.types import Keys, Model, Params, State
 
@@ -17,7 +17,7 @@ __all__ = ["rollout"]
 
 
 def rollout(
-    game: Game, rollouts: int = 1, max_steps: int | None = None, policy: random_playouts.RolloutPolicy | None = None
+    game: Game, rollouts: int = 1, max_steps: int | None = None, policy: playout_functions.RolloutPolicy | None = None
 ) -> Model:
     """The game's rules, and random playouts, whose mean return is the value (UCT, Kocsis & Szepesvári 2006).
 
@@ -33,7 +33,7 @@ def rollout(
         max_steps: a playout of more actions than this, 1 to 1,000,000, counts for what it was paid so far: in
             most board games nothing, which is a draw. None: play to the end.
         policy: how playouts choose: `(state, legal [A]) -> mask or weights [A]` for one position, see
-            `random_playouts.weighted`. None: the game's own playouts (`games.go`: light ones), or uniformly random
+            `playout_functions.weighted`. None: the game's own playouts (`games.go`: light ones), or uniformly random
             actions where it has none.
 
     Raises:
@@ -52,9 +52,9 @@ def rollout(
     if max_steps is not None:
         _check_range("max_steps", max_steps, 1_000_000)
     if policy is not None:
-        playout = random_playouts.weighted(game, policy)
+        playout = playout_functions.weighted(game, policy)
     else:
-        playout = random_playouts.uniform(game) if game.playout is None else game.playout
+        playout = playout_functions.uniform(game) if game.playout is None else game.playout
 
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del params

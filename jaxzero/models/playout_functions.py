@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero.games import Game
-from jaxzero.games.playout_lanes import scramble, seeds_of
+from jaxzero.games.playout_tiles import scramble, seeds_of
 from jaxzero.types import Keys, State
 
 __all__ = ["Playout", "RolloutPolicy", "uniform", "weighted"]

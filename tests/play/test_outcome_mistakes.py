@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jaxzero import games
-from jaxzero.play import arena, solved_positions
+from jaxzero.play import arena, outcome_mistakes
 from jaxzero.types import PolicyOutput
 
-FILE = solved_positions.CONNECT_FOUR
+FILE = outcome_mistakes.CONNECT_FOUR
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def game():
 
 @pytest.fixture(scope="module")
 def positions(game):
-    return solved_positions.load(game, FILE)
+    return outcome_mistakes.load(game, FILE)
 
 
 def answers(action):
@@ -45,22 +45,22 @@ def test_at_least_half_of_the_positions_are_held_out(positions):
     for phase in ("opening", "middle", "end"):
         assert positions.tuning[positions.phase == phase].mean() < 0.5
     assert positions.tuning.sum() == 464  # never to change: what was held out stays held out
-    assert [solved_positions.is_tuning(moves) for moves in ("42442436115", "1", "123")] == [False, False, True]
+    assert [outcome_mistakes.is_tuning(moves) for moves in ("42442436115", "1", "123")] == [False, False, True]
 
 
 def test_perfect_play_makes_none_and_the_worst_play_makes_all_that_can_be_made(positions):
     best = np.nanargmax(positions.scores, 1)
     worst = np.nanargmin(positions.scores, 1)
     key = jax.random.key(0)
-    assert not solved_positions.outcome_mistakes(answers(best), None, positions, key).any()
-    made = np.asarray(solved_positions.outcome_mistakes(answers(worst), None, positions, key))
+    assert not outcome_mistakes.outcome_mistakes(answers(best), None, positions, key).any()
+    made = np.asarray(outcome_mistakes.outcome_mistakes(answers(worst), None, positions, key))
     sign = np.sign(positions.scores)
     np.testing.assert_array_equal(made, np.nanmin(sign, 1) < np.nanmax(sign, 1))
     # a slower win is no outcome mistake
     slow = np.nanargmin(np.where(sign == np.nanmax(sign, 1)[:, None], positions.scores, np.nan), 1)
-    assert not solved_positions.outcome_mistakes(answers(slow), None, positions, key).any()
+    assert not outcome_mistakes.outcome_mistakes(answers(slow), None, positions, key).any()
     illegal = np.where(np.isnan(positions.scores).any(1), np.argmax(np.isnan(positions.scores), 1), best)
-    made = np.asarray(solved_positions.outcome_mistakes(answers(illegal), None, positions, key))
+    made = np.asarray(outcome_mistakes.outcome_mistakes(answers(illegal), None, positions, key))
     np.testing.assert_array_equal(made, np.isnan(positions.scores).any(1))
 
 
@@ -69,9 +69,9 @@ def test_random_play_errs_as_often_as_the_scores_say(game, positions):
     legal = ~np.isnan(sign)
     expected = (legal & (sign < np.nanmax(sign, 1)[:, None])).sum(1) / legal.sum(1)
     player, key = arena.random_player(game), jax.random.key(0)
-    made = [solved_positions.outcome_mistakes(player, None, positions, k) for k in jax.random.split(key, 5)]
+    made = [outcome_mistakes.outcome_mistakes(player, None, positions, k) for k in jax.random.split(key, 5)]
     assert abs(np.mean(made) - expected.mean()) < 0.02
-    table = solved_positions.rates(made[0], positions)
+    table = outcome_mistakes.rates(made[0], positions)
     assert list(table) == ["all", "opening", "middle", "end", "tuning", "held_out"]
     n = positions.tuning.sum()
     assert table["all"] == pytest.approx((table["tuning"] * n + table["held_out"] * (1144 - n)) / 1144)
@@ -95,17 +95,17 @@ def test_a_broken_line_is_named(game, tmp_path, line):
     path = tmp_path / "positions.jsonl"
     path.write_text(FILE.read_text().splitlines()[0] + "\n" + line + "\n")
     with pytest.raises(ValueError, match="line 2"):
-        solved_positions.load(game, path)
+        outcome_mistakes.load(game, path)
 
 
 def test_an_empty_file_is_named(game, tmp_path):
     (tmp_path / "positions.jsonl").touch()
     with pytest.raises(ValueError, match=r"positions\.jsonl is empty: give a file with a position in each line"):
-        solved_positions.load(game, tmp_path / "positions.jsonl")
+        outcome_mistakes.load(game, tmp_path / "positions.jsonl")
 
 
 def test_groups_without_positions_have_no_rate(positions):
     positions = positions._replace(phase=positions.phase[:4], tuning=np.zeros(4, bool))
-    assert solved_positions.rates(np.array([True, False, False, False]), positions) == {
+    assert outcome_mistakes.rates(np.array([True, False, False, False]), positions) == {
         "all": 0.25, positions.phase[0]: 0.25, "held_out": 0.25
     }  # fmt: skip

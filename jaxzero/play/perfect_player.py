@@ -177,7 +177,7 @@ def _explore(game: Game, limit: int) -> _Positions:
     if len(_enter(book, starts(1))[1][1].to_play):
         raise ValueError(
             f"solve: {game.id} begins in more ways than {STARTS} keys tell. Give a game that begins in a few, or set "
-            "jaxzero.play.perfect_play.STARTS to many times as many."
+            "jaxzero.play.perfect_player.STARTS to many times as many."
         )
     joined = jax.tree.map(lambda *x: np.concatenate(x), *layers)
     return _Positions(joined, np.concatenate(after), np.concatenate(paid))
