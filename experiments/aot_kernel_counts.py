@@ -11,8 +11,8 @@ Per lock-step simulation, in a world without a network (`hash_world.py`):
               microseconds each on a GPU. A TPU runs loops and branches by itself: there they are what cannot overlap
     MB        copied, in arrays of 64 kB and more
 
-`counting.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These are
-counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a
+`bench/kernel_counts.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These
+are counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a
 file that is there. Nothing runs: all it needs are compilers, which `make count` installs into an environment of their
 own.
 """

@@ -170,6 +170,12 @@ def test_what_only_shows_when_it_is_called(run, parts):
     refused(run, *parts)
 
 
+def test_a_step_without_logits_is_told_below_the_root_too():
+    model = jz.Model(MODEL.root, lambda *args: (MODEL.step(*args)[0]._replace(prior_logits=None), args[-1]))
+    world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
+    refused(lambda: jz.uct(model, 3)(world, jax.random.key(0), jnp.zeros(GAMES, int)), "prior_logits has shape ()")
+
+
 def test_something_else_in_place_of_keys():
     def ask(keys):
         return jz.uct(MODEL, 4)(worlds.make(range(3)), keys, jnp.zeros(3, jnp.int32))

@@ -138,7 +138,7 @@ def asked_and_told():
         tree, path = jz.search.enter(jz.search.plant(*model.root(None, keys, states), rule, 5), rule)
         assert model.evaluate is not None
         question = jz.options.ask(None, keys, tree, path, model, rule, rule, lanes=2)
-        return jz.options.tell(question, *model.evaluate(None, keys, question.position), rule, rule)
+        return jz.options.tell(question, *model.evaluate(None, keys, question.position), rule)
 
     jax.eval_shape(once, KEYS, states)
 

@@ -48,7 +48,7 @@ class Game(NamedTuple):
         symmetries: the identity, and whatever else leaves the rules as they are; none: nobody said.
         playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
             from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
-            uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playouts`.
+            uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playout_functions`.
         truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.

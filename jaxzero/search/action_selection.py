@@ -142,14 +142,14 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
 
 
 def choose_at_root(tree: Tree, rule: Rule) -> Tree:
-    """Has the root's rule choose."""
-    return remember(tree, None, choose(tree, rows_of(tree), rule, True, WIDTHS[1:]))  # a root has many visited edges
+    """Has the root's rule choose. There is no program for few edges: a root soon has more."""
+    return remember(tree, None, choose(tree, rows_of(tree), rule, True, WIDTHS[1:]))
 
 
 def is_rated(tree: Tree, rule: Rule) -> Bool[Array, "B"]:
-    """False where the rule rates the edges of a root that was never searched by NaN."""
+    """False where the rule rates the root's first child, or the edge that it tries next, by NaN."""
     at = rows_of(tree)
-    view = candidate_view(tree, at, 1)[0] if rule.by_prior else all_edges(tree, at)
+    view = candidate_view(tree, at, 2)[0] if rule.by_prior else all_edges(tree, at, rule)
     return ~jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
 
 

@@ -125,11 +125,13 @@ def candidate_view(tree: Tree, at: Rows, width: int) -> tuple[EdgeView, Edges]:
     Args:
         tree: the trees.
         at: the nodes' rows.
-        width: how many slots: more than the nodes have children, or W.
+        width: how many slots: more than the nodes have children, or W. Fewer show the first children, and the next
+            edge.
     """
     edges, full = visited_edges(tree, at, width), of_tile(tree.size >= tree.capacity, at.tile)
     next_action = jnp.where(per_game(full, at.num_children), NONE, at.next_action)[..., None]
-    wanted = (places(width, edges.child.ndim) == at.num_children[..., None]) & (next_action >= 0)
+    after = jnp.minimum(at.num_children, width - 1)[..., None]
+    wanted = (places(width, edges.child.ndim) == after) & (next_action >= 0)
     next_prior = jnp.where(wanted, unpack_frontier(at.frontier).next_prior[..., None], -jnp.inf)
     prior = jnp.where(edges.seen, edges.prior, next_prior)
     action = jnp.where(wanted, next_action, edges.action)

@@ -29,7 +29,7 @@ from jaxzero.search.node_storage import (
 from jaxzero.search.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
-__all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "new_facts", "write"]
+__all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "new_facts", "returned", "write"]
 
 
 class Ends(NamedTuple):
@@ -55,11 +55,11 @@ class Ends(NamedTuple):
 def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     """The ends of the walks, as `descend` left them."""
     leaf = take(path.nodes, path.length - 1)
-    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
+    at = held(rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf)))
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (at.next_action >= 0) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
-    return Ends(held(at), cut, wants, *next_slot(tree, wants))
+    return Ends(at, cut, wants, *next_slot(tree, wants))
 
 
 def own_slots(tree: Tree) -> bool:
@@ -156,9 +156,10 @@ def expand(
     growth = if_any_grows(tree, end, evaluate, again)
     tree = write(tree, end, growth, rule, first_visit(growth.facts, grows))
     node = jnp.where(grows, end.node, tree.capacity)
+    tree = tree.hooks.grown(tree, path, node, growth.data)
     if not rule.by_prior:  # else the next edge is known already
         tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, grows))
-    return tree.hooks.grown(tree, path, node, growth.data), growth.value
+    return tree, growth.value
 
 
 def if_any_grows(
@@ -199,7 +200,7 @@ def grow(rule: Rule, end: Ends, step: Step, state: State, prior_type: Any) -> Gr
     action = jnp.maximum(frontier.next_action, 0)
     facts = new_facts(action, frontier.next_prior, facts.to_play, step, facts.raw_value.shape)
     return Growth(
-        value=facts.reward + facts.discount[:, None] * facts.raw_value,
+        value=returned(facts),
         node=end.node,
         parent=end.at.nodes,
         facts=pack(facts, step.value.dtype),
@@ -218,6 +219,11 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
     return Facts(action, edge_prior, mover, discount, reward, to_play, step.terminal, value, step.chance)
 
 
+def returned(new: Facts) -> Float[Array, "B P"]:
+    """What new nodes return to those above: reward + discount × raw value."""
+    return new.reward + new.discount[:, None] * new.raw_value
+
+
 def first_visit(facts: Float[Array, "B 6+2P"], grows: Bool[Array, "B"]) -> Float[Array, "B 2+P"]:
     """The statistics of new nodes, visited by the walk that made them; 0 where the tree does not grow."""
     new = unpack_facts(facts)
@@ -232,7 +238,7 @@ def write(tree: Tree, end: Ends, growth: Growth, rule: Rule, stats: Float[Array,
     node, parent, action = growth.node, growth.parent, unpack_facts(growth.facts).action
     prior, closed = put_column(tree.prior, node, growth.prior), as_stored(jnp.float32(-jnp.inf), tree.prior.dtype)
     tree = tree.replace(
-        stats=held(put_column(tree.stats, node, stats)),  # not within who reads it next
+        stats=held(put_column(tree.stats, node, stats)),  # else XLA fuses it into the gather that follows
         facts=put_column(tree.facts, node, growth.facts),
         best_child=put_column(tree.best_child, node, jnp.full_like(parent, NONE)),
         prior=put_entry(prior, parent, action, closed),

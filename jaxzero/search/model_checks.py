@@ -76,7 +76,8 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
 
 def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int, ...]:
     """Raises a ValueError that names the first field of another shape or type; returns (P,), or () for one value."""
-    batch, width = jnp.shape(step.prior_logits) if jnp.ndim(step.prior_logits) == 2 else (0, 0)
+    is_matrix = getattr(step.prior_logits, "ndim", 0) == 2
+    batch, width = step.prior_logits.shape if is_matrix else (0, 0)
     players = jnp.shape(step.value)[1:]
     if tree is not None:
         batch, width = count or tree.size.shape[0], tree.num_edges
@@ -85,7 +86,7 @@ def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int
     wanted = Step(
         per_action, per_player, per_player, per_game, per_action, per_game, per_game, per_game, chance=per_game
     )
-    right = all(x is None or jnp.shape(x) == shape for x, shape in zip(step, wanted))
+    right = is_matrix and all(x is None or jnp.shape(x) == shape for x, shape in zip(step, wanted))
     masks = (step.legal, step.terminal, step.truncated, step.chance)
     typed = all(mask is None or mask.dtype == bool for mask in masks)
     if not (right and typed) or len(players) > 1 or players == (1,) or (players and step.to_play is None):
@@ -97,7 +98,7 @@ def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int
 
 def _what_is_wrong(step: Step, wanted: Step, basis: str) -> str:
     """The first field of another shape or type than those of `wanted`."""
-    if jnp.ndim(step.prior_logits) != 2:
+    if getattr(step.prior_logits, "ndim", 0) != 2:
         return f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A]."
     (batch, width), players = wanted.prior_logits, wanted.value[1:]
     if players == (1,):

@@ -44,7 +44,8 @@ class Status(enum.IntFlag):
         FULL: a walk found no room for its node: it ended above and backed up the raw value there again.
         NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead (so
             it looks, too, where `to_play` is not among 0 ... P-1). Or `explore` answered no number: the clean prior
-            instead. Or the root's rule rated edges by NaN as the search began: such edges are not chosen.
+            instead. Or the root's rule rated its first child, or the edge tried next, by NaN as
+            the search began: such edges are not chosen.
         NO_LEGAL_ACTION: the root has no legal action though it is not terminal: action 0, uniform weights.
         NOT_IN_TREE: `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree.
     """
@@ -248,7 +249,7 @@ class Tree:
 
 
 def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int, layout: Layout = Layout()) -> Tree:
-    """A tree that holds the evaluated root only; its choice is made when a search enters.
+    """A tree that holds the evaluated root only; its choice is made as the first simulation begins.
 
     Args:
         step: what the model says of the root, as `checked` leaves it.

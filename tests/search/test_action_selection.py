@@ -67,6 +67,28 @@ def test_scores_that_are_not_one_for_each_edge_are_refused(score, by_prior):
 
 
 @pytest.mark.parametrize("by_prior", [True, False])
+def test_nan_is_told_of_trees_that_were_searched_before(by_prior):
+    keys, states = jax.random.split(jax.random.key(0), 2), jnp.arange(2, dtype=jnp.uint32)
+
+    def run(scale):
+        rule = jz.puct()._replace(score=lambda view: scale * jz.puct().score(view), by_prior=by_prior)
+        tree = jz.search.plant(*worlds.hashed(5).root((), keys, states), rule, 9)
+        tree = jz.search.search((), keys, tree, worlds.hashed(5), rule, 4)
+        spoilt = rule._replace(score=lambda view: jnp.nan * rule.score(view))
+        return tree.status, jz.search.search((), keys, tree, worlds.hashed(5), rule, 4, root_rule=spoilt).status
+
+    before, after = jax.jit(run)(1.0)
+    assert not before.any() and (after == jz.Status.NON_FINITE).all()
+
+
+def test_a_rule_that_wants_the_mass_and_sees_all_edges_is_shown_it():
+    rule = jz.puct()._replace(score=lambda view: jz.puct().score(view) / view.unvisited_mass[..., None], by_prior=False)
+    rule, keys = rule._replace(mass=lambda prior: prior), jax.random.split(jax.random.key(0), 2)
+    out = jz.alphazero(worlds.hashed(5), 2, rule=rule)((), keys, jnp.arange(2, dtype=jnp.uint32))
+    assert not out.info.status.any()
+
+
+@pytest.mark.parametrize("by_prior", [True, False])
 def test_a_rule_whose_scores_are_no_numbers_is_told(by_prior):
     bound, keys, states = 0.0, jax.random.split(jax.random.key(0), 8), jnp.arange(8, dtype=jnp.uint32)
 

@@ -160,6 +160,9 @@ OPTIONS = {
     "proofs in lanes": lambda model, simulations: jz.alphazero(
         model, simulations, rule=jz.avoid_proven(jz.puct()), simulate=jz.parallel(4)
     ),
+    "proofs in view of all edges": lambda model, simulations: jz.alphazero(
+        model, simulations, rule=jz.avoid_proven(jz.puct()._replace(by_prior=False)), dirichlet_fraction=0.0
+    ),
     "graph": lambda model, simulations: jz.alphazero(model, simulations, simulate=jz.transpositions()),
     "decided": lambda model, simulations: jz.uct(model, simulations, stop=jz.decided),
 }
@@ -172,8 +175,10 @@ OPTIONS = {
         *(
             pytest.param(64, 82, name, marks=REST if name in ("rounds", "proofs in lanes") else SLOW)
             for name in OPTIONS
+            if name != "proofs in view of all edges"
         ),
         pytest.param(1, 7, "rounds", marks=SLOW),
+        pytest.param(64, 7, "proofs in view of all edges", marks=SLOW),
     ],
 )
 def test_nor_is_anything_with_options(batch, num_actions, name):

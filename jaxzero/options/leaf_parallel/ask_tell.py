@@ -10,7 +10,7 @@ searches, an engine, a person.
         question = ask(params, keys[i + 1], tree, path, model, rule, rule, lanes=8)        # jitted
         seen = jax.vmap(game.observe)(question.position)                                   # of models.perfect: states
         logits, value = evaluator(seen)                                                    # [B*8, A], [B*8]
-        tree, path = tell(question, logits, value, rule, rule)                             # jitted
+        tree, path = tell(question, logits, value, rule)                                   # jitted
 
 It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
 `models.perfect` has them: `Model.move`. The trees that wait for an answer are in the question; those before it may be
@@ -105,7 +105,6 @@ def tell(
     prior_logits: Float[Array, "B*K A"],
     value: Float[Array, "B*K"] | Float[Array, "B*K P"],
     rule: Rule,
-    root_rule: Rule,
     *,
     max_depth: int | None = None,
 ) -> tuple[Tree, Path]:
@@ -116,11 +115,10 @@ def tell(
         prior_logits: of each position.
         value: of each position, for the player to move there, or for every player.
         rule: how interior nodes choose.
-        root_rule: how the root chooses.
         max_depth: as in `ask`.
 
     Raises:
         ValueError: answers of other shapes.
     """
     step = evaluated(question.step, jnp.asarray(prior_logits), jnp.asarray(value))
-    return apply(question.waiting, question.leaves, step, question.embedding, rule, root_rule, max_depth)
+    return apply(question.waiting, question.leaves, step, question.embedding, rule, max_depth)

@@ -15,7 +15,18 @@ from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
 from jaxzero.search.backup import backup, counted, group_size
-from jaxzero.search.expansion import Ends, Growth, ends, grow, if_any_grows, new_facts, stand_in, write
+from jaxzero.search.expansion import (
+    Ends,
+    Growth,
+    ends,
+    first_visit,
+    grow,
+    if_any_grows,
+    new_facts,
+    returned,
+    stand_in,
+    write,
+)
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Frontier,
@@ -27,7 +38,6 @@ from jaxzero.search.node_storage import (
     take,
     unpack_facts,
     unpack_stats,
-    visited,
 )
 from jaxzero.search.search import descend, paired, taking_part
 from jaxzero.search.tree import NONE, Status, Tree, as_read, as_stored, rows_of
@@ -149,14 +159,6 @@ def value_at_end(tree: Tree, path: Path, max_depth: int | None) -> Float[Array, 
     return jnp.where(cut[:, None], stats.value, value)
 
 
-def _first_visits(tree: Tree, node: Int[Array, "B"], value: Array) -> tuple[Tree, Float[Array, "B P"]]:
-    """Counts the walks to the new nodes (N: none); what goes up from the nodes above them, else `value`."""
-    facts, new = unpack_facts(take(tree.facts, node)), (node < tree.capacity)[:, None]
-    stats = pack(visited(unpack_stats(take(tree.stats, node)), facts, facts.raw_value), tree.stats.dtype)
-    above = facts.reward + facts.discount[:, None] * facts.raw_value
-    return tree.replace(stats=put(tree.stats, node, stats)), jnp.where(new, above, value)
-
-
 def _in_flight(rule: Rule, virtual: Virtual) -> Rule:
     return rule._replace(score=lambda view: rule.score(virtual(view)))
 
@@ -232,7 +234,7 @@ def lane_keys(keys: Keys, lanes: int) -> Keys:
 
 
 def apply(
-    tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule, root_rule: Rule, max_depth: int | None = None
+    tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule, max_depth: int | None = None
 ) -> tuple[Tree, Path]:
     """Writes down what was said of the leaves, and carries the value of every lane up, lane after lane.
 
@@ -242,7 +244,6 @@ def apply(
         step: the evaluations, game by game, `[B·K]`; anything where a lane asks nothing.
         state: what the tree stores of the positions, likewise.
         rule: how interior nodes choose.
-        root_rule: how the root chooses.
         max_depth: as in `collect`.
 
     Returns:
@@ -252,10 +253,13 @@ def apply(
 
     def lane(tree: Tree, of_lane: tuple[Path, Array]) -> tuple[Tree, None]:
         path, node = of_lane
-        tree, value = _first_visits(tree, node, value_at_end(tree, path, max_depth))
-        if not rule.by_prior:
-            tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, node < tree.capacity))
+        facts, new = take(tree.facts, node), node < tree.capacity
+        tree = tree.replace(stats=put(tree.stats, node, first_visit(facts, new)))
         tree = tree if tree.bounds is None else prove(tree, path, node)
+        if not rule.by_prior:
+            tree = remember(tree, node, choose(tree, rows_of(tree, node), rule, new))
+        at_end = value_at_end(tree, path, max_depth)
+        value = jnp.where(new[:, None], returned(unpack_facts(facts)), at_end)
         return backup(tree, path, value, rule), None
 
     tree, _ = jax.lax.scan(lane, tree, (leaves.paths, leaves.node))

@@ -76,7 +76,7 @@ class Lanes(NamedTuple):
         how = lanes, self.virtual, max_depth, self.active, self.free_walks
         tree, leaves = collect(tree, path, rule, root_rule, *how)
         step, state = _evaluate(params, lane_keys(keys, lanes), tree, leaves, model)
-        return apply(tree, leaves, step, state, rule, root_rule, max_depth)
+        return apply(tree, leaves, step, state, rule, max_depth)
 
 
 def _evaluate(params: Params, keys: Keys, tree: Tree, leaves: Leaves, model: Model) -> tuple[Step, State]:

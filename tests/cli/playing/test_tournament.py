@@ -101,7 +101,9 @@ def test_settings_that_hold_together_are_taken():
     ({"players": ("perfect", "random")}, "connect_four has more than 1,000 positions"),
 ])  # fmt: skip
 def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, settings, expected):
-    monkeypatch.setattr(tournament.perfect_play, "solve", functools.partial(tournament.perfect_play.solve, limit=1_000))
+    monkeypatch.setattr(
+        tournament.perfect_player, "solve", functools.partial(tournament.perfect_player.solve, limit=1_000)
+    )
     with pytest.raises(SystemExit) as caught:
         tournament.prepare(dataclasses.replace(Config(players=("random", "uct:2")), **settings))
     assert expected in str(caught.value)
@@ -146,9 +148,9 @@ def test_mistakes_of_a_network_are_those_of_all_positions_at_once(trained):
     raw = tournament.player(read(f"raw:{trained.folder}", 1), trained.game)
     players, results = {"random": tournament.player(read("random", 1), trained.game), raw.name: raw}, {}
     tournament.erring(Config(seed=1), trained.game, players, results)
-    positions = tournament.solved_positions.load(trained.game, tournament.solved_positions.CONNECT_FOUR)
-    made = tournament.solved_positions.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
-    assert results["mistakes"] == {raw.name: tournament.solved_positions.rates(made, positions)}
+    positions = tournament.outcome_mistakes.load(trained.game, tournament.outcome_mistakes.CONNECT_FOUR)
+    made = tournament.outcome_mistakes.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
+    assert results["mistakes"] == {raw.name: tournament.outcome_mistakes.rates(made, positions)}
     assert 0.1 < results["mistakes"][raw.name]["all"] < 0.9
 
 

@@ -271,7 +271,7 @@ def test_ask_and_tell_is_parallel_with_the_evaluations_made_elsewhere():
 
     compiled = functools.partial(jax.jit, compiler_options=as_users_have_it())
     ask = compiled(lambda keys, tree, path: jz.options.ask((), keys, tree, path, model, rule, rule, lanes=lanes))
-    tell = compiled(lambda question, *answer: jz.options.tell(question, *answer, rule, rule))
+    tell = compiled(lambda question, *answer: jz.options.tell(question, *answer, rule))
     both = compiled(lambda keys, tree, path: jz.parallel(lanes)((), keys, tree, path, model, rule, rule))
     (tree, path), (wanted, other), needed = planted(), planted(), 0
     for i in range(10):
