@@ -12,8 +12,8 @@ Per lock-step simulation, in a world without a network (`hash_world.py`):
     MB        copied, in arrays of 64 kB and more
 
 `bench/kernel_counts.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These
-are counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over a
-file that is there. Nothing runs: all it needs are compilers, which `make count` installs into an environment of their
+are counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over
+a file that is there. Nothing runs: all it needs are compilers, which `make count` installs into an environment of their
 own.
 """
 

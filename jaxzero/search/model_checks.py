@@ -99,7 +99,7 @@ def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int
 def _what_is_wrong(step: Step, wanted: Step, basis: str) -> str:
     """The first field of another shape or type than those of `wanted`."""
     if getattr(step.prior_logits, "ndim", 0) != 2:
-        return f"Step.prior_logits has shape {jnp.shape(step.prior_logits)}; it must be [B, A]."
+        return f"Step.prior_logits has shape {getattr(step.prior_logits, 'shape', ())}; it must be [B, A]."
     (batch, width), players = wanted.prior_logits, wanted.value[1:]
     if players == (1,):
         return (
