@@ -28,7 +28,6 @@ __all__ = [
     "first_highest",
     "is_rated",
     "next_edge",
-    "next_edges",
     "remember",
     "rescore",
     "with_next_edge",
@@ -184,10 +183,18 @@ def remember(tree: Tree, nodes: Int[Array, "G ..."] | None, choice: Choice, tile
 
 
 def with_next_edge(tree: Tree, rule: Rule, nodes: Int[Array, "B"] | None = None) -> Tree:
-    """The trees, where `nodes` (None: the roots) know which edge they try next."""
+    """Finds the edge that `nodes` (None: the roots) try next, by looking at all that were not expanded.
+
+    Only a rule that promises `by_prior` wants to know it; the others find it when they choose.
+    """
     if not rule.by_prior:
         return tree
-    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**next_edges(tree, rule, nodes)._asdict())
+    left = as_read(take(tree.prior, nodes), tree.stats.dtype)
+    order = left
+    if tree.root.prior is not None:
+        at_root = jnp.where(jnp.isneginf(left), -jnp.inf, tree.root.prior)
+        order = at_root if nodes is None else jnp.where((nodes == 0)[:, None], at_root, left)
+    frontier = unpack_frontier(take(tree.frontier, nodes))._replace(**next_edge(rule, left, order)._asdict())
     return tree.replace(frontier=put(tree.frontier, nodes, pack(frontier, tree.frontier.dtype)))
 
 
@@ -197,23 +204,6 @@ class NextEdge(NamedTuple):
     next_action: Int[Array, "..."]
     next_prior: Float[Array, "..."]
     unvisited_mass: Float[Array, "..."]
-
-
-def next_edges(tree: Tree, rule: Rule, nodes: Int[Array, "B ..."] | None = None) -> NextEdge:
-    """The edge that `nodes` (None: the roots) try next, of all that were not expanded.
-
-    Only a rule that promises `by_prior` wants to know it; the others find it when they choose.
-    """
-    left = as_read(take(tree.prior, nodes), tree.stats.dtype)  # an expanded edge's prior is with its child
-    if not rule.by_prior:
-        zero = jnp.zeros_like(left[..., 0])
-        return NextEdge(jnp.full(zero.shape, NONE), zero, zero)
-    order = None
-    if tree.root.prior is not None:
-        at_root = True if nodes is None else (nodes == 0)[..., None]
-        in_force = tree.root.prior if left.ndim == 2 else tree.root.prior[:, None]
-        order = jnp.where(at_root & ~jnp.isneginf(left), in_force, left)
-    return next_edge(rule, left, order)
 
 
 def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "... W"] | None = None) -> NextEdge:

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt16
 
 from jaxzero.backend_tuning import machine
-from jaxzero.search.action_selection import NextEdge, choose, next_edges, remember
+from jaxzero.search.action_selection import NextEdge, choose, next_edge, remember
 from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Facts,
     Frontier,
     Stats,
+    children_at_hand,
     held,
     pack,
     places,
@@ -26,7 +27,7 @@ from jaxzero.search.node_storage import (
     unpack_stats,
     visited,
 )
-from jaxzero.search.tree import NONE, Rows, Status, Tree, as_stored, player_to_move, rows_of
+from jaxzero.search.tree import NONE, Rows, Status, Tree, as_read, as_stored, player_to_move, rows_of
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 
 __all__ = ["Ends", "Growth", "ends", "expand", "first_visit", "grow", "new_facts", "returned", "write"]
@@ -37,6 +38,7 @@ class Ends(NamedTuple):
 
     Attributes:
         at: the rows of the last nodes, with all their children.
+        prior: their rows of `Tree.prior`.
         cut: True where `max_depth` ended the walk.
         wants: True where the walk ends at an edge to expand.
         grows: True where the tree has room for it, too.
@@ -45,6 +47,7 @@ class Ends(NamedTuple):
     """
 
     at: Rows
+    prior: Float[Array, "B W"] | UInt16[Array, "B W"]
     cut: Bool[Array, "B"]
     wants: Bool[Array, "B"]
     grows: Bool[Array, "B"]
@@ -55,11 +58,12 @@ class Ends(NamedTuple):
 def ends(tree: Tree, path: Path, max_depth: int | None) -> Ends:
     """The ends of the walks, as `descend` left them."""
     leaf = take(path.nodes, path.length - 1)
-    at = held(rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf)))
+    at = rows_of(tree, leaf)._replace(frontier=take(tree.frontier, leaf))
+    at, prior = held((at, take(tree.prior, leaf)))
     cut = jnp.zeros_like(leaf, bool) if max_depth is None else path.length > max_depth
     wants = (at.next_action >= 0) & ~cut  # a walk that is not cut ends where no child is chosen
     wants = wants if path.going is None else wants & path.going
-    return Ends(at, cut, wants, *next_slot(tree, wants))
+    return Ends(at, prior, cut, wants, *next_slot(tree, wants))
 
 
 def own_slots(tree: Tree) -> bool:
@@ -89,6 +93,7 @@ class Growth(NamedTuple):
             does not grow.
         parent: the node above; N where the tree does not grow.
         facts: the row of the new node.
+        frontiers: the row of the new node; and that of the node above, as it is from now on.
         prior: of the new node.
         state: of the new node.
         status: bits of `Status` that this simulation adds.
@@ -99,6 +104,7 @@ class Growth(NamedTuple):
     node: Int[Array, ""] | Int[Array, "B"]
     parent: Int[Array, "B"]
     facts: Float[Array, "B 6+2P"]
+    frontiers: Float[Array, "B 2 4+K"]
     prior: Float[Array, "B W"] | UInt16[Array, "B W"]
     state: State
     status: Int[Array, "B"]
@@ -145,7 +151,7 @@ def expand(
         step, below = model.step(params, keys, action, state)
         step, bad = checked(step, tree)
         check_embedding(below, leaf.shape[0], tree.state)
-        growth = grow(rule, end, step, below, tree.prior.dtype)
+        growth = grow(rule, end, tree.root.prior, step, below)
         return growth._replace(
             data=tree.hooks.node_data(tree, step),
             value=jnp.where(grows[:, None], growth.value, again),
@@ -154,7 +160,7 @@ def expand(
         )
 
     growth = if_any_grows(tree, end, evaluate, again)
-    tree = write(tree, end, growth, rule, first_visit(growth.facts, grows))
+    tree = write(tree, growth, first_visit(growth.facts, grows)).replace(size=end.size)
     node = jnp.where(grows, end.node, tree.capacity)
     tree = tree.hooks.grown(tree, path, node, growth.data)
     if not rule.by_prior:  # else the next edge is known already
@@ -194,17 +200,34 @@ def stand_in(tree: Tree) -> Int[Array, "B"]:
     return jnp.maximum(jnp.where(known, first, unpack_frontier(tree.frontier[:, 0]).next_action), 0)
 
 
-def grow(rule: Rule, end: Ends, step: Step, state: State, prior_type: Any) -> Growth:
+def grow(rule: Rule, end: Ends, in_force: Array | None, step: Step, state: State) -> Growth:
     """The new nodes, from the model's `step` and `state`, as if every walk grew."""
-    frontier, facts = unpack_frontier(end.at.frontier), unpack_facts(end.at.facts)
-    action = jnp.maximum(frontier.next_action, 0)
-    facts = new_facts(action, frontier.next_prior, facts.to_play, step, facts.raw_value.shape)
+    leaf, prior, node = end.at, end.prior, end.node
+    frontier, facts = unpack_frontier(leaf.frontier), unpack_facts(leaf.facts)
+    action, mover = jnp.maximum(frontier.next_action, 0), facts.to_play
+    dtype, children = step.value.dtype, frontier.num_children
+    fresh = as_stored(rule.prepare(step.prior_logits), prior.dtype)
+    facts = new_facts(action, frontier.next_prior, mover, step, facts.raw_value.shape)
+    nothing = jnp.full((*action.shape, 2), NONE)
+    found = NextEdge(nothing, jnp.zeros_like(nothing, dtype), jnp.zeros_like(nothing, dtype))
+    if rule.by_prior:
+        left, order = edges_left(end, action), None
+        if in_force is not None:
+            order = jnp.stack([as_read(fresh, dtype), order_left(end, left, in_force)], 1)
+        found = next_edge(rule, jnp.stack([as_read(fresh, dtype), left], 1), order)
+    below = with_child(frontier, node)
+    frontiers = Frontier(
+        **found._asdict(),
+        num_children=jnp.stack([jnp.zeros_like(children), children + 1], 1),
+        children=jnp.stack([jnp.zeros_like(below), below], 1),
+    )
     return Growth(
         value=returned(facts),
-        node=end.node,
-        parent=end.at.nodes,
-        facts=pack(facts, step.value.dtype),
-        prior=as_stored(rule.prepare(step.prior_logits), prior_type),
+        node=node,
+        parent=leaf.nodes,
+        facts=pack(facts, dtype),
+        frontiers=pack(frontiers, dtype),
+        prior=fresh,
         state=state,
         status=jnp.zeros_like(action),
     )
@@ -217,6 +240,24 @@ def new_facts(action: Array, edge_prior: Array, mover: Int[Array, "L"], step: St
     discount = step.discount if signed else jnp.where(to_play == mover, step.discount, -step.discount)
     reward = step.reward.reshape(shape)
     return Facts(action, edge_prior, mover, discount, reward, to_play, step.terminal, value, step.chance)
+
+
+def edges_left(end: Ends, action: Int[Array, "B"]) -> Float[Array, "B W"]:
+    """The priors of the unexpanded edges without `action`; −inf elsewhere."""
+    prior = as_read(end.prior, end.at.stats.dtype)
+    return jnp.where(places(prior.shape[1], 2) == action[:, None], -jnp.inf, prior)
+
+
+def order_left(end: Ends, left: Float[Array, "B W"], in_force: Float[Array, "B W"]) -> Float[Array, "B W"]:
+    """The order in which unexpanded edges are tried: by prior; at the root by the prior in force there."""
+    at_root = jnp.where(jnp.isneginf(left), -jnp.inf, in_force)
+    return jnp.where((end.at.nodes == 0)[:, None], at_root, left)
+
+
+def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> Int[Array, "B K"]:
+    """`Frontier.children` with the new one, if there is room."""
+    place = places(frontier.children.shape[1], 2) == frontier.num_children[:, None]
+    return jnp.where(place, node[:, None] if node.ndim else node, frontier.children)
 
 
 def returned(new: Facts) -> Float[Array, "B P"]:
@@ -232,40 +273,27 @@ def first_visit(facts: Float[Array, "B 6+2P"], grows: Bool[Array, "B"]) -> Float
     return jnp.where(grows[:, None], pack(stats, facts.dtype), 0)
 
 
-def write(tree: Tree, end: Ends, growth: Growth, rule: Rule, stats: Float[Array, "B 2+P"]) -> Tree:
-    """Writes the new nodes, with these statistics, and links them to the nodes above."""
-    # The action is read back from the packed row: every array that a branch returns is a kernel on an accelerator.
-    node, parent, action = growth.node, growth.parent, unpack_facts(growth.facts).action
-    prior, closed = put_column(tree.prior, node, growth.prior), as_stored(jnp.float32(-jnp.inf), tree.prior.dtype)
-    tree = tree.replace(
+def write(tree: Tree, growth: Growth, stats: Float[Array, "B 2+P"]) -> Tree:
+    """Writes the growth, and the new nodes' statistics, into the tree."""
+    # Position and action are read back from the packed rows: every array that a branch returns is a kernel on an
+    # accelerator.
+    node = growth.node
+    place = unpack_frontier(growth.frontiers[:, 1]).num_children - 1  # the new child is the last one
+    action = unpack_facts(growth.facts).action
+    frontier = put_column(put(tree.frontier, growth.parent, growth.frontiers[:, 1]), node, growth.frontiers[:, 0])
+    prior = put_column(tree.prior, node, growth.prior)
+    later, at_hand = tree.later_children, children_at_hand(tree.frontier)
+    if later is not None:
+        where = jnp.where(place < at_hand, tree.capacity, growth.parent)
+        later = put_entry(later, where, jnp.clip(place - at_hand, 0, later.shape[-1] - 1), node)
+    return tree.replace(
         stats=held(put_column(tree.stats, node, stats)),  # else XLA fuses it into the gather that follows
         facts=put_column(tree.facts, node, growth.facts),
-        best_child=put_column(tree.best_child, node, jnp.full_like(parent, NONE)),
-        prior=put_entry(prior, parent, action, closed),
+        frontier=frontier,
+        best_child=put_column(tree.best_child, node, jnp.full_like(growth.parent, NONE)),
+        prior=put_entry(prior, growth.parent, action, as_stored(jnp.float32(-jnp.inf), prior.dtype)),
         state=jax.tree.map(lambda x, y: put_column(x, node, y), tree.state, growth.state),
-        size=end.size,
+        later_children=later,
         status=tree.status | growth.status,
         overflows=tree.overflows + growth.status // Status.FULL.value % 2,
     )
-    return linked_to_parents(
-        tree, end, node, parent, next_edges(tree, rule, jnp.stack(jnp.broadcast_arrays(parent, node), 1))
-    )
-
-
-def linked_to_parents(tree: Tree, end: Ends, node: Array, parent: Int[Array, "B"], found: NextEdge) -> Tree:
-    """Lists the new nodes among the children of their parents; `found`: the next edges of the parents and of them."""
-    above = unpack_frontier(end.at.frontier)
-    last, room = above.num_children, above.children.shape[1]
-    one = node[:, None] if node.ndim else node
-    children = jnp.where(places(room, 2) == last[:, None], one, above.children)
-    rows = Frontier(
-        **found._asdict(),
-        num_children=jnp.stack([last + 1, jnp.zeros_like(last)], 1),
-        children=jnp.stack([children, jnp.zeros_like(children)], 1),
-    )
-    rows, later = pack(rows, tree.frontier.dtype), tree.later_children
-    if later is not None:
-        where = jnp.where(last < room, tree.capacity, parent)
-        later = put_entry(later, where, jnp.clip(last - room, 0, later.shape[-1] - 1), node)
-    frontier = put_column(put(tree.frontier, parent, rows[:, 0]), node, rows[:, 1])
-    return tree.replace(frontier=frontier, later_children=later)

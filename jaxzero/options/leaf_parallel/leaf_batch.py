@@ -106,7 +106,7 @@ def collect(
         growth = if_any_grows(
             tree, end, lambda: _pending(tree, rule, end), unpack_facts(end.at.facts).raw_value, asks=False
         )
-        tree = write(tree, end, growth, rule, jnp.zeros_like(tree.stats[:, 0]))
+        tree = write(tree, growth, jnp.zeros_like(tree.stats[:, 0])).replace(size=end.size)
         node = jnp.where(end.grows, end.node, tree.capacity)
         if tree.bounds is not None:
             tree = tree.replace(bounds=put(tree.bounds, node, tree.root.returns))
@@ -177,7 +177,7 @@ def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
     )
     closed = rule._replace(prepare=lambda logits: logits)
     state = jax.tree.map(lambda x: jnp.zeros_like(x[:, 0]), tree.state)
-    growth = grow(closed, end, unknown, state, tree.prior.dtype)
+    growth = grow(closed, end, tree.root.prior, unknown, state)
     return growth._replace(
         parent=jnp.where(end.grows, end.at.nodes, tree.capacity), status=Status.FULL.where(end.wants & ~end.grows)
     )
