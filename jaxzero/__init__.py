@@ -102,6 +102,9 @@ ROOMS = (
 )
 
 
+OWNERS = ("search", "root", "options", "policies", "models", "games", "types")  # where a name may have moved
+
+
 def __getattr__(name: str) -> Any:
     for room, names in HOMES.items():
         if name in names.split():
@@ -110,13 +113,14 @@ def __getattr__(name: str) -> Any:
             return globals()[name]
     if name in ROOMS:
         return importlib.import_module(f"jaxzero.{name}")
-    owners = [room for room in ("search", "root", "options", "policies", "models") if _has(room, name)]
+    owners = [room for room in OWNERS if _has(room, name)]
     instead = f" It is jaxzero.{owners[0]}.{name}." if owners else ""
     raise AttributeError(f"module 'jaxzero' has no attribute {name!r}.{instead}")
 
 
 def _has(room: str, name: str) -> bool:
-    return name in importlib.import_module(f"jaxzero.{room}").__all__
+    module = importlib.import_module(f"jaxzero.{room}")
+    return hasattr(module, name) and name in getattr(module, "__all__", (name,))
 
 
 def __dir__() -> list[str]:

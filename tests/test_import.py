@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import jaxzero
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEAVY = ["flax", "optax", "orbax", "tensorstore", "pgx", "mctx", "matplotlib", "tyro", "rich", "tensorboardX"]
 # Rooms that may bring heavy packages along. (flax imports optax, orbax and rich itself.)
@@ -73,3 +75,14 @@ def test_module_imports_alone(imported, module):
     error, brought = imported[module]
     assert error is None, error
     assert set(brought) <= NEEDS.get(room(module), set()), f"{module} imports {brought}"
+
+
+@pytest.mark.parametrize("name, home", [("chain", "root"), ("Path", "types"), ("go", "games"), ("backup", "search")])
+def test_a_name_that_moved_is_answered_by_its_home(name, home):
+    with pytest.raises(AttributeError, match=f"It is jaxzero.{home}.{name}"):
+        getattr(jaxzero, name)
+
+
+def test_a_name_that_is_nowhere_is_given_no_home():
+    with pytest.raises(AttributeError, match="has no attribute 'jnp'.$"):
+        jaxzero.jnp  # noqa: B018

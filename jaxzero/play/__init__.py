@@ -1,4 +1,4 @@
-"""How good is a policy: `arena` plays games, `ratings` says what they tell, `mistakes` looks at solved positions.
+"""How good is a policy: `arena` plays games, `ratings` says what they tell.
 
-Where a game is small, `perfect` makes a player that never errs.
+`outcome_mistakes` looks at solved positions. Where a game is small, `perfect_player` makes a player that never errs.
 """

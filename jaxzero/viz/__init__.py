@@ -1,4 +1,4 @@
-"""Pictures of search trees, positions and learning. A leaf: nothing else in jaxzero imports it.
+"""Pictures of search trees, positions and learning. A leaf: only `cli` imports it.
 
 What the functions answer, a `Page` or a `Picture`, shows itself at the end of a notebook's cell, and has `save(path)`.
 """

@@ -75,8 +75,7 @@ class Learn:
     reuse: float = 8.0
     """How often a position is learned from, on average: minibatches follow from it."""
     learning_rate: float = 2e-3
-    """AdamW's learning rate after its warm-up. It depends on the minibatches so far only, and so does everything: a run
-    of five minutes is a run of ten that was cut short."""
+    """AdamW's learning rate after its warm-up: a function of the minibatches so far, never of the time."""
     warmup: int = 200
     """Minibatches of linear warm-up."""
     hold: int = 3000
