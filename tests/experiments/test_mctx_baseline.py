@@ -148,7 +148,7 @@ def test_iterations_keep_rows_and_learn():
 
 @pytest.mark.slow
 def test_a_run_ends_with_mistakes_beside_minutes_and_overwrites_nothing(tmp_path):
-    lines = mctx_baseline.mistakes.CONNECT_FOUR.read_text().splitlines()[::60]
+    lines = mctx_baseline.outcome_mistakes.CONNECT_FOUR.read_text().splitlines()[::60]
     (tmp_path / "positions.jsonl").write_text("\n".join(lines) + "\n")
     file = tmp_path / "new" / "plain.json"
     flags = (
