@@ -82,8 +82,12 @@ def test_nan_is_told_of_trees_that_were_searched_before(by_prior):
 
 
 def test_a_rule_that_wants_the_mass_and_sees_all_edges_is_shown_it():
-    rule = jz.puct()._replace(score=lambda view: jz.puct().score(view) / view.unvisited_mass[..., None], by_prior=False)
-    rule, keys = rule._replace(mass=lambda prior: prior), jax.random.split(jax.random.key(0), 2)
+    def score(view):
+        one = view.unvisited_mass / view.unvisited_mass  # NaN, where it is not shown
+        return one[..., None] * jz.puct().score(view)
+
+    rule = jz.puct()._replace(score=score, by_prior=False, mass=lambda prior: prior)
+    keys = jax.random.split(jax.random.key(0), 2)
     out = jz.alphazero(worlds.hashed(5), 2, rule=rule)((), keys, jnp.arange(2, dtype=jnp.uint32))
     assert not out.info.status.any()
 
