@@ -1,14 +1,16 @@
-"""mctx and the front side by side, in small searches: what a first program costs, compiling included.
+"""mctx, the front and the native policies side by side, in small searches: what a first program costs.
 
-    python experiments/compat/first_call_times.py                # four minutes on two CPU cores
+    python experiments/compat/first_call_times.py             # ten minutes on two CPU cores
     python experiments/compat/first_call_times.py --save      # and write results/compat/small-searches-<date>.json
 
-Both run in one process, in turn; of the times of calls the median counts. "tree" returns the whole search tree from the
-jitted policy; the other columns return the action and its weights.
+All run in one process, in turn; of the times of calls the median counts. The first call includes compiling. "tree"
+returns the whole search tree from the jitted policy; the other rows return the action and its weights.
 """
 
 import dataclasses
+import itertools
 import pathlib
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -19,16 +21,18 @@ import jax.numpy as jnp
 import mctx
 import tyro
 
+import jaxzero as jz
 from jaxzero.compat import mctx as front
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from bench.measure import circumstances, interleaved, save  # noqa: E402
+from bench.measure import circumstances, geometric_mean, interleaved, save  # noqa: E402
 
 LIBRARIES = {"mctx": mctx, "front": front}
 WIDTH = 64  # of the model's one layer
-SHAPES = [(batch, simulations, actions) for batch, simulations in ((1, 50), (16, 16), (128, 32)) for actions in (4, 18)]
+SHAPES = list(itertools.product((1, 16, 128), (16, 50), (4, 18)))  # games, simulations, actions
 POLICIES = ("muzero_policy", "gumbel_muzero_policy", "stochastic_muzero_policy")
+NATIVE = {"muzero_policy": jz.muzero, "gumbel_muzero_policy": jz.gumbel}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +85,34 @@ def program(library, policy, shape, with_tree):
         out = getattr(library, policy)(params, key, root, *functions, simulations)
         return out if with_tree else (out.action, out.action_weights)
 
+    return called(run, batch)
+
+
+def native_program(policy, shape, with_tree):
+    """The same search by a policy of jaxzero."""
+    batch, simulations, num_actions = shape
+
+    def root(params, key, embedding):
+        return step_of(embedding, jnp.zeros(batch), jnp.ones(batch))
+
+    def step(params, key, action, embedding):
+        x = jnp.tanh(embedding @ params + action[:, None] / num_actions)
+        return step_of(x, x[:, 0], jnp.full(batch, 0.97))
+
+    def step_of(x, reward, discount):
+        return jz.Step(prior_logits=x[:, -num_actions:], value=x[:, 1], reward=reward, discount=discount), x
+
+    search = NATIVE[policy](jz.Model(root, step), simulations)
+
+    def run(params, key, embedding):
+        out = search(params, key, embedding)
+        return out if with_tree else (out.action, out.action_weights)
+
+    return called(run, batch)
+
+
+def called(run, batch):
+    """`run`, jitted, with its arguments."""
     params = jax.random.normal(jax.random.key(0), (WIDTH, WIDTH)) / WIDTH**0.5
     arguments = params, jax.random.key(1), jax.random.normal(jax.random.key(2), (batch, WIDTH))
     jitted = jax.jit(run)
@@ -94,25 +126,43 @@ def first_call(run: Callable[[], Any]) -> float:
 
 
 def row(policy: str, shape: tuple[int, int, int], with_tree: bool, seconds: float) -> dict[str, Any]:
-    """Seconds of the first call and milliseconds of later ones, of both libraries."""
+    """Seconds of the first call and milliseconds of later ones, of all that have the policy."""
     runs = {name: program(library, policy, shape, with_tree) for name, library in LIBRARIES.items()}
+    if policy in NATIVE:
+        runs["native"] = native_program(policy, shape, with_tree)
     first = {name: first_call(run) for name, run in runs.items()}
     later = {name: 1000 * timing.seconds for name, timing in interleaved(runs, seconds, most=200).items()}
     return dict(policy=policy, shape=shape, with_tree=with_tree, first_s=first, later_ms=later)
 
 
+def told(found: dict[str, Any]) -> str:
+    """A row of the table."""
+    first, later = (", ".join(f"{x:.2f}" for x in found[name].values()) for name in ("first_s", "later_ms"))
+    faster = ", ".join(f"{x:.2f}" for x in ratios(found).values())
+    name = f"| {found['policy']} | {', '.join(map(str, found['shape']))} | {'yes' if found['with_tree'] else 'no'} "
+    return f"{name}| {first} | {later} | {faster} |"
+
+
+def ratios(found: dict[str, Any]) -> dict[str, float]:
+    """How many times as fast as mctx, after the first call."""
+    later = found["later_ms"]
+    return {name: later["mctx"] / ms for name, ms in later.items() if name != "mctx"}
+
+
 def main(config: Config) -> None:
     rows = []
-    print(
-        "| policy | games, simulations, actions | tree | first call, s: mctx, front | later, ms: mctx, front | faster |"
-    )
+    print("| policy | games, simulations, actions | tree | first call, s: mctx, front, native | later, ms | faster |")
     for policy in POLICIES:
-        for shape in SHAPES[2:3] if config.quick else SHAPES:
+        for shape in SHAPES[3:4] if config.quick else SHAPES:
             for with_tree in (False, True) if shape in SHAPES[-2:] else (False,):
                 rows.append(found := row(policy, shape, with_tree, config.seconds))
-                (a, b), (c, d) = found["first_s"].values(), found["later_ms"].values()
-                name = f"| {policy} | {', '.join(map(str, shape))} | {'yes' if with_tree else 'no'} "
-                print(f"{name}| {a:.1f}, {b:.1f} | {c:.2f}, {d:.2f} | {c / d:.1f} |", flush=True)
+                print(told(found), flush=True)
+    for policy in POLICIES:
+        mine = [ratios(found) for found in rows if found["policy"] == policy and not found["with_tree"]]
+        for name in mine[0]:
+            found = [x[name] for x in mine]
+            middle, mean = statistics.median(found), geometric_mean(found)
+            print(f"{policy}, {name}: least {min(found):.2f}, median {middle:.2f}, geometric mean {mean:.2f}")
     if config.save:
         results = circumstances() | {"rows": rows}
         print(f"Written: {save(results, HERE.parent / 'results' / 'compat', 'small searches')}")
