@@ -11,6 +11,7 @@
     compile   seconds from a Python function to a compiled search
     overhead  the share of a search's time that is neither network nor game, on Connect Four
     numpy     simulations per second of one wide, shallow tree, against a straightforward tree in NumPy
+    share     whole searches by the size of the network: where the library stops to matter. Only when asked for
     before    as speed, but beside another checkout of jaxzero: did a change cost anything? Only when asked for
 
 Prints Markdown tables and writes `experiments/results/<device>-<date>.json`, never over a file that is there; what
@@ -29,8 +30,8 @@ import tyro
 
 HERE = pathlib.Path(__file__).parent
 PARTS = ("speed", "memory", "compile", "overhead", "numpy")
-Part = Literal["speed", "memory", "compile", "overhead", "numpy", "before"]
-MODULES = {"overhead": "overhead", "numpy": "overhead", "before": "against_before"}
+Part = Literal["speed", "memory", "compile", "overhead", "numpy", "share", "before"]
+MODULES = {"overhead": "overhead", "numpy": "overhead", "share": "network_share", "before": "against_before"}
 Rule = Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"]
 
 
@@ -66,6 +67,16 @@ class Config:
     """numpy: simulations in each tree."""
     numpy_actions: int = 362
     """numpy: actions of each node."""
+    share_rules: tuple[Literal["PUCT", "Gumbel"], ...] = ("PUCT", "Gumbel")
+    """share: which searches."""
+    share_games: tuple[int, ...] = (1, 32, 256)
+    """share: games."""
+    share_simulations: tuple[int, ...] = (32, 200)
+    """share: simulations per search."""
+    share_actions: int = 82
+    """share: actions of each node."""
+    share_widths: tuple[int, ...] = (64, 256, 1024, 2048)
+    """share: numbers in each of the network's two layers."""
     checkout: pathlib.Path | None = None
     """before: the folder of the other checkout (`git worktree add FOLDER COMMIT` makes one)."""
     output: pathlib.Path = HERE / "results"
@@ -75,7 +86,8 @@ class Config:
 QUICK = Config(
     quick=True, shapes=("2x16x12",), rules=("gumbel",), seconds=0.1, memory_shape="2x16x12",
     compile_shapes=("2x16x12",), batches=(2,), simulations=8, networks=("mlp",), numpy_batches=(2,),
-    numpy_simulations=100, numpy_actions=20, runs=1, output=HERE.parent / "runs" / "quick",
+    numpy_simulations=100, numpy_actions=20, share_rules=("Gumbel",), share_games=(2,), share_simulations=(8,),
+    share_actions=5, share_widths=(8, 16), runs=1, output=HERE.parent / "runs" / "quick",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from jaxzero.types import EdgeView, Keys, Rule
 
 __all__ = ["gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action", "with_gumbel"]
 
-DRAWS = 16  # numbers are drawn by so many: XLA's CPU backend takes long to compile draws of some widths, like 9
+DRAWS = 16  # numbers are drawn by so many, or a power of two: XLA's CPU backend compiles other widths slowly, like 9
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
 
@@ -138,7 +138,8 @@ def improved_policy(view: EdgeView, qvalues: q.QValues) -> Float[Array, "... W"]
 
 def with_gumbel(tree: Tree, keys: Keys, scale: float) -> Tree:
     """Sets `tree.root.prior` to Gumbel draws, one key per game, times `scale` (or one per game), plus the logits."""
-    width = -(-tree.num_edges // DRAWS) * DRAWS
+    step = min(DRAWS, 1 << (tree.num_edges - 1).bit_length())
+    width = -(-tree.num_edges // step) * step
     draws = jax.vmap(lambda key: jax.random.gumbel(key, (width,), tree.stats.dtype))(keys)[:, : tree.num_edges]
     scale = per_game(jnp.asarray(scale, draws.dtype), draws)
     logits = edge_view(tree).prior

@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))  # as running a script there does; last, so that it hides nothing
 
-from bench import measure, numpy_tree  # noqa: E402
+from bench import measure, network_share, numpy_tree  # noqa: E402
 
 from tests.processes import experiment  # noqa: E402
 
@@ -58,6 +58,18 @@ def test_another_checkout_is_measured_beside_this_one(tmp_path):
     assert puct["ratio"] == pytest.approx(puct["now_us"] / puct["before_us"])
     assert puct["same_games"] < 1 and gumbel["same_games"] == 1
     assert str(tmp_path) not in file.read_text()
+
+
+@pytest.mark.slow
+def test_the_networks_share_is_measured_and_drawn(tmp_path):
+    done = run("--quick", "--parts", "share", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("cpu-*.json")
+    small, large = rows = json.loads(file.read_text())["share"]["rows"]
+    assert small["million_operations"] == pytest.approx(2e-6 * (64 * 8 + 8 * 8 + 8 * 6)) < large["million_operations"]
+    assert all(row["ratio"] == pytest.approx(row["mctx_ms"] / row["jaxzero_ms"]) for row in rows)
+    network_share.draw(rows, "Gumbel", tmp_path / "share.svg")
+    assert "2 games, 8 simulations" in (tmp_path / "share.svg").read_text()
 
 
 @pytest.mark.slow
