@@ -9,7 +9,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train play bench bench-gpu count test test-slow test-all check-wheel notebooks notebooks-colab lint format clean
+.PHONY: help train play bench bench-gpu count test test-slow slow-tests test-all check-wheel notebooks notebooks-colab lint format clean
 
 VENV    := .venv
 COLAB   := .cache/colab
@@ -54,6 +54,11 @@ test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 
 test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "slow and not exhaustive" $(ARGS)
+
+slow-tests: $(VENV)/.dev  ## measure which tests are slow, and write their list: eleven minutes, on a quiet machine
+	: > tests/slow_tests.txt
+	JAX_COMPILATION_CACHE_DIR= $(PYTEST) -n $(WORKERS) -m "not slow" --durations=0 --durations-min=1.6 | tee .cache/durations
+	sed -n 's/^[0-9.]*s call  *//p' .cache/durations | sort > tests/slow_tests.txt
 
 test-all: $(VENV)/.dev  ## every test, by the code generators that users have
 	XLA_FLAGS= $(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)

@@ -11,6 +11,9 @@ share the machine, so no test should need more than about 2 GB.
 What tests compile is kept in `.cache/`, and a second run of the suite skips most of the compiling. Traces, compilation
 events and the text of a compiled program are the same with and without; the time a compilation takes is not, so no test
 may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
+
+What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.6 seconds with nothing
+compiled before. `make slow-tests` measures and writes that list anew.
 """
 
 import gc
@@ -28,6 +31,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 QUICK = "--xla_cpu_use_fusion_emitters=false"
 QUICKLY = os.environ.setdefault("XLA_FLAGS", QUICK) == QUICK
 
+SLOW = frozenset(pathlib.Path(__file__).with_name("slow_tests.txt").read_text().splitlines())
+
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
 import pytest  # noqa: E402
@@ -41,6 +46,13 @@ hypothesis.settings.load_profile("jaxzero")
 # as `optimised`.
 jax.config.update("jax_disable_most_optimizations", QUICKLY)
 COMPILES = {"few optimisations": QUICKLY}
+
+
+def pytest_collection_modifyitems(items):
+    """Marks as slow what the list names."""
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
