@@ -12,7 +12,7 @@ What tests compile is kept in `.cache/`, and a second run of the suite skips mos
 events and the text of a compiled program are the same with and without; the time a compilation takes is not, so no test
 may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
 
-What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.2 seconds with nothing
+What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.0 seconds with nothing
 compiled before. `make slow-tests` measures and writes that list anew.
 """
 
