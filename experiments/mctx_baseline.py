@@ -145,7 +145,8 @@ def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> C
         state = state.replace(observation=jax.vmap(env.observe)(state))  # the games of jaxzero hold none
         return search(params, keys[0], state, gumbel_scale=0.0)
 
-    players = {"raw": arena.raw_network(model), "mctx": plain, "jaxzero": to_win(model, config.position_simulations)}
+    proving = to_win(game, model, config.position_simulations)
+    players = {"raw": arena.raw_network(model), "mctx": plain, "jaxzero": proving}
     wrong = {
         name: jax.jit(
             functools.partial(outcome_mistakes.outcome_mistakes, player, positions=positions, key=jax.random.key(0))

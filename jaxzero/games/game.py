@@ -50,6 +50,9 @@ class Game(NamedTuple):
             from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
             uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playout_functions`.
         truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
+        action_names: what each action is called, where people see it, without blanks; none: by the board, or numbers.
+        draw: `state -> str`, one position as an `<svg>` element, for people; None: a board of stones is drawn as such,
+            of other games there is no picture. Called outside of `jax.jit`.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
@@ -100,6 +103,8 @@ class Game(NamedTuple):
     symmetries: tuple[Symmetry, ...] = ()
     playout: Callable[[Keys, State, int | None], Float[Array, "L P"]] | None = None
     truncated: Callable[[State], Bool[Array, ""]] | None = None
+    action_names: tuple[str, ...] = ()
+    draw: Callable[[State], str] | None = None
 
 
 def check_game(name: str, game: Any) -> None:

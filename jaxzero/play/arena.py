@@ -1,4 +1,4 @@
-"""The arena: two policies against each other, all games at once."""
+"""The arena: two policies against each other, all games at once, in games of two or more players."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.types import Keys, Model, Params, PolicyOutput
 
-__all__ = ["Score", "half_points", "interval", "play", "play_pairs", "random_player", "raw_network", "share"]
+__all__ = [
+    "Score",
+    "half_points",
+    "interval",
+    "play",
+    "play_pairs",
+    "play_seats",
+    "random_player",
+    "raw_network",
+    "share",
+]
 
 
 class Score(NamedTuple):
@@ -108,51 +118,89 @@ def play_pairs(
         ValueError: not a two-player game.
     """
     if game.num_players != 2:
-        raise ValueError(f"play: {game.id} has {game.num_players} players; the arena is for two.")
+        raise ValueError(f"play: {game.id} has {game.num_players} player(s), and this is for two: use play_seats.")
+    scores = play_seats(game, policies, params, keys, opening_plies, max_plies)
+    return jax.tree.map(lambda x: x.sum(0), scores)
 
-    def move(policy, params, half: _Half, player) -> _Half:
-        keys, k_search, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(half.keys)
-        action = policy(params, k_search, half.state).action
-        after = jax.vmap(game.step)(half.state, action, k_step)
-        moves = ~jax.vmap(game.terminal)(half.state)
-        if player is not None:
-            moves &= jax.vmap(game.to_play)(half.state) == player
-        keep = lambda new, old: jnp.where(moves.reshape(moves.shape + (1,) * (new.ndim - 1)), new, old)
-        paid = half.paid + jnp.where(moves[:, None], jax.vmap(game.rewards)(after), 0.0)
-        return half._replace(state=jax.tree.map(keep, after, half.state), keys=keys, paid=paid)
+
+def play_seats(
+    game: Any,
+    policies: tuple[Callable, Callable],
+    params: tuple[Params, Params],
+    keys: Keys,
+    opening_plies: int = 2,
+    max_plies: int = 1000,
+) -> Score:
+    """Games of P players: the first policy has one seat, the second all others; seats are rotated.
+
+    Each key makes P games with the same opening, after which the first policy is the next to move in one of them, the
+    second next in another, and so on. Called like `play`.
+
+    Returns:
+        Four numbers `[P, keys]`: in row i the first policy was the i-th to move after the opening. A game is won by who
+        is paid more than every other player, and drawn where the first policy shares the first place.
+
+    Raises:
+        ValueError: a game of one player.
+    """
+    if game.num_players < 2:
+        raise ValueError(f"play: {game.id} has {game.num_players} player(s); the arena is for two or more.")
+    seats, over = range(game.num_players), lambda table: jax.vmap(game.terminal)(table.state)
 
     def turn(carry):
-        ply, due, other = carry  # the first policy is to move in `due`, the second in `other`; then they swap
-        due = move(policies[0], params[0], due, due.mine)
-        other = move(policies[1], params[1], other, 1 - other.mine)
-        return ply + 1, other, due
+        ply, due, *others = carry  # the first policy is to move in `due`, the second in the others
+        due = _move(game, policies[0], params[0], due, lambda table: _mover(game, table) == table.mine)
+        together = jax.tree.map(lambda *x: jnp.concatenate(x), *others)
+        together = _move(game, policies[1], params[1], together, lambda table: _mover(game, table) != table.mine)
+        number = due.mine.shape[0]
+        cut = [jax.tree.map(lambda x, i=i: x[i * number : (i + 1) * number], together) for i in range(len(others))]
+        return ply + 1, *cut, due
 
-    over = lambda half: jax.vmap(game.terminal)(half.state)
     keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
     state = jax.vmap(game.init)(k_init)
-    half = _Half(state, keys, jnp.zeros((keys.shape[0], 2)), jax.vmap(game.to_play)(state))
+    table = _Table(state, keys, jnp.zeros((keys.shape[0], game.num_players)), jax.vmap(game.to_play)(state))
     opening = random_player(game)
-    half, _ = jax.lax.scan(lambda h, _: (move(opening, None, h, None), None), half, None, length=opening_plies)
-    keys, other_keys = jax.vmap(jax.random.split, out_axes=1)(half.keys)
-    to_play = jax.vmap(game.to_play)(half.state)
-    due, other = half._replace(keys=keys, mine=to_play), half._replace(keys=other_keys, mine=1 - to_play)
-    going = lambda carry: (carry[0] < max_plies) & ~(over(carry[1]).all() & over(carry[2]).all())
-    _, due, other = jax.lax.while_loop(going, turn, (jnp.int32(opening_plies), due, other))
-    return jax.tree.map(jnp.add, *(_count(half, over(half)) for half in (due, other)))
+    table, _ = jax.lax.scan(lambda t, _: (_move(game, opening, None, t, None), None), table, None, length=opening_plies)
+    keys = jax.vmap(lambda key: jax.random.split(key, game.num_players), out_axes=1)(table.keys)
+    to_play = _mover(game, table)
+    tables = [table._replace(keys=keys[i], mine=(to_play + i) % game.num_players) for i in seats]
+    going = lambda carry: (carry[0] < max_plies) & ~jnp.stack([over(table).all() for table in carry[1:]]).all()
+    turns, *tables = jax.lax.while_loop(going, turn, (jnp.int32(opening_plies), *tables))
+    rows = [_count(table, over(table)) for table in tables]
+    moved = (turns - opening_plies) % game.num_players  # they stand rotated by so many
+    return jax.tree.map(lambda *x: jnp.roll(jnp.stack(x), moved, 0), *rows)
 
 
-class _Half(NamedTuple):
-    """One game of every pair: states, keys, what each player was paid `[pairs, 2]`, the first policy's player."""
+class _Table(NamedTuple):
+    """One game for every key: states, keys, what each player was paid `[keys, P]`, the first policy's player."""
 
     state: Any
     keys: Keys
-    paid: Float[Array, "pairs 2"]
-    mine: Int[Array, "pairs"]
+    paid: Float[Array, "keys P"]
+    mine: Int[Array, "keys"]
 
 
-def _count(half: _Half, over: Bool[Array, "pairs"]) -> Score:
-    mine = jnp.take_along_axis(half.paid, half.mine[:, None], 1)[:, 0]
-    margin = 2 * mine - half.paid.sum(1)
+def _mover(game: Any, table: _Table) -> Int[Array, "keys"]:
+    return jax.vmap(game.to_play)(table.state)
+
+
+def _move(game: Any, policy: Callable, params: Params, table: _Table, where: Callable | None) -> _Table:
+    """A move by the policy in the games that are not over, and where it is its turn."""
+    keys, k_search, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(table.keys)
+    action = policy(params, k_search, table.state).action
+    after = jax.vmap(game.step)(table.state, action, k_step)
+    moves = ~jax.vmap(game.terminal)(table.state)
+    if where is not None:
+        moves &= where(table)
+    keep = lambda new, old: jnp.where(moves.reshape(moves.shape + (1,) * (new.ndim - 1)), new, old)
+    paid = table.paid + jnp.where(moves[:, None], jax.vmap(game.rewards)(after), 0.0)
+    return table._replace(state=jax.tree.map(keep, after, table.state), keys=keys, paid=paid)
+
+
+def _count(table: _Table, over: Bool[Array, "keys"]) -> Score:
+    mine = jnp.take_along_axis(table.paid, table.mine[:, None], 1)
+    others = jnp.arange(table.paid.shape[1]) != table.mine[:, None]
+    margin = mine[:, 0] - jnp.max(jnp.where(others, table.paid, -jnp.inf), 1)
     counted = over & (margin > 0), over & (margin == 0), over & (margin < 0), ~over
     return Score(*(x.astype(jnp.int32) for x in counted))
 

@@ -18,6 +18,7 @@ from jaxzero.games.game import Game
 from jaxzero.games.go_rules import GoState, turned
 from jaxzero.play.analysis import Report, reported
 from jaxzero.play.engine_programs import FOREVER, Programs, programs
+from jaxzero.play.notation import side_of
 from jaxzero.search.tree import Tree
 from jaxzero.types import Params
 
@@ -40,7 +41,7 @@ class Engine:
         movers: who made each of them, 0: the player who moved first; by turns, but for `turn_to`.
 
     Args:
-        game: a `jaxzero.games.Game` of two players.
+        game: a `jaxzero.games.Game` of two or more players.
         build: `(num_simulations, stop) -> policy`, like `lambda n, stop: jaxzero.uct(model, n, stop=stop,
             capacity=10_000)`: give a capacity, and actions by most visits. Or the `Programs` of another engine.
         params: handed to the policy.
@@ -50,8 +51,8 @@ class Engine:
     def __init__(
         self, game: Game, build: Callable[[int, Any], Callable] | Programs, params: Params = (), seed: int = 0
     ):
-        if game.num_players != 2:
-            raise ValueError(f"Engine: {game.id} has {game.num_players} player(s); it needs a game of two.")
+        if game.num_players < 2:
+            raise ValueError(f"Engine: {game.id} has {game.num_players} player(s); it needs a game of two or more.")
         self.programs = build if isinstance(build, Programs) else programs(game, build)
         self.game, self._params, self._seed = self.programs.game, params, seed
         self._tree: Tree | None = None
@@ -75,6 +76,7 @@ class Engine:
         self.first = int(self.game.to_play(self._one()))
         self.moves: list[int] = []
         self.movers: list[int] = []
+        self._paid = [np.zeros(self.game.num_players)]
         self._undo.clear()
         self._in_turn = None
         self._forget()
@@ -96,6 +98,7 @@ class Engine:
         self.movers.append(self.to_move())
         self.moves.append(action)
         self.state, self._tree, self._in_turn = after, tree, None
+        self._paid.append(self._paid[-1] + np.roll(np.asarray(self.game.rewards(self._one())), -self.first))
 
     def turn_to(self, player: int) -> None:
         """Make it a player's turn until a move is made, also after the end of the game: in Go as `games.go` has it.
@@ -132,6 +135,7 @@ class Engine:
             raise ValueError("there is no move to take back")
         self.moves.pop()
         self.movers.pop()
+        self._paid.pop()
         self.state, self._in_turn = self._undo.pop(), None
         self._forget()
 
@@ -165,9 +169,13 @@ class Engine:
         """What the last move paid the player who moved first."""
         return float(np.asarray(self.game.rewards(self._one()))[self.first])
 
+    def paid(self) -> list[float]:
+        """What each player was paid so far, in the order of moving."""
+        return [float(x) for x in self._paid[-1]]
+
     def to_move(self) -> int:
-        """0: the player who moved first; 1: the other."""
-        return int(int(self.game.to_play(self._one())) != self.first)
+        """Whose turn it is in the order of moving. 0: the player who moved first; 1: the next one."""
+        return side_of(self.game, int(self.game.to_play(self._one())), self.first)
 
     def position(self) -> Any:
         """The position by itself, without a batch."""

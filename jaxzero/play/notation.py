@@ -1,12 +1,13 @@
-"""Notation: names of actions, stones on squares, a board in letters."""
+"""Notation: names of actions and players, stones on squares, a board in letters, results in words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxzero.games.game import Game
 
-__all__ = ["drawn", "names", "stones"]
+__all__ = ["drawn", "has_board", "names", "result_in_words", "side_of", "stones"]
 
 GO = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # without I
 PLAIN = "abcdefghijklmnopqrstuvwxyz"
@@ -17,7 +18,7 @@ def names(game: Game) -> tuple[str, ...]:
 
     Go: columns from A without I, rows from the bottom, "pass". Othello and Hex: columns from a, rows from the top,
     "pass" and "swap-pieces". Connect Four: columns from 1. Other games on square boards as Hex, all others by numbers
-    from 0.
+    from 0. A game that has `action_names` says them itself.
 
     >>> from jaxzero import games
     >>> names(games.go(9))[:2], names(games.go(9))[-2:]
@@ -25,6 +26,8 @@ def names(game: Game) -> tuple[str, ...]:
     >>> names(games.from_pgx("othello"))[19], names(games.from_pgx("connect_four"))
     ('d3', ('1', '2', '3', '4', '5', '6', '7'))
     """
+    if game.action_names:
+        return game.action_names
     rows, columns = game.observation_shape[:2] if len(game.observation_shape) == 3 else (0, 0)
     left = game.num_actions - rows * columns
     if game.id == "connect_four":
@@ -35,6 +38,39 @@ def names(game: Game) -> tuple[str, ...]:
     if rows and left == len(others) and columns <= len(PLAIN):
         return (*(f"{PLAIN[i % columns]}{i // columns + 1}" for i in range(rows * columns)), *others)
     return tuple(str(i) for i in range(game.num_actions))
+
+
+def has_board(game: Game) -> bool:
+    """Whether each move puts a stone on the square of a board, or is beside it, in a game of two that does not draw.
+
+    >>> from jaxzero import games
+    >>> has_board(games.go(9)), has_board(games.from_pgx("kuhn_poker"))
+    (True, False)
+    """
+    shape = game.observation_shape
+    if len(shape) != 3 or shape[-1] < 2 or game.num_players != 2 or game.draw is not None:
+        return False
+    drops = game.id == "connect_four" and game.num_actions == shape[1]
+    return drops or 0 <= game.num_actions - shape[0] * shape[1] <= 1
+
+
+def side_of(game: Game, player: int, first: int) -> int:
+    """A player's number in the order of moving: 0 for who moved first."""
+    return (player - first) % game.num_players
+
+
+def result_in_words(called: Sequence[str], paid: Sequence[float]) -> str:
+    """How a game has ended: the names of the players, and what each was paid in all.
+
+    >>> result_in_words(("X", "O"), (-1, 1)), result_in_words(("X", "O"), (0, 0))
+    ('O has won.', 'The game is a draw.')
+    >>> result_in_words(("One", "Two", "Three"), (0.5, 0.5, -1))
+    'One and Two share the first place.'
+    """
+    best = [name for name, x in zip(called, paid) if x == max(paid)]
+    if len(best) == len(called):
+        return "The game is a draw."
+    return f"{best[0]} has won." if len(best) == 1 else f"{' and '.join(best)} share the first place."
 
 
 def stones(game: Game, state: Any, first: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 What the functions answer, a `Page` or a `Picture`, shows itself at the end of a notebook's cell, and has `save(path)`.
 """
 
-from jaxzero.viz.boards import board, drawer
+from jaxzero.viz.boards import board, drawer, picture_of
 from jaxzero.viz.crosstables import crosstable
 from jaxzero.viz.learning_curves import curves, metrics
 from jaxzero.viz.overlay import report_of
@@ -11,4 +11,16 @@ from jaxzero.viz.page import Page, Picture
 from jaxzero.viz.static_tree import sketch
 from jaxzero.viz.tree_page import tree
 
-__all__ = ["Page", "Picture", "board", "crosstable", "curves", "drawer", "metrics", "report_of", "sketch", "tree"]
+__all__ = [
+    "Page",
+    "Picture",
+    "board",
+    "crosstable",
+    "curves",
+    "drawer",
+    "metrics",
+    "picture_of",
+    "report_of",
+    "sketch",
+    "tree",
+]

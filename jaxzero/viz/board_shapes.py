@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxzero.games.game import Game
-from jaxzero.play.notation import names
+from jaxzero.play.notation import has_board, names
 from jaxzero.viz.svg import dots, line, tag
 
 __all__ = ["Ground", "drawable", "ground_of", "named_by", "players", "stones_drawn"]
@@ -66,12 +66,9 @@ def ground_of(game: Game) -> Ground | None:
     >>> ground_of(games.go(9)).kind, ground_of(games.from_pgx("kuhn_poker"))
     ('go', None)
     """
-    if len(game.observation_shape) != 3 or game.observation_shape[-1] < 2 or game.num_players > 2:
-        return None
+    if not has_board(game):
+        return None  # pieces that move, no squares at all, or a picture of the game's own
     rows, columns = game.observation_shape[:2]
-    drops = game.id == "connect_four" and game.num_actions == columns
-    if not (drops or 0 <= game.num_actions - rows * columns <= 1):
-        return None  # pieces that move, or no squares at all
     kind = "go" if game.id.startswith("go_") else game.id if game.id in LOOKS else "plain"
     return Ground(kind, rows, columns, *LOOKS[kind])
 
@@ -89,13 +86,15 @@ def drawable(function: str, game: Game) -> Ground:
     return ground
 
 
-def players(game: Game) -> tuple[str, str]:
-    """What the players of a game of two are called, by their colours where there are any, who moves first first.
+def players(game: Game) -> tuple[str, ...]:
+    """What the players of a game are called, by their colours where there are any, who moves first first.
 
     >>> from jaxzero import games
     >>> players(games.from_pgx("connect_four")), players(games.from_pgx("kuhn_poker"))
     (('Blue', 'Orange'), ('First player', 'Second player'))
     """
+    if game.num_players != 2:
+        return tuple(f"Player {i + 1}" for i in range(game.num_players))
     ground = ground_of(game)
     return ("First player", "Second player") if ground is None else ground.called
 

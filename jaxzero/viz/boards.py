@@ -14,7 +14,7 @@ from jaxzero.viz.overlay import At, caption, overlay, place_of
 from jaxzero.viz.page import Picture
 from jaxzero.viz.svg import INK, QUIET, sheet, tag, text_width, words
 
-__all__ = ["board", "drawer", "without_board"]
+__all__ = ["board", "drawer", "picture_of", "without_board"]
 
 WIDE = 448  # of a board; large ones are wider, for a square to have room for a number
 SQUARE = 28, 84
@@ -85,6 +85,8 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
     True
     """
     check_game("drawer", game)
+    if game.draw is not None:
+        return lambda state: picture_of(game, state).svg
     ground = drawable("drawer", game)
     quick = game._replace(observe=jax.jit(game.observe), to_play=jax.jit(game.to_play))
     box = "0 0 {:g} {:g}".format(*ground.size)
@@ -96,6 +98,35 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
     return draw
 
 
+def picture_of(
+    game: Game, state: State, first: int | None = None, report: Report | None = None, last: int | None = None
+) -> Picture:
+    """A position as it can be shown: by the game's own `draw`, as a `board`, or a sentence that there is neither.
+
+    Called like `board`. Where `draw` fails, the picture says so: nothing that takes long ends because of a picture.
+
+    >>> import jax
+    >>> from jaxzero import games, viz
+    >>> game = games.from_pgx("tic_tac_toe")._replace(draw=lambda state: 1 / 0)
+    >>> "ZeroDivisionError" in viz.picture_of(game, game.init(jax.random.key(0))).svg
+    True
+    """
+    check_game("picture_of", game)
+    if game.draw is None:
+        return without_board(game) or board(game, state, first, report, last)
+    try:
+        svg = game.draw(state)
+    except Exception as error:  # whatever somebody's function does
+        return _sentence(f"draw of {game.id} failed: {type(error).__name__}: {error}")
+    if not isinstance(svg, str) or not svg.lstrip().startswith("<svg"):
+        return _sentence(f"draw of {game.id} returned {str(svg)[:40]!r}, and no <svg> element.")
+    return Picture(svg)
+
+
+def _sentence(text: str) -> Picture:
+    return Picture(sheet(24 + text_width(text, 15), 36, words(8, 23, text, 15, "start")))
+
+
 def without_board(game: Game) -> Picture | None:
     """A sentence in place of the board, for a page that shows any game; None: the game has one.
 
@@ -105,8 +136,7 @@ def without_board(game: Game) -> Picture | None:
     """
     if ground_of(game) is not None:
         return None
-    text = f"{game.id} has no board of stones that could be drawn."
-    return Picture(sheet(24 + text_width(text, 15), 36, words(8, 23, text, 15, "start")))
+    return _sentence(f"{game.id} has no board of stones that could be drawn.")
 
 
 def _picture(game: Game, ground: Ground, seen: np.ndarray, report: Report | None, mover: int, last: int | None) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jaxzero.viz.page import Page, Picture
 
-__all__ = ["Ply", "Record", "Section", "commands", "framed", "pictures", "report", "stepper", "table"]
+__all__ = ["Ply", "Record", "Section", "commands", "folded", "framed", "pictures", "report", "stepper", "table"]
 
 MANY = 4  # columns that fit a narrow window
 STYLE = """
@@ -31,7 +31,7 @@ pre { background: #f3f5f8; padding: .7rem 1rem; overflow-x: auto; border-radius:
 .words { min-width: 16rem; flex: 1; } iframe { width: 100%; border: 1px solid #dde3ea; border-radius: 6px; }
 button, select { font: inherit; padding: .2rem .7rem; margin: 0 .3rem .3rem 0; max-width: 100%; }
 .words { box-sizing: border-box; max-width: 100%; white-space: pre-wrap; }
-p, nav, h1 { overflow-wrap: anywhere; }
+p, nav, h1 { overflow-wrap: anywhere; } summary { cursor: pointer; } .verdict { font-size: 1.15rem; font-weight: 600; }
 @media (max-width: 45rem) {
   th, td { white-space: normal; padding-right: .6rem; }
   .many-columns :is(table, caption, tbody) { display: block; } .many-columns thead { display: none; }
@@ -98,13 +98,14 @@ class Section(NamedTuple):
     body: str
 
 
-def report(title: str, lead: Sequence[str], sections: Sequence[Section]) -> Page:
+def report(title: str, lead: Sequence[str], sections: Sequence[Section], verdict: str = "") -> Page:
     """The page.
 
     Args:
         title: its heading.
         lead: what to say first, a paragraph each.
         sections: what follows.
+        verdict: a sentence above all else.
 
     >>> page = report("A run", ["It learned < everything."], [Section("What next", commands(["make train"]))])
     >>> "It learned &lt; everything." in page.html, "http" in page.html
@@ -116,6 +117,7 @@ def report(title: str, lead: Sequence[str], sections: Sequence[Section]) -> Page
         for i, part in enumerate(sections)
     )
     words = "".join(f"<p>{html.escape(text)}</p>" for text in lead)
+    words = f'<p class="verdict">{html.escape(verdict)}</p>{words}' if verdict else words
     return Page(
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
@@ -139,6 +141,15 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> s
         f'<div class="{kind}"><table><caption>{html.escape(caption)}</caption>'
         f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def folded(title: str, body: str) -> str:
+    """HTML that is shown when its title is clicked.
+
+    >>> folded("All settings", "<p>seed 0</p>")
+    '<details><summary>All settings</summary><p>seed 0</p></details>'
+    """
+    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
 
 
 def pictures(*shown: Picture, note: str = "") -> str:

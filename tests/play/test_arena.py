@@ -91,7 +91,7 @@ def test_share_and_interval():
 
 def test_one_player_games_are_refused():
     game = games.from_pgx("connect_four")._replace(num_players=1)
-    with pytest.raises(ValueError, match="1 players; the arena is for two"):
+    with pytest.raises(ValueError, match=r"1 player\(s\), and this is for two"):
         arena.play(game, (None, None), (None, None), jax.random.split(jax.random.key(0), 2))
 
 

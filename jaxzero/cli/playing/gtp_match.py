@@ -18,7 +18,7 @@ import jax
 import jaxzero as jz
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing.gtp_match_settings import Config
-from jaxzero.cli.playing.play import engine, limits
+from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import scoring, sgf
@@ -190,6 +190,7 @@ def main(config: Config) -> None:
     """Plays the games, and saves each."""
     keep_programs()
     try:
+        config = dataclasses.replace(config, player=resolved(config.player))
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"match: {error}")

@@ -1,8 +1,11 @@
 """Play: in the terminal, in the browser, or by the Go Text Protocol."""
 
+import dataclasses
 import functools
+import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import threading
@@ -18,15 +21,37 @@ from jaxzero.play import gtp
 from jaxzero.play.browser import board_json, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import names
+from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
 
 DEFAULT = 400  # simulations per move
 
 
+def resolved(player: Player) -> Player:
+    """The player, with the game that its weights are of where none was named; go without weights.
+
+    Raises:
+        ValueError: weights whose game has to be named.
+    """
+    path = pathlib.Path(player.weights)
+    if player.game or not player.weights:
+        return dataclasses.replace(player, game=player.game or "go")
+    settings = path / "config.json"
+    if path.is_dir() and settings.is_file():
+        kept = json.loads(settings.read_text())
+        given = {name: kept[name] for name in ("game", "size", "komi") if name in kept}
+        return dataclasses.replace(player, **given)
+    about = weights.read_about(path / "weights.safetensors" if path.is_dir() else path)
+    game = about.get("rules", about.get("game"))
+    if games.is_own(str(game)):  # a file may come from anywhere, so no module is imported because it says so
+        raise ValueError(f"--weights {path}: they are of the game {game}. Say so, if you trust it: --game {game}")
+    sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
+    return dataclasses.replace(player, game=game, **({"size": int(sized[1])} if game == "go" and sized else {}))
+
+
 def rules(player: Player, size: int, komi: float) -> games.Game:
     """The game of the settings, on a board of this size."""
-    return games.go(size, komi) if player.game == "go" else games.from_pgx(player.game)
+    return games.by_name(player.game, size, komi)
 
 
 def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
@@ -40,7 +65,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     if comes_along:
         file = str(weights.trained(game.id))
     if not file:
-        model, rule = models.rollout(game, player.rollouts), jz.avoid_proven(jz.ucb1(player.exploration))
+        model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(player.exploration))
         build = functools.partial(jz.uct, model, rule=rule, capacity=player.capacity)
         return Engine(game, lambda n, stop: build(n, stop=stop), seed=player.seed), (
             f"random playouts, {player.rollouts} per simulation"
@@ -50,7 +75,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     if path.is_dir() and not inside.exists():
         raise ValueError(f"--weights {path}: no {inside.name} in this folder. Give a run's folder, or a file.")
     net, params, about = weights.load(inside if path.is_dir() else path, game)
-    rule = jz.avoid_proven(jz.puct())
+    rule = proving(game, jz.puct())
     build = functools.partial(
         jz.alphazero, models.perfect(game, net), rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
     )
@@ -58,6 +83,11 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     whose = "that comes with jaxzero" if comes_along else f"of {path}"
     words = f"the network {whose} (step {about.get('step', 'unknown')})"
     return Engine(game, lambda n, stop: build(n, stop=stop), params, seed=player.seed), words
+
+
+def proving(game: games.Game, rule: jz.Rule) -> jz.Rule:
+    """The rule, which proves what it can, in games of two."""
+    return jz.avoid_proven(rule) if game.num_players == 2 else rule
 
 
 def limits(player: Player) -> dict:
@@ -102,9 +132,10 @@ def tree_page(thinker: Engine) -> Callable:
         from jaxzero import viz  # which nobody has to wait for who looks at no tree
 
         if not draw:
-            draw.append(viz.drawer(thinker.game, thinker.first))
+            pictured = has_board(thinker.game) or thinker.game.draw is not None
+            draw.append(viz.drawer(thinker.game, thinker.first) if pictured else None)
         sides = board_json.layout(thinker.game)["sides"]
-        called = sides if thinker.first == 0 else sides[::-1]
+        called = [sides[side_of(thinker.game, player, thinker.first)] for player in range(len(sides))]
         return viz.tree(tree, names=names(thinker.game), draw=draw[0], players=called).html
 
     return page
@@ -124,13 +155,18 @@ def protocol(player: Player) -> None:
         print("Ready.", file=sys.stderr, flush=True)
         return found
 
+    def board_size(game: games.Game) -> int:
+        if not has_board(game):
+            raise ValueError(f"--gtp: {game.id} has no board of stones that two players put there.")
+        return game.observation_shape[0]
+
     def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
     session = gtp.Session(
         make,
-        size=player.size if is_go else rules(player, 0, 0).observation_shape[0],
+        size=player.size if is_go else board_size(rules(player, 0, 0)),
         komi=known,
         sizes=tuple(range(2, 26)) if is_go else (),
         ponder=player.ponder,
@@ -146,6 +182,7 @@ def main(config: Play) -> None:
     """Plays where the settings say: protocol, browser or terminal."""
     keep_programs()
     try:
+        config = dataclasses.replace(config, player=resolved(config.player))
         if config.gtp:
             return protocol(config.player)
         thinker, words = engine(config.player, config.player.size, config.player.komi)

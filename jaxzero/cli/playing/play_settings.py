@@ -1,25 +1,25 @@
 """The settings of `jaxzero play`, and of the engine in `jaxzero match`. No jax here: mistakes are answered at once."""
 
 import dataclasses
-import difflib
 import pathlib
 
 import tyro
 
-__all__ = ["GAMES", "Player", "Play", "check", "komi", "parse"]
+__all__ = ["Player", "Play", "check", "komi", "parse"]
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
     jaxzero play --game connect_four                        # against the network that comes along
     jaxzero play --game connect_four --weights runs/connect_four --seconds 3
     jaxzero play --game connect_four --browser
+    jaxzero play --game mygame:game                         # a game of your own: `game` in mygame.py
+    jaxzero play --weights runs/mygame                      # the game that the run has learned
     jaxzero gtp                                             # 9x9 Go by random playouts, for GoGui, Sabaki ...
 
 In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
 what the search thinks is drawn on the board, with its tree beside it.
 """
 
-GAMES = "go", "connect_four", "othello", "hex", "tic_tac_toe", "go_9x9", "go_19x19"  # the last two: those of pgx
 PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
@@ -27,8 +27,9 @@ PGX_KOMI = 7.5  # of its games of Go, which have no other
 class Player:
     """Who plays: the game, the network, and how long it thinks."""
 
-    game: str = "go"
-    """go (of any size, see --size), connect_four, othello, hex, tic_tac_toe, or pgx's go_9x9 and go_19x19."""
+    game: str = ""
+    """go (of any size, see --size), connect_four, othello, hex, tic_tac_toe, another that pgx knows, or your own as
+    module:attribute. Default: the one that --weights are of, else go."""
     weights: str = ""
     """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
     size: int = 9
@@ -94,10 +95,6 @@ def komi(player: Player) -> float | None:
 
 def check(script: str, player: Player) -> None:
     """Ends the script, in a sentence, where a setting has no meaning."""
-    if player.game not in GAMES:
-        near = difflib.get_close_matches(player.game, GAMES, n=1, cutoff=0.6)
-        meant = f"Did you mean {near[0]}? " if near else ""
-        raise SystemExit(f"{script}: --game {player.game}: not played here. {meant}There are {', '.join(GAMES)}.")
     for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):
         value = getattr(player, name)
         if value is not None and value < least:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from jaxzero.cli.playing.play_settings import Player, komi
 from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import drawn, names
+from jaxzero.play.notation import drawn, has_board, names
 from jaxzero.runs import progress_display
 
 __all__ = ["play", "say", "thinking"]
@@ -88,23 +88,26 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         second: whether it moves first.
         ask: asks for what is typed.
     """
-    called, mine, explain, changed = names(thinker.game), 0 if second else 1, [POINTS], True
+    called, explain, changed = names(thinker.game), [POINTS], True
+    sides = SIDES if has_board(thinker.game) else tuple(board_json.layout(thinker.game)["sides"])
+    you = 1 if second else 0
     while True:
         if changed:
-            print("\n" + "\n".join(drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))))
+            print("\n" + "\n".join(position(thinker)))
         if thinker.over():
-            say(board_json.outcome(thinker, SIDES, komi(player)))
+            say(board_json.outcome(thinker, sides, komi(player)))
             word = ask("Another one? [y/N] or undo: ").strip().lower()
             if word in ("undo", "u"):
-                changed = _back(thinker, mine)
+                changed = _back(thinker, you)
             elif word in ("y", "yes"):
                 thinker.clear()
                 changed = True
             else:
                 return
-        elif thinker.to_move() == mine:
+        elif (side := thinker.to_move()) != you:
             action = _think(thinker, limit)
-            say(f"I play {called[action]}.", in_words(thinker, "me"))
+            who = "I play" if len(sides) == 2 else f"I play for {sides[side]}:"
+            say(f"{who} {called[action]}.", in_words(thinker, "me" if len(sides) == 2 else sides[side]))
             thinker.play(action)
             changed = True
             if player.ponder:
@@ -112,14 +115,14 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         else:
             if changed:
                 _tell_moves(thinker, explain)
-            word = ask(f"Your move ({SIDES[1 - mine]}), hint, undo, swap, help or quit: ").strip().lower()
+            word = ask(f"Your move ({sides[you]}), hint, undo, swap, help or quit: ").strip().lower()
             if word in ("quit", "q"):
                 return
             if changed := word in ("swap", "s"):
-                mine = 1 - mine
-                say(f"You are {SIDES[1 - mine]} now.")
+                you = (you + 1) % len(sides)
+                say(f"You are {sides[you]} now.")
             elif word in ("undo", "u"):
-                changed = _back(thinker, mine)
+                changed = _back(thinker, you)
             elif word in ("hint", "h"):
                 say(f"I would play {called[_think(thinker, limit)]}.", in_words(thinker, "you"))
                 _tell_moves(thinker, explain)
@@ -159,9 +162,17 @@ def _last(thinker: Engine) -> int | None:
     return thinker.moves[-1] if thinker.moves else None
 
 
-def _back(thinker: Engine, mine: int) -> bool:
-    """To before the person's last move; whether there is one. In all games played here turns alternate."""
-    before = [ply for ply in range(len(thinker.moves)) if ply % 2 != mine]
+def position(thinker: Engine) -> list[str]:
+    """The position in letters: the board, or the moves that led to it where there is none."""
+    if has_board(thinker.game):
+        return drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))
+    called = names(thinker.game)
+    return ["Moves so far: " + (" ".join(called[action] for action in thinker.moves) or "none.")]
+
+
+def _back(thinker: Engine, you: int) -> bool:
+    """To before the person's last move; whether there is one."""
+    before = [ply for ply, mover in enumerate(thinker.movers) if mover == you]
     if not before:
         say("There is no move of yours to take back.")
     while before and len(thinker.moves) > before[-1]:

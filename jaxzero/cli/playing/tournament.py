@@ -56,7 +56,7 @@ def player(entrant: Entrant, game: Any) -> Player:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
     model = models.perfect(game, net)
-    policy = arena.raw_network(model) if kind == "raw" else to_win(model, number)
+    policy = arena.raw_network(model) if kind == "raw" else to_win(game, model, number)
     return Player(word, policy, params, True, about)
 
 
@@ -78,13 +78,27 @@ def points(result: Result) -> float:
     return result.wins + (result.draws + result.unfinished) / 2
 
 
+def played(result: Result) -> int:
+    """How many games."""
+    return result.wins + result.draws + result.losses + result.unfinished
+
+
 def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) -> Callable[[int], Result]:
-    """Compiles the games of two players: `batch -> Result`. What is random follows from the numbers and the batch."""
+    """Compiles the games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
+
+    In games of more than two each has one seat in half of the games, and all others in the other half; who holds the
+    seat that wins has won.
+    """
 
     def play(params, batch):
         key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
-        keys, policies = jax.random.split(key, config.games // 2), (one.policy, other.policy)
-        return arena.play_pairs(game, policies, params, keys, openings(config), config.max_plies)
+        policies, rest = (one.policy, other.policy), (openings(config), config.max_plies)
+        if game.num_players == 2:
+            return arena.play_pairs(game, policies, params, jax.random.split(key, config.games // 2), *rest)
+        keys = jax.random.split(key, max(config.games // (2 * game.num_players), 1))
+        alone = arena.play_seats(game, policies, params, keys, *rest)
+        among = arena.play_seats(game, policies[::-1], params[::-1], keys, *rest)
+        return jax.tree.map(jnp.add, alone, among._replace(wins=among.losses, losses=among.wins))
 
     params = one.params, other.params
     with progress_display.announced(
@@ -94,7 +108,8 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
 
     def run(batch: int) -> Result:
         score = progress_display.wait(program(params, jnp.int32(batch)))
-        pairs = np.bincount(np.asarray(arena.half_points(score)), minlength=5).tolist()
+        halves = np.asarray(arena.half_points(score))
+        pairs = np.bincount(halves, minlength=5).tolist() if game.num_players == 2 else []
         return Result(one.name, other.name, *(int(x.sum()) for x in score), pairs)
 
     return run
@@ -130,11 +145,11 @@ def standings(config: Config, pairings: list[Result]) -> ratings.Ratings:
 def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None:
     """Print the crosstable and the ratings."""
     scores = {(p.first, p.second): points(p) for p in pairings}
-    scores |= {(p.second, p.first): config.games - points(p) for p in pairings}
+    scores |= {(p.second, p.first): played(p) - points(p) for p in pairings}
     labels = [f"{i} {escape(name)}" for i, name in enumerate(found.names, 1)]
     cell = lambda *names: f"{scores[names]:g}" if names in scores else ""
     progress_display.table(
-        f"Points in {config.games} games each",
+        f"Points in {played(pairings[0])} games each",
         ["", *(str(i) for i in range(1, len(labels) + 1))],
         [[label, *(cell(one, other) for other in found.names)] for label, one in zip(labels, found.names)],
     )
@@ -196,9 +211,11 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     """The game, and everybody who plays; what cannot be ends here, in a sentence."""
     try:
-        game = games.from_pgx(config.game)
-        if game.num_players != 2:
-            raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two.")
+        game = games.by_name(config.game, config.size, config.komi)
+        if game.num_players < 2:
+            raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two or more.")
+        if game.num_players > 2 and config.sprt:
+            raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
         words = dict.fromkeys((*config.players, *config.sprt))
         return game, {word: player(read(word, config.simulations), game) for word in words}
     except (ValueError, OSError) as error:

@@ -44,7 +44,11 @@ class Config:
     players: tuple[str, ...] = ()
     """Who takes part: see above."""
     game: str = "connect_four"
-    """A two-player game that pgx knows."""
+    """One that pgx knows, go (of any size), or your own as module:attribute."""
+    size: int = 9
+    """go: points on a side."""
+    komi: float = 7.0
+    """go: white's points for moving second."""
     games: int = 100
     """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100

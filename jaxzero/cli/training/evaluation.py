@@ -12,11 +12,12 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 
-__all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win"]
+__all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win", "verdict"]
 
 RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
 
@@ -47,9 +48,10 @@ class Rating(NamedTuple):
     params: Any
 
 
-def to_win(model: Any, simulations: int) -> Callable:
-    """The search that networks are judged with: it does not explore, and proves what it can."""
-    return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+def to_win(game: Any, model: Any, simulations: int) -> Callable:
+    """The search that networks are judged with: it does not explore, and proves what it can, in games of two."""
+    wrap = jz.avoid_proven if game.num_players == 2 else None
+    return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=wrap)
 
 
 def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluation:
@@ -62,11 +64,11 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         key: openings and random players follow from it.
     """
     model = models.perfect(game, net)
-    search = functools.partial(to_win, model)
+    search = functools.partial(to_win, game, model)
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
-    keys = jax.random.split(key, max(config.games // 2, 1))
-    match = lambda opponent: jax.jit(lambda params: arena.play(game, (ours, opponent), (params, None), keys))
+    keys = jax.random.split(key, max(config.games // game.num_players, 1))
+    match = lambda opponent: jax.jit(lambda params: arena.play_seats(game, (ours, opponent), (params, None), keys))
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
     thinkers, positions = {}, None
     if game.id == "connect_four":
@@ -82,13 +84,12 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     def whole(params: Any, announced: Callable = progress_display.announced) -> dict:
         results = {}
         for name, play in opponents.items():
-            with announced(f"  {config.games} games against {named[name]}"):
-                score = progress_display.wait(play(params))
-            results[name] = {
-                "share": arena.share(score),
-                "interval": arena.interval(score),
-                "score": [int(x) for x in score],
-            }
+            with announced(f"  {len(keys) * game.num_players} games against {named[name]}"):
+                seats = jax.tree.map(lambda x: x.sum(1), progress_display.wait(play(params)))
+            results[name] = _in_numbers(jax.tree.map(jnp.sum, seats))
+            if game.num_players > 2:
+                by_seat = [jax.tree.map(lambda x, i=i: x[i], seats) for i in range(game.num_players)]
+                results[name]["seats"] = [_in_numbers(one) for one in by_seat]
         for name, wrong in thinkers.items():
             with announced(f"  Mistakes on exact positions, {named[name]}"):
                 results[name] = outcome_mistakes.rates(progress_display.wait(wrong(params)), positions)
@@ -99,13 +100,49 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         return {f"mistakes/{name}": float(progress_display.wait(thinkers[name](params)).mean()) for name in sorted(few)}
 
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
-        players, keys = (search(RATED_WITH),) * 2, jax.random.split(key, RATED_BY // 2)
-        score = arena.play(game, players, (params, rating.params), keys, opening_plies=4)
-        points = score.wins + (score.draws + score.unfinished) / 2 + 1  # a win and a loss more than there were:
+        seats, keys = game.num_players, jax.random.split(key, RATED_BY // game.num_players)
+        both = (search(RATED_WITH),) * 2
+        score = jax.tree.map(jnp.sum, arena.play_seats(game, both, (params, rating.params), keys, opening_plies=4))
+        even = 1 / seats  # the share of points of one among equals; a draw is shared, by half where two play
+        points = score.wins + (score.draws + score.unfinished) / 2
+        count = len(keys) * seats + 2  # a win and a loss more than there were, at even chances: never infinite
+        points = points + 2 * even
         kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
-        return Rating(rating.elo + 400 * jnp.log10(points / (RATED_BY + 2 - points)), kept)  # never infinite
+        return Rating(rating.elo + 400 * jnp.log10(points / (count - points) * (seats - 1)), kept)
 
     return Evaluation(whole, glance, jax.jit(rate))
+
+
+def _in_numbers(score: arena.Score) -> dict[str, Any]:
+    """A score as a results file holds it."""
+    return {"share": arena.share(score), "interval": arena.interval(score), "score": [int(x) for x in score]}
+
+
+def verdict(game: Any, results: dict, config: Any) -> str:
+    """What a run has reached, in a sentence; empty where nothing was measured."""
+    said, draws = [], " (draws count half)"
+    for name, words in opponents_in_words(config).items():
+        if name in results:
+            said.append(f"{results[name]['share']:.0%} of the points against {words}")
+    found = " and ".join(said)
+    found = f"It makes {found}{draws if found else ''}" if found else ""
+    if found and game.num_players > 2:
+        seats = results["random"]["seats"]
+        each = ", ".join(f"{one['share']:.0%}" for one in seats)
+        found += f"; {1 / game.num_players:.0%} would be even, and by seat against random players it is {each}"
+    few = str(min(config.position_simulations, default=0))
+    if few in results:
+        mistakes = f"{results[few]['all']:.1%} outcome mistakes with {few} simulations"
+        shipped = _shipped(game.id).get(few)
+        beside = f" (the network that comes with jaxzero: {shipped['all']:.1%})" if shipped else ""
+        found = f"{found}; {mistakes}{beside}" if found else f"It makes {mistakes}{beside}"
+    return found and found + "."
+
+
+def _shipped(game: str) -> dict:
+    """What was measured of the network that comes along for a game; nothing if there is none."""
+    file = weights.TRAINED / f"{game}.safetensors"
+    return (weights.read_about(file).get("results") or {}) if file.is_file() else {}
 
 
 def opponents_in_words(config: Any) -> dict[str, str]:
@@ -157,7 +194,9 @@ def stored(folder: pathlib.Path) -> dict:
     try:
         results = json.loads(file.read_bytes())
         digest = results.pop("sha256", None)
-        if digest in (None, _digest(results)) and isinstance(results["before"], dict | None):
+        if digest in (None, _digest(results)) and isinstance(
+            results["after" if "after" in results else "before"], dict | None
+        ):
             return results
     except FileNotFoundError:
         return {}

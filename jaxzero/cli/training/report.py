@@ -14,17 +14,23 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, viz
-from jaxzero.play.notation import names
+from jaxzero.play.notation import names, result_in_words, side_of
 from jaxzero.runs import metrics, progress_display
 from jaxzero.viz import report as pages
 from jaxzero.viz.board_shapes import players
-from jaxzero.viz.boards import without_board
+from jaxzero.viz.boards import picture_of, without_board
 from jaxzero.viz.overlay import expected
 
 __all__ = ["write"]
 
 GAMES, OPENING, LONGEST = 6, 2, 120  # games shown, random moves at their beginnings, plies shown of each
 PACKAGES = "jaxzero jax jaxlib flax optax orbax-checkpoint chex pgx numpy".split()
+
+HEADS = (
+    "<p class='quiet'>Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % "
+    "interval, then games won, drawn and lost. An outcome mistake is a move after which the best result that is left "
+    "is worse than before: a draw where a win was there, for instance.</p>"
+)
 
 # What the curves show: a title, the words beside the axis, and the metrics by the words of their lines.
 CURVES = (
@@ -47,6 +53,7 @@ def write(
     following: Sequence[str],
     seed: int,
     play: bool,
+    verdict: str = "",
 ) -> pathlib.Path:
     """Makes the page of a run anew.
 
@@ -60,20 +67,24 @@ def write(
         following: commands that may follow.
         seed: the games follow from it.
         play: whether there are games at all; they take time.
+        verdict: what was reached, in a sentence.
     """
     rows = [row for row in metrics.read(folder) if "minutes" in row]
-    parts = [pages.Section("What was learned", "".join(pages.table(*one) for one in tables))] if tables else []
+    learned = "".join(pages.table(*one) for one in tables) + HEADS
+    parts = [pages.Section("What was learned", learned)] if tables else []
     if shown := curves(rows):
         parts.append(pages.Section("How it went", pages.pictures(*shown, note=late(rows))))
     if play:
         parts += thoughts(game, search, params, seed)
-    parts.append(pages.Section("Settings", pages.table("", ["setting", "value"], flat(settings))))
-    parts.append(pages.Section("Made with", pages.table("", ["what", "which"], made_with())))
+    given = pages.table("", ["setting", "value"], flat(settings))
+    parts.append(pages.Section("Settings", pages.folded(f"All {len(flat(settings))} settings", given)))
+    made = pages.table("", ["what", "which"], made_with())
+    parts.append(pages.Section("Made with", pages.folded("Versions and device", made)))
     parts.append(pages.Section("What next", pages.commands(following)))
     last = rows[-1] if rows else {"minutes": 0, "step": 0}
     spent = f"{last['step']:,} iterations in {last['minutes']:.1f} minutes on {progress_display.device()}."
     lead = [spent, f"The run's folder: {folder}."]
-    return pages.report(f"jaxzero learned {game.id}", lead, parts).save(folder / "report.html", overwrite=True)
+    return pages.report(f"jaxzero learned {game.id}", lead, parts, verdict).save(folder / "report.html", overwrite=True)
 
 
 def curves(rows: list[dict]) -> list[viz.Picture]:
@@ -135,8 +146,8 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list
     game = game._replace(**{name: jax.jit(getattr(game, name)) for name in ("observe", "to_play", "legal")})
     with progress_display.announced("Playing the games of the report"):
         records, tree, first = play(game, search, params, seed)
-    called = players(game) if first == 0 else players(game)[::-1]
-    draw = None if without_board(game) else viz.drawer(game, first)
+    called = tuple(players(game)[side_of(game, player, first)] for player in range(game.num_players))
+    draw = None if game.draw is None and without_board(game) else viz.drawer(game, first)
     picture = viz.tree(tree, names=names(game), draw=draw, players=called)
     return [
         pages.Section(
@@ -161,6 +172,7 @@ def play(game: games.Game, search: Callable, params: Any, seed: int):
     think = jax.jit(functools.partial(turn, game, search))
     ended, reward = jax.jit(jax.vmap(game.terminal)), jax.jit(jax.vmap(game.rewards))
     plies, tree, lasts, over = [[] for _ in range(GAMES)], None, np.full(GAMES, -1), np.zeros(GAMES, bool)
+    paid = np.zeros((GAMES, game.num_players))
     for ply in range(LONGEST):
         out, after, action = think(params, jax.random.split(keys[ply], GAMES), state, ply < OPENING)
         tree = out.tree if tree is None else tree
@@ -170,10 +182,10 @@ def play(game: games.Game, search: Callable, params: Any, seed: int):
             plies[i].append(moment(game, at(state, i), int(firsts[i]), report, *moved))
         state, lasts, before = after, np.asarray(action), over
         over = np.asarray(ended(state))
+        paid += np.where(before[:, None], 0, np.asarray(reward(state)))
         for i in np.flatnonzero(over & ~before):
-            won = float(np.asarray(reward(state))[i, firsts[i]])
-            words = "A draw." if not won else f"{players(game)[0 if won > 0 else 1]} has won."
-            board = without_board(game) or viz.board(game, at(state, i), int(firsts[i]), last=int(lasts[i]))
+            words = result_in_words(players(game), np.roll(paid[i], -firsts[i]))
+            board = picture_of(game, at(state, i), int(firsts[i]), last=int(lasts[i]))
             plies[i].append(pages.Ply(board, f"{words} {len(plies[i])} moves."))
         if over.all():
             break
@@ -194,7 +206,7 @@ def turn(game: games.Game, search: Callable, params: Any, keys: jax.Array, state
 def moment(game: games.Game, state: Any, first: int, report: Any, last: int, action: int, drawn: bool) -> pages.Ply:
     """A position, what the search thought of it, and what was played."""
     called, best = names(game), report.candidates[:5]
-    who, wide = players(game)[int(int(game.to_play(state)) != first)], max(4, *map(len, called))
+    who, wide = players(game)[side_of(game, int(game.to_play(state)), first)], max(4, *map(len, called))
     lines = [
         f"{who} to move: {expected(report.value)} % of the points expected,",
         f"{report.visits:,} visits. {who} plays {called[action]}{', drawn at random' if drawn else ''}.",
@@ -208,8 +220,7 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
         "Expected play: " + " ".join(called[a] for a in best[0].line) if best else "",
     ]
     last = last if last >= 0 else None
-    picture = without_board(game) or viz.board(game, state, first, report=report, last=last)
-    return pages.Ply(picture, "\n".join(lines))
+    return pages.Ply(picture_of(game, state, first, report, last), "\n".join(lines))
 
 
 def at(state: Any, i: int) -> Any:

@@ -17,6 +17,8 @@ DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel sear
     jaxzero train                                           # Connect Four, with the defaults
     jaxzero train --budget.minutes 3                        # shorter
     jaxzero train --game tic_tac_toe --budget.minutes 2
+    jaxzero train --game go --size 9 --budget.minutes 30
+    jaxzero train --game mygame:game                        # a game of your own: `game` in mygame.py
     jaxzero train --help                                    # every setting
 
 The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
@@ -31,7 +33,8 @@ Preset = Literal["auto", "laptop", "gpu", "pod"]
 @dataclasses.dataclass(frozen=True)
 class Network:
     kind: Literal["mlp", "windows", "resnet"] = "windows"
-    """mlp: fast on a CPU; windows: the same behind a layer of small windows; resnet: AlphaZero's, for accelerators."""
+    """mlp: fast on a CPU; windows: the same behind a layer of small windows, where the observation is a board; resnet:
+    AlphaZero's, for accelerators."""
     hidden: tuple[int, ...] = (256, 256)
     """mlp, windows: width of each hidden layer."""
     window: int = 4
@@ -97,7 +100,7 @@ class Learn:
 @dataclasses.dataclass(frozen=True)
 class Budget:
     minutes: float = 13.0
-    """Wall-clock for self-play and learning, compilation included; the evaluation takes a minute or two more."""
+    """Wall-clock for self-play and learning. Compiling is not counted, nor the evaluation at the end."""
     steps: int = 0
     """Stop after this many iterations (0: no limit)."""
 
@@ -112,8 +115,9 @@ class Evaluate:
     """Simulations per move of UCT, a random playout each."""
     position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
-    every: int = 100
-    """Iterations between two looks at how it goes: mistakes, a match against the network of the last look; 0: none."""
+    every: int | None = None
+    """Iterations between two looks at how it goes: mistakes, a match against the network of the last look; 0: none.
+    Default: a look after each twelfth of the budget of minutes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,11 +135,15 @@ class Config:
     """A training run."""
 
     game: str = "connect_four"
-    """A two-player game that pgx knows."""
+    """One that pgx knows, go (of any size), or your own as module:attribute (a jaxzero.games.Game)."""
+    size: int = 9
+    """go: points on a side."""
+    komi: float = 7.0
+    """go: white's points for moving second."""
     preset: Preset = "auto"
     """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
     folder: str = ""
-    """Where the run lives. Default: runs/<game>."""
+    """Where the run lives. Default: runs/<the game's id>."""
     seed: int = 0
     """Everything random follows from it."""
     save_minutes: float = 3.0
@@ -197,7 +205,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     for (low, high), names in RANGES.items():
         for name in names:
             value = operator.attrgetter(name)(config)
-            if not low <= value <= high:
+            if value is not None and not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
     if config.network.blocks > 40 or len(config.network.hidden) > 32:

@@ -46,9 +46,10 @@ class Run(NamedTuple):
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
-    """The network in words, as a weights file tells it. Windows are no larger than the board."""
+    """The network in words, as a weights file tells it. Windows are no larger than the board; without one: mlp."""
+    if net.kind == "mlp" or (net.kind == "windows" and len(game.observation_shape) != 3):
+        return {"kind": "mlp", "hidden": list(net.hidden)}
     sizes = {
-        "mlp": {"hidden": list(net.hidden)},
         "windows": {
             "window": min(net.window, *game.observation_shape[:2]),
             "channels": net.channels,
@@ -70,7 +71,7 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     """The search that plays with itself."""
     own = config.selfplay
     considered = min(own.max_considered, own.simulations)
-    wrap = jz.avoid_proven if own.prove else None
+    wrap = jz.avoid_proven if own.prove and game.num_players == 2 else None
     return jz.gumbel(models.perfect(game, net), own.simulations, max_considered=considered, wrap=wrap)
 
 
@@ -95,6 +96,8 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
+    if own.stop_proven and game.num_players != 2:
+        raise ValueError("--selfplay.stop-proven: values are proven in games of two players only. Leave it out.")
     least = own.games * (own.window + own.plies)  # what may come in at once
     if learn.capacity < least:
         raise ValueError(
@@ -130,7 +133,8 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     number = minibatches(config)
     learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
     shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)
-    row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), shape())
+    value = shape(game.num_players) if game.num_players > 2 else shape()
+    row = selfplay.Row(shape(*game.observation_shape), shape(game.num_actions), value)
     on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
 
     def begin(params: Any) -> dict[str, Any]:

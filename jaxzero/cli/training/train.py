@@ -18,16 +18,18 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.repeat_command import again, command, flags, python
 from jaxzero.cli.training.console import announced, describe, first_host, line, say, speeds
-from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win
+from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win, verdict
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.settings import FREE, Config, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, metrics, progress_display
+from jaxzero.runs.budget_clock import Clock, compiled_when_called, first_call_for_free
 from jaxzero.train import devices
 
 TOO_MANY = 10  # minibatches skipped in a row
+LOOKS = 12  # at how strong it is, over the budget of minutes
 
 
 def learning_rate(config: Config, done: int) -> float:
@@ -69,7 +71,8 @@ def on_host(params):
 
 def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, measure: Evaluation, state, step, minutes):
     """The loop, from `step` on, `minutes` after the beginning: saves, warns, and says what interrupted it, if so."""
-    began, saved = time.monotonic() - 60 * minutes, time.monotonic()
+    clock, saved, looked = Clock(minutes), time.monotonic(), minutes
+    run, measure = without_compiling(config, run, measure, clock)
     well = health.Health(game.num_actions)
     for row in metrics.read(folder):  # what was warned of before an interruption is not news
         if row["step"] <= step:
@@ -77,15 +80,14 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress_display.interruptible())
         write = stack.enter_context(metrics.writing(folder, step, say)) if first_host() else lambda *_: None
-        run, measure = compiled(config, run, measure, state, interrupted)
-        if step:  # going on costs the budget nothing: the compiling before it was counted once
-            began = time.monotonic() - 60 * minutes
         show = stack.enter_context(progress_display.live()) if first_host() else lambda *_: None
         while True:
-            spent, stop, due = devices.agreed(
-                (time.monotonic() - began) / 60,
+            minutes = clock.minutes()
+            spent, stop, due, curious = devices.agreed(
+                minutes,
                 bool(interrupted()),
                 time.monotonic() - saved > 60 * config.save_minutes,
+                minutes - looked > config.budget.minutes / LOOKS,
             )
             done = used(config, spent, step)
             if due:
@@ -98,9 +100,10 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             state, values = one_step(config, run, state, step)
             step += 1
             values |= speeds(config, values, time.monotonic() - tick)
-            if config.evaluate.every and step % config.evaluate.every == 0:
+            if curious if config.evaluate.every is None else config.evaluate.every and not step % config.evaluate.every:
                 values |= look(config, measure, state, step)
-            values["minutes"] = (time.monotonic() - began) / 60
+                looked = clock.minutes()
+            values["minutes"] = clock.minutes()
             write(step, values)
             if values.get("in_a_row", 0) >= TOO_MANY:
                 give_up(folder, step)
@@ -113,21 +116,13 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
         return state, step, interrupted() or ("another host" if stop else None)
 
 
-def compiled(config: Config, run: Run, measure: Evaluation, state: dict, interrupted) -> tuple[Run, Evaluation]:
-    """What takes long to compile, compiled; the rest is not, when somebody interrupts."""
-    with announced("Compiling self-play"):
-        run = run._replace(play=run.play.lower(state["learner"].average, state["games"]).compile())
-    if interrupted():
-        return run, measure
-    with announced("Compiling the learner"):
-        numbers = jnp.float32(0), jnp.int32(1)
-        update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
-        run = run._replace(update=update)
-    if interrupted() or not config.evaluate.every:
-        return run, measure
-    with announced("Compiling the match that rates"):
-        rate = measure.rate.lower(state["rating"], state["learner"].average, jax.random.key(0)).compile()
-    return run, measure._replace(rate=rate)
+def without_compiling(config: Config, run: Run, measure: Evaluation, clock: Clock) -> tuple[Run, Evaluation]:
+    """What takes long to compile, compiled when it is needed: announced, and not counted into the budget."""
+    play = compiled_when_called("Compiling self-play", run.play, clock, announced)
+    update = compiled_when_called("Compiling the learner", run.update, clock, announced)
+    rate = compiled_when_called("Compiling the match that rates", measure.rate, clock, announced)
+    glance = first_call_for_free("Compiling the first look at mistakes", measure.glance, clock, announced)
+    return run._replace(play=play, update=update), measure._replace(rate=rate, glance=glance)
 
 
 def give_up(folder: pathlib.Path, step: int) -> None:
@@ -142,7 +137,7 @@ def give_up(folder: pathlib.Path, step: int) -> None:
 
 def about_run(config: Config, minutes: float) -> dict:
     """What a checkpoint holds beside the state: with it a run goes on whose other files are damaged."""
-    return {"minutes": minutes, "config": dataclasses.asdict(config)}
+    return {"minutes": minutes, "config": settings_of(config)}
 
 
 def used(config: Config, minutes: float, step: int) -> float:
@@ -150,17 +145,24 @@ def used(config: Config, minutes: float, step: int) -> float:
     return max(minutes / config.budget.minutes, step / config.budget.steps if config.budget.steps else 0)
 
 
-def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
+def settings_of(config: Config) -> dict:
+    """The settings that a run's folder keeps: size and komi are of go alone."""
+    kept = dataclasses.asdict(config)
+    return kept if config.game == "go" else {name: x for name, x in kept.items() if name not in ("size", "komi")}
+
+
+def prepare(config: Config, stack: contextlib.ExitStack):
     """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
-        game = games.from_pgx(config.game)
-        if game.num_players != 2:
-            raise ValueError(f"--game {config.game} has {game.num_players} player(s); this script needs two.")
+        game = games.by_name(config.game, config.size, config.komi)
+        if game.num_players < 2:
+            raise ValueError(f"--game {config.game} has {game.num_players} player(s); self-play needs two or more.")
+        folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
+        known = checkpoint.open_run(folder, settings_of(config), FREE, say)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train: {error}")
@@ -174,7 +176,7 @@ def prepare(config: Config, folder: pathlib.Path, stack: contextlib.ExitStack):
         f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
-    return game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
+    return folder, game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
@@ -197,15 +199,14 @@ def main(config: Config) -> None:
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
         config = parse(flags(), "laptop")
-    folder = pathlib.Path(config.folder or f"runs/{config.game}")
     with contextlib.ExitStack() as stack:
-        prepared = prepare(config, folder, stack)
+        prepared = prepare(config, stack)
         say(kept[0].upper() + kept[1:])
-        go_on(config, folder, *prepared)
+        go_on(config, *prepared)
 
 
 def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
-    """Measure, train, measure, report."""
+    """Train, measure what was learned and what there was before, report."""
     if step:
         over = used(config, minutes, step) >= 1
         spent = f"after {minutes:.1f} minutes"
@@ -213,9 +214,6 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     measure = evaluation(game, run.net, config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
     how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
-    if "before" not in results or results.get("evaluate") != how:  # both columns are to be measured alike
-        say("Measuring the untrained network, for the table at the end")
-        results = store(folder, evaluate=how, before=measure.whole(run.params, announced), step=None)
     stopped = None
     if used(config, minutes, step) < 1:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
@@ -224,13 +222,13 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         export(config, folder, game, learned, step)
         say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
         return
-    if not step:
-        more = f"--budget.minutes {2 * max(1, round(config.budget.minutes)):g}"
-        say(f"[bold red]Nothing was played: compiling took all of the budget. Give more, like {more}.")
-        return
-    if results.get("step") != step:
+    alike = results.get("evaluate") == how  # both columns are to be measured alike
+    if results.get("step") != step or not alike:
         say("Measuring what was learned")
         results = store(folder, after=measure.whole(learned, announced), step=step)
+    if "before" not in results or not alike:
+        say("Measuring the untrained network, for the column beside it")
+        results = store(folder, evaluate=how, before=measure.whole(run.params, announced))
     export(config, folder, game, learned, step, results["after"])
     if first_host():
         finish(config, folder, game, run, learned, int(state["learner"].steps), step, results)
@@ -241,6 +239,7 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
     if first_host():
         words = {
             "game": game.id,
+            "rules": config.game,
             "network": about(config.network, game),
             "command": shlex.join(["jaxzero", "train", *flags("--folder")]),
             "seed": config.seed,
@@ -263,9 +262,12 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
     if not minibatches:
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough positions.")
     next_ones = following(config, folder, game, step)
-    search = to_win(models.perfect(game, run.net), config.evaluate.simulations)
-    settings, games_too = dataclasses.asdict(config), config.evaluate.games > 0
-    page = write_report(folder, settings, game, search, params, found, next_ones, config.seed, games_too)
+    search = to_win(game, models.perfect(game, run.net), config.evaluate.simulations)
+    settings, games_too = settings_of(config), config.evaluate.games > 0
+    said = verdict(game, results["after"], config.evaluate)
+    page = write_report(folder, settings, game, search, params, found, next_ones, config.seed, games_too, said)
+    if said:
+        say(f"[bold]{said}")
     say(
         f"To look at: {page}\n"
         f"The run: {folder} (report.html, weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
@@ -277,14 +279,16 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
 
 def following(config: Config, folder: pathlib.Path, game: games.Game, step: int) -> list[str]:
     """Commands that may be next."""
-    budget = config.budget
+    budget, named = config.budget, f"--game {config.game}"
+    if config.game == "go":
+        named += f" --size {config.size} --komi {config.komi:g}"
     by_steps = 0 < budget.steps <= step  # double what ran out
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
     return [
         f"{again(*longer)}    # train on, to twice the budget",
         f"{again('--seed', config.seed + 1, '--folder', f'{folder}-seed{config.seed + 1}')}    # another seed",
-        f"{shlex.join(command('play'))} --game {game.id} --weights {folder}    # play against it",
-        f"{shlex.join(command('tournament'))} --game {game.id} --players random uct:1000 {folder}    # rating",
+        f"{shlex.join(command('play'))} {named} --weights {folder}    # play against it",
+        f"{shlex.join(command('tournament'))} {named} --players random uct:1000 {folder}    # rating",
         f"{python()} -m pip install tensorboard",
         f"{python()} -m tensorboard.main --logdir {folder.parent}    # the curves, live",
     ]

@@ -11,6 +11,7 @@ export const LOOKS = {
   hex: BLUE_ORANGE,
   tic_tac_toe: { fills: ["#2a6fbb", "#d9780f"], rims: ["#2a6fbb", "#d9780f"], mark: "#57606a" },
   plain: BLACK_WHITE,
+  list: BLUE_ORANGE,
 };
 const NUMBERED = 8; // moves of the expected play that are numbered on the board
 const VALUED = 12; // moves whose points are written on it, and the least part of the visits that is worth writing for
@@ -124,6 +125,22 @@ export function board(about, play) {
     overlay.replaceChildren(...lastMark(view, kind), ...moves, ...hint(view, kind), ...numbers); // no ring hides a number
   }
   return { element: sheet, draw };
+}
+
+// A game without a board of stones: its own picture, if it draws one. An image runs no scripts.
+export function picture(about) {
+  const element = document.createElement("img");
+  element.alt = `The position of ${about.title}`;
+  element.className = "board list";
+  element.hidden = true;
+  let shown = null;
+  function draw(view) {
+    if (view.picture === shown) return;
+    shown = view.picture;
+    element.hidden = shown === null;
+    if (shown !== null) element.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(shown)}`;
+  }
+  return { element, draw };
 }
 
 function set(element, key, value) {

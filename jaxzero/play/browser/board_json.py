@@ -11,10 +11,10 @@ import numpy as np
 from jaxzero.games.game import Game
 from jaxzero.play.analysis import Report
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import names, stones
+from jaxzero.play.notation import has_board, names, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
-__all__ = ["check_board", "layout", "outcome", "position", "share", "thoughts"]
+__all__ = ["layout", "outcome", "position", "share", "thoughts"]
 
 Place = list[int] | None
 
@@ -28,38 +28,36 @@ SIDES = {
 
 
 def kind(game: Game) -> str:
-    """How the board looks: "go", "othello", "connect_four", "hex", "tic_tac_toe", or "plain" squares."""
+    """How the board looks: "go", "othello", "connect_four", "hex", "tic_tac_toe", "plain" squares; "list": none."""
+    if not has_board(game):
+        return "list"
     if game.id.startswith("go_"):
         return "go"
     return game.id if game.id in ("othello", "connect_four", "hex", "tic_tac_toe") else "plain"
 
 
-def check_board(game: Game) -> None:
-    """Raises a ValueError if this is no game of two in which each move puts a stone on a board, or is beside it."""
-    shape = game.observation_shape
-    on_board = len(shape) == 3 and shape[-1] >= 2
-    fits = on_board and (game.id == "connect_four" or 0 <= game.num_actions - shape[0] * shape[1] <= 1)
-    if game.num_players != 2 or not fits:
-        raise ValueError(
-            f"{game.id} cannot be played here: its moves are not stones that two players put on a board. Use go, "
-            "connect_four, othello, hex or tic_tac_toe."
-        )
-
-
 def layout(game: Game) -> dict[str, Any]:
-    """What stays the same in a game: its board, its players, and what the actions are called.
-
-    Raises:
-        ValueError: it is no game of stones on a board.
+    """What stays the same in a game: its board, if it has one, its players, and what the actions are called.
 
     >>> from jaxzero import games
     >>> told = layout(games.go(5))
     >>> told["title"], told["sides"], told["rows"], told["columnNames"], told["rowNames"], told["beside"]
     ('Go 5×5', ['Black', 'White'], 5, ['A', 'B', 'C', 'D', 'E'], ['5', '4', '3', '2', '1'], [25])
     """
-    check_board(game)
-    rows, columns = game.observation_shape[:2]
     called, look = names(game), kind(game)
+    if look == "list":
+        return {
+            "title": game.id.replace("_", " ").title(),
+            "kind": look,
+            "rows": 0,
+            "columns": 0,
+            "sides": [f"Player {i + 1}" for i in range(game.num_players)],
+            "names": list(called),
+            "columnNames": [],
+            "rowNames": [],
+            "beside": list(range(game.num_actions)),
+        }
+    rows, columns = game.observation_shape[:2]
     title = f"Go {rows}×{columns}" if look == "go" else TITLES.get(game.id, game.id.replace("_", " ").title())
     letters, numbers = list(called), []
     if not called[0][0].isalpha() and look != "connect_four":
@@ -83,10 +81,30 @@ def layout(game: Game) -> dict[str, Any]:
 def place(look: str, board: np.ndarray, action: int) -> Place:
     """Where an action puts its stone: in Connect Four on top of the column, elsewhere on its square."""
     rows, columns = board.shape
+    if look == "list":
+        return None
     if look == "connect_four":
         free = rows - int((board[:, action] > 0).sum())
         return [free - 1, action] if free else None
     return [int(x) for x in divmod(action, columns)] if action < rows * columns else None
+
+
+def _stones(engine: Engine) -> np.ndarray:
+    """Who has a stone where; of a game without a board nothing."""
+    if not has_board(engine.game):
+        return np.zeros((0, 0), np.int8)
+    return stones(engine.game, engine.position(), engine.first)
+
+
+def _drawn(engine: Engine) -> str | None:
+    """The game's own picture of the position; None: it draws none, or fails to."""
+    if engine.game.draw is None:
+        return None
+    try:
+        svg = engine.game.draw(engine.position())
+    except Exception:  # whatever somebody's function does: the moves can be played without a picture
+        return None
+    return svg if isinstance(svg, str) and svg.lstrip().startswith("<svg") else None
 
 
 def share(value: float) -> float:
@@ -101,7 +119,7 @@ def share(value: float) -> float:
 def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
     """The position of an engine: stones, moves, what is legal, whose turn it is, how it ended."""
     game, look, called = engine.game, kind(engine.game), names(engine.game)
-    board = stones(game, engine.position(), engine.first)
+    board = _stones(engine)
     last, over = (engine.moves[-1] if engine.moves else None), engine.over()
     where = None
     if last is not None and look == "connect_four":
@@ -116,13 +134,16 @@ def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
         "last": where,
         "toMove": engine.to_move(),
         "over": over,
-        "result": share(engine.result()) if over else None,
+        "result": share(engine.paid()[0]) if over and game.num_players == 2 else None,
+        "picture": _drawn(engine),
         "outcome": outcome(engine, layout(game)["sides"], komi) if over else None,
     }
 
 
 def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | None = None) -> str:
     """How a game has ended, in a sentence, by how much where it is known; komi: of Go, None: not known."""
+    if kind(engine.game) == "list":
+        return result_in_words(sides, engine.paid())
     paid = engine.result()
     if paid == 0:
         return "The game is a draw."
@@ -138,19 +159,20 @@ def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | No
 def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dict[str, Any] | None:
     """What the search thinks of the position; None: nothing was searched.
 
-    `first` is the share of who moved first; the candidates' are those of the player to move. `kept`: so many of the
-    visits were there before the thinking that is shown began.
+    `first` is the share of who moved first, of two players; `share` and the candidates' are those of the player to
+    move. `kept`: so many of the visits were there before the thinking that is shown began.
     """
     report = engine.report() if report is None else report
     if not report.candidates:
         return None
     mover, look = engine.to_move(), kind(engine.game)
-    board = stones(engine.game, engine.position(), engine.first)
+    board, two = _stones(engine), engine.game.num_players == 2
     return {
         "visits": report.visits,
         "kept": kept,
         "mover": mover,
-        "first": share(report.value if mover == 0 else -report.value),
+        "share": share(report.value),
+        "first": share(report.value if mover == 0 else -report.value) if two else None,
         "candidates": [
             {"action": c.action, "visits": c.visits, "share": share(c.value), "prior": c.prior}
             for c in report.candidates
@@ -163,7 +185,7 @@ def expected(game: Game, look: str, board: np.ndarray, mover: int, line: tuple[i
     """The expected play, with names and places, players in turn; stones taken on the way still stand."""
     called, board, told = names(game), board.copy(), []
     for ply, action in enumerate(line):
-        where, player = place(look, board, action), (mover + ply) % 2
+        where, player = place(look, board, action), (mover + ply) % game.num_players
         told.append({"name": called[action], "place": where, "player": player})
         if where is not None:
             board[tuple(where)] = player + 1

@@ -1,7 +1,7 @@
 // Playing: asks the server on this machine, shows what it answers. The game's name is in the address behind #, so every
 // tab has a game of its own and keeps it when it is loaded again.
 
-import { LOOKS, board, inkOn } from "./board.js";
+import { LOOKS, board, inkOn, picture } from "./board.js";
 
 const byId = (id) => document.getElementById(id);
 const COMMANDS = ["hint", "undo", "swap", "new"];
@@ -114,7 +114,8 @@ function write(id, said) {
 function status() {
   if (lost) return "This game cannot go on.";
   if (view.problem !== null) return view.problem;
-  const engine = about.sides[1 - view.you], you = about.sides[view.you];
+  const two = about.sides.length === 2, you = about.sides[view.you];
+  const engine = about.sides[two ? 1 - view.you : view.toMove];
   if (view.over) return `${view.outcome} You were ${you}.`;
   if (view.thinking?.compiling) return "The engine gets ready: its search is being compiled, which is done once.";
   if (view.thinking?.ahead) return `The engine is thinking about ${view.thinking.ahead === 1 ? "another game" : `${view.thinking.ahead} other games`} first.`;
@@ -125,6 +126,8 @@ function status() {
 }
 
 function showBar() {
+  byId("bar").hidden = about.sides.length !== 2; // of more players only the one to move is told about
+  if (byId("bar").hidden) return;
   const known = view.over ? view.result : (view.search ?? view.said?.search)?.first;
   const share = known ?? 0.5, fills = LOOKS[about.kind].fills;
   for (const [player, part] of [["first", share], ["second", 1 - share]].entries()) {
@@ -147,6 +150,7 @@ function showBeside(yours) {
     const hinted = view.hint === action ? " (hint)" : "";
     buttons[i].textContent = about.names[action] + (found && wanted("search") ? ` · ${percent(found.share)}, ${visits(found.visits)}` : "") + hinted;
     buttons[i].disabled = !yours || !view.legal.includes(action);
+    buttons[i].hidden = about.kind === "list" && !view.legal.includes(action); // there may be hundreds
   }
 }
 
@@ -156,7 +160,7 @@ function showSearch() {
   const search = view.search, has = wanted("search") && search !== null;
   write("now", search === null
     ? view.over ? "The game is over." : "Nothing was searched in this position yet."
-    : `${about.sides[search.mover]} to move: ${percent(search.mover === 0 ? search.first : 1 - search.first)} of the points expected, ${visitsOf(search)}.`);
+    : `${about.sides[search.mover]} to move: ${percent(search.share)} of the points expected, ${visitsOf(search)}.`);
   write("line", search === null ? "" : `Expected play: ${named(search.line)}`);
   byId("candidates").hidden = byId("legend").hidden = !has;
   const priors = has && search.candidates.some((one) => one.prior > 0);
@@ -171,7 +175,7 @@ function showSearch() {
   write("why", has ? why(search.candidates) : "");
   const said = view.said;
   write("said", said === null ? "None yet." : `${about.sides[said.by]} played ${said.name}. ` + (said.search === null ? "" :
-    `${percent(said.by === 0 ? said.search.first : 1 - said.search.first)} of the points expected, ${visitsOf(said.search)}. Expected play: ${named(said.search.line)}`));
+    `${percent(said.search.share)} of the points expected, ${visitsOf(said.search)}. Expected play: ${named(said.search.line)}`));
 }
 
 // Why the first of the moves is recommended, where another one's points are higher.
@@ -252,7 +256,8 @@ async function start() {
   byId("range").textContent = `from 1 to ${count(about.most)}`;
   byId("points").title = "Points expected for the player to move, a draw being half a point";
   byId("legend").textContent = "On the board: the larger the disc, the more visits; numbers are the points expected in %, a draw being half a point; a ring is the best move; small numbered stones are the expected play.";
-  drawn = board(about, play);
+  drawn = about.kind === "list" ? picture(about) : board(about, play);
+  if (about.kind === "list") byId("legend").textContent = "Points are those expected for who plays the move, a draw being half a point.";
   byId("board").append(drawn.element);
   byId("table").classList.add(about.kind);
   for (const action of about.beside) {

@@ -50,7 +50,7 @@ class Sessions:
         tell: is told, in a sentence, when all is compiled, and what fails.
 
     Raises:
-        ValueError: no game of stones on a board; no limit of thinking.
+        ValueError: no limit of thinking.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Sessions:
         """The person takes the other side."""
 
         def swap(session: Session) -> None:
-            session.you = 1 - session.you
+            session.you = (session.you + 1) % len(self.layout["sides"])
 
         return self._change(id, version, lambda session: None, swap)
 

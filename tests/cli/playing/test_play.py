@@ -154,12 +154,9 @@ def test_komi_is_that_of_the_rules(monkeypatch):
 @pytest.mark.parametrize("flags, says", [
     (["--weights", "nowhere"], "no such file"), (["--simulations", "0"], "--simulations 0"),
     (["--komi", "0.3"], "--komi 0.3"), (["--seconds", "nan"], "--seconds nan"),
-    (["--game", "conect_four"], "Did you mean connect_four?"), (["--game", "chess"], "There are go, connect_four"),
     (["--browser", "--gtp"], "one of them"), (["--browser", "--ponder"], "leave --ponder out"),
     (["--port", "8000"], "--port 8000: it is the port of the page, so give --browser, too."),
     (["--browser", "--port", "70000"], "--port 70000: give a port from 1 to 65535."),
-    (["--game", "chess"], "--game chess: not played here. There are go,"), (["--game", "go19"], "mean go_19x19?"),
-    (["--game", "conect4"], "Did you mean connect_four?"), (["--game", "Othelo"], "Did you mean othello?"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, says):
     with pytest.raises(SystemExit) as caught:
@@ -167,13 +164,24 @@ def test_a_mistake_is_answered_by_what_to_write(flags, says):
     assert says in str(caught.value)
 
 
-def test_help_names_the_games_that_there_are(capsys):
-    with pytest.raises(SystemExit):
-        play_settings.parse(["--help"])
-    said = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
-    options = said[said.index("player options") :]
-    told = options[options.index("--game") : options.index("--weights")]
-    assert {name for name in play_settings.GAMES if re.search(rf"\b{name}\b", told)} == set(play_settings.GAMES)
+@pytest.mark.parametrize("name, says", [
+    ("conect_four", "Did you mean 'connect_four'?"), ("go19", "Did you mean 'go_19x19'?"), ("Othelo", "Did you mean"),
+    ("no_such_module:game", "there is no module no_such_module"), ("nothing", "Beside them go, of any size"),
+])  # fmt: skip
+def test_a_game_that_there_is_not_is_answered_by_the_nearest(name, says):
+    with pytest.raises(SystemExit) as caught:
+        play.main(play_settings.parse(["--game", name]))
+    assert says in str(caught.value) and "play: " in str(caught.value)
+
+
+def test_the_game_is_taken_from_the_weights(tmp_path):
+    file = str(ROOT / "jaxzero" / "nets" / "trained" / "tic_tac_toe.safetensors")
+    resolved = lambda **given: play.resolved(play_settings.Player(**given))  # noqa: E731
+    assert resolved().game == "go" and resolved(game="hex", weights=file).game == "hex"
+    assert resolved(weights=file).game == "tic_tac_toe"
+    (tmp_path / "config.json").write_text('{"game": "go", "size": 5, "komi": 0.5}')
+    found = resolved(weights=str(tmp_path))
+    assert (found.game, found.size, found.komi) == ("go", 5, 0.5)
 
 
 def test_what_only_the_game_knows_is_answered_in_a_sentence(tmp_path):

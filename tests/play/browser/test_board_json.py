@@ -42,10 +42,12 @@ def test_boards(name, told):
     assert len(found["names"]) == games.from_pgx(name).num_actions
 
 
-@pytest.mark.parametrize("name", ["chess", "kuhn_poker", "2048"])
-def test_what_is_no_board_of_stones_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} cannot be played here.*connect_four"):
-        board_json.layout(games.from_pgx(name))
+@pytest.mark.parametrize("name", ["chess", "kuhn_poker"])
+def test_what_is_no_board_of_stones_is_a_list_of_moves(name):
+    game = games.from_pgx(name)
+    told = board_json.layout(game)
+    assert told["kind"] == "list" and told["beside"] == list(range(game.num_actions)) and told["columns"] == 0
+    assert told["sides"] == ["Player 1", "Player 2"]
 
 
 def test_squares_without_names_are_told_as_such():

@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pytest
 
-from jaxzero import games
 from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Refused, Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import stones
@@ -130,8 +129,6 @@ def test_a_limit_in_seconds(opened):
     assert sessions.limit(view["id"], None)["simulations"] is None
     with pytest.raises(ValueError, match="simulations, seconds or both"):
         Sessions(three_in_a_row(), simulations=None)
-    with pytest.raises(ValueError, match="cannot be played here"):
-        Sessions(Engine(games.from_pgx("kuhn_poker"), lambda n, stop: None))
 
 
 def test_of_two_changes_at_once_one_is_done(opened):

@@ -1,0 +1,68 @@
+"""The clock of a run's budget: it stands still while programs are compiled."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxzero.runs.progress_display import announced
+
+__all__ = ["Clock", "compiled_when_called", "first_call_for_free"]
+
+
+class Clock:
+    """Minutes since the beginning of a run, without those that were spent paused.
+
+    Args:
+        minutes: what it shows to begin with, of a run that goes on.
+    """
+
+    def __init__(self, minutes: float = 0.0):
+        self._began = time.monotonic() - 60 * minutes
+
+    def minutes(self) -> float:
+        """What it shows."""
+        return (time.monotonic() - self._began) / 60
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """While inside, it stands still."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._began += time.monotonic() - began
+
+
+def compiled_when_called(what: str, jitted: Any, clock: Clock, announce: Callable = announced) -> Callable:
+    """The program of `jitted`, compiled for the arguments of its first call: announced, and with the clock paused.
+
+    Args:
+        what: the announcement, like "Compiling self-play".
+        jitted: what `jax.jit` returned; called with arguments of the same shapes always.
+        clock: paused while it compiles.
+        announce: a context manager, called with `what`.
+    """
+    found: list[Callable] = []
+
+    def program(*args: Any) -> Any:
+        if not found:
+            with announce(what), clock.paused():
+                found.append(jitted.lower(*args).compile())
+        return found[0](*args)
+
+    return program
+
+
+def first_call_for_free(what: str, function: Callable, clock: Clock, announce: Callable = announced) -> Callable:
+    """`function`, whose first call, which compiles, is announced and not counted by the clock."""
+    called: list[bool] = []
+
+    def call(*args: Any) -> Any:
+        if called:
+            return function(*args)
+        called.append(True)
+        with announce(what), clock.paused():
+            return function(*args)
+
+    return call
