@@ -26,15 +26,14 @@ At = Callable[[float, float], tuple[float, float]]
 
 # ---------------------------------------------------------------------------------------------------------- the report
 def report_of(tree: Tree, game_index: int = 0) -> Report:
-    """What a search found, as an `Engine` reports it: of any tree with one value per node.
+    """What a search found, as an `Engine` reports it; values are those of the player to move.
 
     Args:
         tree: of a policy's output, `out.tree`.
         game_index: which game of the batch.
 
     Raises:
-        ValueError: no tree, or one without the axis of games; a game that is not there; values per player; actions
-            that are arrays.
+        ValueError: no tree, or one without the axis of games; a game that is not there; actions that are arrays.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models, viz
@@ -49,8 +48,6 @@ def report_of(tree: Tree, game_index: int = 0) -> Report:
     (64, 2, 1.0)
     """
     one, _ = one_game("report_of", tree, game_index)
-    if tree.num_players > 1:
-        raise ValueError(f"report_of: a tree of {tree.num_players} players: a report has one value. Use viz.tree.")
     slots = parts_of(one.state, Slots)
     if slots and not np.issubdtype(slots[0].action.dtype, np.integer):
         raise ValueError("report_of: the actions of this tree are arrays, a report has numbers. Use viz.tree.")

@@ -121,3 +121,55 @@ def test_a_player_shares_the_points_of_each_pair_with_itself():
     assert (arena.half_points(pairs) == 2).all()
     stopped = jax.jit(functools.partial(arena.play_pairs, game, (player, player), (None, None), max_plies=3))(keys)
     assert (arena.half_points(stopped) == 2).all() and (stopped.unfinished == 2).all()
+
+
+def three_in_a_line(rewards=(1.0, -0.5)):
+    """Three players name numbers in turn, three times each; the greatest sum wins: the n-th to move adds what it says."""
+    won, lost = rewards
+
+    def step(state, action, key):
+        sums, ply, _ = state
+        over = ply >= 9
+        sums = jnp.where(over, sums, sums.at[ply % 3].add(action.astype(jnp.float32)))
+        ply = jnp.where(over, ply, ply + 1)
+        best = sums == sums.max()
+        alone = best.sum() == 1
+        paid = jnp.where(~over & (ply == 9) & alone, jnp.where(best, won, lost), jnp.zeros(3))
+        return sums, ply, paid
+
+    return games.Game(
+        id="sums",
+        num_actions=4,
+        num_players=3,
+        observation_shape=(4,),
+        init=lambda key: (jnp.zeros(3), jnp.int32(0), jnp.zeros(3)),
+        step=step,
+        observe=lambda state: jnp.append(state[0], state[1].astype(jnp.float32)),
+        legal=lambda state: jnp.full(4, state[1] < 9),
+        to_play=lambda state: state[1] % 3,
+        terminal=lambda state: state[1] >= 9,
+        rewards=lambda state: state[2],
+    )
+
+
+@pytest.mark.parametrize("opening", [0, 1, 2])
+def test_who_is_better_wins_in_every_seat_of_three(opening):
+    game = three_in_a_line()
+    games.check_rules(game)
+    best, worst = by_rank(game, [3, 0, 1, 2]), by_rank(game, [0, 1, 2, 3])
+    keys = jax.random.split(jax.random.key(0), 8)
+    play = lambda one, other: arena.play_seats(game, (one, other), (None, None), keys, opening_plies=opening)  # noqa: E731
+    score = jax.jit(lambda: play(best, worst))()
+    assert score.wins.shape == (3, 8) and score.wins.sum() >= 23 and score.losses.sum() == 0
+    score = jax.jit(lambda: play(worst, best))()
+    assert score.wins.sum() == 0 and score.losses.sum() == 0 if opening == 0 else score.wins.sum() == 0
+
+
+def test_rows_are_the_seats_in_the_order_of_moving():
+    """Who moves first wins, whoever it is: all points are in the first row."""
+    game = three_in_a_line()
+    ahead = game._replace(rewards=lambda state: jnp.where(state[1] >= 9, jnp.array([1.0, -0.5, -0.5]), 0.0))
+    keys = jax.random.split(jax.random.key(0), 4)
+    player = arena.random_player(ahead)
+    score = jax.jit(lambda: arena.play_seats(ahead, (player, player), (None, None), keys, opening_plies=0))()
+    assert score.wins.tolist() == [[1] * 4, [0] * 4, [0] * 4] and score.losses.tolist() == [[0] * 4, [1] * 4, [1] * 4]

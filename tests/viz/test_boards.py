@@ -282,11 +282,12 @@ def test_a_report_of_slots_is_by_action():
             np.testing.assert_allclose([a.value, a.prior], [b.value, b.prior], atol=1e-6)
 
 
-def test_a_report_has_one_value_and_numbered_actions():
+def test_a_report_is_of_the_player_to_move_and_has_numbered_actions():
     from tests.viz.grown import searched
 
-    with pytest.raises(ValueError, match="report_of: a tree of 3 players"):
-        viz.report_of(searched(3)[0])
+    tree = searched(3)[0]
+    mover = int(np.asarray(tree.to_play)[0, 0])
+    np.testing.assert_allclose(viz.report_of(tree).value, np.asarray(tree.value)[0, 0, mover], atol=1e-6)
     with pytest.raises(ValueError, match="report_of: game=20 of a batch of 20"):
         viz.report_of(searched()[0], 20)
 

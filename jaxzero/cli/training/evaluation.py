@@ -27,12 +27,13 @@ class Evaluation(NamedTuple):
 
     Attributes:
         whole: `(params, announced) -> results`, before and after a run; each part is announced.
-        glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations.
+        glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations; None
+            where no positions with exact values are known.
         rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last.
     """
 
     whole: Callable[..., dict]
-    glance: Callable[[Any], dict[str, float]]
+    glance: Callable[[Any], dict[str, float]] | None
     rate: Callable[..., Any]
 
 
@@ -110,7 +111,7 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
         return Rating(rating.elo + 400 * jnp.log10(points / (count - points) * (seats - 1)), kept)
 
-    return Evaluation(whole, glance, jax.jit(rate))
+    return Evaluation(whole, glance if thinkers else None, jax.jit(rate))
 
 
 def _in_numbers(score: arena.Score) -> dict[str, Any]:
@@ -194,9 +195,8 @@ def stored(folder: pathlib.Path) -> dict:
     try:
         results = json.loads(file.read_bytes())
         digest = results.pop("sha256", None)
-        if digest in (None, _digest(results)) and isinstance(
-            results["after" if "after" in results else "before"], dict | None
-        ):
+        measured = results["after" if "after" in results else "before"]
+        if digest in (None, _digest(results)) and isinstance(measured, dict | None):
             return results
     except FileNotFoundError:
         return {}

@@ -26,10 +26,13 @@ __all__ = ["write"]
 GAMES, OPENING, LONGEST = 6, 2, 120  # games shown, random moves at their beginnings, plies shown of each
 PACKAGES = "jaxzero jax jaxlib flax optax orbax-checkpoint chex pgx numpy".split()
 
-HEADS = (
-    "<p class='quiet'>Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % "
-    "interval, then games won, drawn and lost. An outcome mistake is a move after which the best result that is left "
-    "is worse than before: a draw where a win was there, for instance.</p>"
+POINTS = (
+    "Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % interval, then "
+    "games won, drawn and lost."
+)
+MISTAKES = (
+    "An outcome mistake is a move after which the best result that is left is worse than before: a draw where a win "
+    "was there, for instance."
 )
 
 # What the curves show: a title, the words beside the axis, and the metrics by the words of their lines.
@@ -70,7 +73,8 @@ def write(
         verdict: what was reached, in a sentence.
     """
     rows = [row for row in metrics.read(folder) if "minutes" in row]
-    learned = "".join(pages.table(*one) for one in tables) + HEADS
+    heads = POINTS + (f" {MISTAKES}" if any("mistakes" in caption for caption, _, _ in tables) else "")
+    learned = "".join(pages.table(*one) for one in tables) + f"<p class='quiet'>{heads}</p>"
     parts = [pages.Section("What was learned", learned)] if tables else []
     if shown := curves(rows):
         parts.append(pages.Section("How it went", pages.pictures(*shown, note=late(rows))))

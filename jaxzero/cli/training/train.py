@@ -61,7 +61,8 @@ def look(config: Config, measure: Evaluation, state: dict, step: int) -> dict[st
     """How strong it has become: what the metrics say of it. The rating is part of the state."""
     average, key = state["learner"].average, jax.random.fold_in(jax.random.key(config.seed + 2), step)
     state["rating"] = measure.rate(state["rating"], average, key)
-    return {"rating/elo": float(state["rating"].elo)} | measure.glance(on_host(average))
+    mistakes = {} if measure.glance is None else measure.glance(on_host(average))
+    return {"rating/elo": float(state["rating"].elo)} | mistakes
 
 
 def on_host(params):
@@ -121,7 +122,9 @@ def without_compiling(config: Config, run: Run, measure: Evaluation, clock: Cloc
     play = compiled_when_called("Compiling self-play", run.play, clock, announced)
     update = compiled_when_called("Compiling the learner", run.update, clock, announced)
     rate = compiled_when_called("Compiling the match that rates", measure.rate, clock, announced)
-    glance = first_call_for_free("Compiling the first look at mistakes", measure.glance, clock, announced)
+    glance = measure.glance
+    if glance is not None:
+        glance = first_call_for_free("Compiling the first look at mistakes", glance, clock, announced)
     return run._replace(play=play, update=update), measure._replace(rate=rate, glance=glance)
 
 
@@ -225,10 +228,10 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     alike = results.get("evaluate") == how  # both columns are to be measured alike
     if results.get("step") != step or not alike:
         say("Measuring what was learned")
-        results = store(folder, after=measure.whole(learned, announced), step=step)
+        results = store(folder, **results | {"after": measure.whole(learned, announced), "step": step})
     if "before" not in results or not alike:
         say("Measuring the untrained network, for the column beside it")
-        results = store(folder, evaluate=how, before=measure.whole(run.params, announced))
+        results = store(folder, **results | {"evaluate": how, "before": measure.whole(run.params, announced)})
     export(config, folder, game, learned, step, results["after"])
     if first_host():
         finish(config, folder, game, run, learned, int(state["learner"].steps), step, results)

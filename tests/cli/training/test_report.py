@@ -32,7 +32,7 @@ def won_by(record):
     for ply in record.plies[:-1]:
         state = step(state, called.index(re.search(r"plays (\w+)", ply.words)[1]), key)
     assert bool(GAME.terminal(state)) and f"{len(record.plies) - 1} moves." in record.title
-    return {1: "X has won", -1: "O has won", 0: "A draw"}[int(GAME.rewards(state)[first])]
+    return {1: "X has won", -1: "O has won", 0: "a draw"}[int(GAME.rewards(state)[first])]
 
 
 @pytest.mark.slow
