@@ -124,7 +124,7 @@ def test_a_player_shares_the_points_of_each_pair_with_itself():
 
 
 def three_in_a_line(rewards=(1.0, -0.5)):
-    """Three players name numbers in turn, three times each; the greatest sum wins: the n-th to move adds what it says."""
+    """Three players name numbers in turn, three times each; the greatest sum wins."""
     won, lost = rewards
 
     def step(state, action, key):

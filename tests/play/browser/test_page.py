@@ -12,6 +12,7 @@ from jaxzero.nets import weights
 from jaxzero.play.browser import server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
+from tests import documents
 from tests.browser import browser, listening
 from tests.engines import three_in_a_row
 
@@ -281,3 +282,49 @@ def test_connect_four_by_clicks_with_its_tree_beside_it():
             assert text(page, "status").startswith(("Blue has won", "Orange has won", "The game is a draw")) or (
                 text(other, "status").startswith(("Blue has won", "Orange has won", "The game is a draw"))
             )
+
+
+def own_game(file):
+    """A game of the page on games of one's own."""
+    (block,) = [x for x in documents.examples("notebooks/train_your_own_game.md") if x.startswith(f"# {file}")]
+    found = {"__name__": file.removesuffix(".py")}
+    exec(block, found)  # NamedTuple looks its module up
+    return found["game"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file, players, moves", [("domineering.py", 2, 24), ("three_in_a_row.py", 3, 25)])
+def test_a_game_without_a_board_is_played_by_buttons_beside_its_own_picture(file, players, moves, tmp_path):
+    game = own_game(file)
+    model = models.rollout(game)
+    engine = Engine(game, lambda n, stop: jz.uct(model, n, stop=stop, capacity=200))
+    shown = lambda page: page.locator("#beside button:visible")
+    with served(engine) as address, browser() as chromium:
+        page = chromium.new_page(viewport=WIDE)
+        heard = listening(page)
+        page.goto(address)
+        page.wait_for_function(YOURS, timeout=60_000)
+        assert shown(page).count() == moves and text(page, "status") == "Your turn: you are Player 1."
+        assert page.locator("#bar").is_visible() == (players == 2)
+        picture = page.locator("#board img")
+        before = picture.get_attribute("src")
+        assert before.startswith("data:image/svg+xml") and picture.evaluate("image => image.naturalWidth") > 0
+        page.click("#hint")
+        page.wait_for_function("() => /Hint: /.test(document.getElementById('status').textContent)")
+        while shown(page).count() and not re.search("has won|draw|share", text(page, "status")):
+            made = page.locator("#moves li").count()
+            shown(page).first.click()
+            page.wait_for_function(f"() => document.querySelectorAll('#moves li').length > {made}")
+            page.wait_for_function(YOURS, timeout=60_000)
+        assert picture.get_attribute("src") != before and "You were Player 1." in text(page, "status")
+        page.screenshot(path=tmp_path / "end.png")
+        page.click("#undo")
+        page.wait_for_function("() => /^Your turn/.test(document.getElementById('status').textContent)")
+        assert page.locator("#moves li").count() % players == 0
+        page.click("#new")
+        page.wait_for_function("() => document.querySelectorAll('#moves li').length == 0")
+        page.click("#swap")
+        page.wait_for_function("() => document.querySelectorAll('#moves li').length == 1", timeout=60_000)
+        page.wait_for_function(YOURS, timeout=60_000)
+        assert "you are Player 2" in text(page, "status")
+        assert heard == []
