@@ -47,7 +47,7 @@ def compiled_when_called(what: str, jitted: Any, clock: Clock, announce: Callabl
 
     def program(*args: Any) -> Any:
         if not found:
-            with announce(what), clock.paused():
+            with clock.paused(), announce(what):
                 found.append(jitted.lower(*args).compile())
         return found[0](*args)
 
@@ -62,7 +62,7 @@ def first_call_for_free(what: str, function: Callable, clock: Clock, announce: C
         if called:
             return function(*args)
         called.append(True)
-        with announce(what), clock.paused():
+        with clock.paused(), announce(what):
             return function(*args)
 
     return call

@@ -10,7 +10,7 @@ from typing import Literal
 
 import tyro
 
-__all__ = ["FREE", "PRESETS", "Config", "parse", "preset_by_looks"]
+__all__ = ["FREE", "PRESETS", "Config", "for_game", "parse", "preset_by_looks"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
@@ -111,8 +111,8 @@ class Evaluate:
     """Against each opponent, half of them with each colour, from openings of two random moves; 0: none."""
     simulations: int = 200
     """Simulations per move of ours."""
-    rollouts: int = 1000
-    """Simulations per move of UCT, a random playout each."""
+    rollouts: int | None = None
+    """Simulations per move of UCT, a random playout each. Default: 1,000; 100 with more than 64 actions, as in Go."""
     position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
     every: int | None = None
@@ -171,7 +171,20 @@ PRESETS = {
         learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0),
     ),
 }
+MANY_ACTIONS = 64  # of such games playouts are long
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
+
+
+def for_game(config: Config, num_actions: int) -> Config:
+    """The settings with those filled in whose defaults depend on the game.
+
+    >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
+    (1000, 100)
+    """
+    if config.evaluate.rollouts is not None:
+        return config
+    rollouts = 1000 if num_actions <= MANY_ACTIONS else 100
+    return dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, rollouts=rollouts))
 
 
 def preset_by_looks() -> str:

@@ -20,7 +20,7 @@ from jaxzero.cli.repeat_command import again, command, flags, python
 from jaxzero.cli.training.console import announced, describe, first_host, line, say, speeds
 from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win, verdict
 from jaxzero.cli.training.report import write as write_report
-from jaxzero.cli.training.settings import FREE, Config, parse, preset_by_looks
+from jaxzero.cli.training.settings import FREE, Config, for_game, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
@@ -160,6 +160,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         game = games.by_name(config.game, config.size, config.komi)
         if game.num_players < 2:
             raise ValueError(f"--game {config.game} has {game.num_players} player(s); self-play needs two or more.")
+        config = for_game(config, game.num_actions)
         folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
@@ -179,7 +180,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
-    return folder, game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
+    return config, folder, game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
@@ -205,7 +206,7 @@ def main(config: Config) -> None:
     with contextlib.ExitStack() as stack:
         prepared = prepare(config, stack)
         say(kept[0].upper() + kept[1:])
-        go_on(config, *prepared)
+        go_on(*prepared)
 
 
 def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
