@@ -118,12 +118,33 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(observe=lambda board: board.nothing), r"observe\(state\) fails: AttributeError"),
     (lambda game: dict(legal=lambda board: game.legal(board) if board.mover else 0), r"legal\(state\) fails"),
     (lambda game: dict(num_players=0), "num_players is 0"),
+    (lambda game: dict(num_players=True), "num_players is True"),
+    (lambda game: dict(observation_shape=5), "observation_shape is 5"),
+    (lambda game: dict(action_names=5), "action_names has to be a tuple of words"),
+    (lambda game: dict(action_names=("a b",) * 30), "action_names has to be a tuple of words"),
+    (lambda game: dict(action_names=("undo", *game.action_names[1:])), "undo are commands of"),
+    (lambda game: dict(action_names=("B1", *game.action_names[1:])), "two actions have one name"),
+    (lambda game: dict(draw="<svg>"), "draw is a str"),
 ])  # fmt: skip
 def test_functions_that_do_not_fit_the_record_are_named(here, change, said):
     game = games.by_name("domineering:game")
     games.check_rules(game)
     with pytest.raises(ValueError, match=f"game domineering: .*{said}"):
         games.check_rules(game._replace(**change(game)))
+
+
+@pytest.mark.parametrize("id", ["", "a/b", None, "two words"])
+def test_an_id_that_is_no_word_is_refused(here, id):
+    with pytest.raises(ValueError, match="its id has to be a word"):
+        games.check_rules(games.by_name("domineering:game")._replace(id=id))
+
+
+def test_a_file_hides_no_module_of_its_name(here):
+    import json
+
+    (here / "json.py").write_text((here / "domineering.py").read_text())
+    assert games.by_name("./json.py:game").id == "domineering" and sys.modules["json"] is json
+    (here / "json.py").unlink()
 
 
 @pytest.mark.slow

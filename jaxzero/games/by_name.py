@@ -94,13 +94,18 @@ def _module(name: str, where: str) -> ModuleType:
 
 
 def _from_file(file: pathlib.Path) -> ModuleType:
-    """A file as a module of its stem's name; the files beside it can be imported by it."""
+    """A file as a module; it can import the files beside it."""
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec: Any = importlib.util.spec_from_file_location(file.stem, file)
-    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    name = f"jaxzero_game_in_{file.stem}"  # another module may have the stem's name
+    spec: Any = importlib.util.spec_from_file_location(name, file)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 

@@ -51,8 +51,9 @@ class Game(NamedTuple):
             uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playout_functions`.
         truncated: `state -> bool`, True when the game is over by a limit only, not by its rules; None: never.
         action_names: what each action is called, where people see it, without blanks; none: by the board, or numbers.
-        draw: `state -> str`, one position as an `<svg>` element, for people; None: a board of stones is drawn as such,
-            of other games there is no picture. Called outside of `jax.jit`.
+        draw: `state -> str`, one position as an `<svg>` element, for people, called outside of `jax.jit`. None: in a
+            game of two whose observation is [rows, columns, planes], with an action for each square, the first two
+            planes are drawn as stones; of other games there is no picture.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 

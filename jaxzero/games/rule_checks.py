@@ -1,5 +1,6 @@
 """Checks that the functions of a game fit its record, before anything is compiled."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import jax.numpy as jnp
 from jaxzero.games.game import Game, check_game
 
 __all__ = ["check_rules"]
+
+COMMANDS = {"hint", "h", "undo", "u", "swap", "s", "quit", "q", "help", "?"}  # what else is typed where moves are
 
 
 def check_rules(game: Game) -> None:
@@ -24,10 +27,7 @@ def check_rules(game: Game) -> None:
     ValueError: game tic_tac_toe: legal(state) returns bool[9], and the record says bool[8] (num_actions is 8).
     """
     check_game("check_rules", game)
-    for name, least in (("num_actions", 1), ("num_players", 1)):
-        number = getattr(game, name)
-        if not isinstance(number, int) or number < least:
-            raise ValueError(f"game {game.id}: {name} is {number!r}: give a whole number, {least} or more.")
+    _check_fields(game)
     key = jax.eval_shape(lambda: jax.random.key(0))
     state = _returned(game, "init(key)", game.init, key)
     after = _returned(game, "step(state, action, key)", game.step, state, jax.ShapeDtypeStruct((), jnp.int32), key)
@@ -50,6 +50,32 @@ def check_rules(game: Game) -> None:
                 f"game {game.id}: {name}(state) returns {_short(found)}, and the record says "
                 f"{said}[{','.join(map(str, shape))}] ({why})."
             )
+    _check_names(game)
+
+
+def _check_fields(game: Game) -> None:
+    """What is no function: a folder, a command line and a person have to be able to use the names."""
+    if not isinstance(game.id, str) or not re.fullmatch(r"[\w.-]+", game.id):
+        raise ValueError(f"game {game.id!r}: its id has to be a word of letters, digits, '_', '-' and '.'.")
+    for name in ("num_actions", "num_players"):
+        number = getattr(game, name)
+        if type(number) is not int or number < 1:
+            raise ValueError(f"game {game.id}: {name} is {number!r}: give a whole number, 1 or more.")
+    shape = game.observation_shape
+    if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
+        raise ValueError(f"game {game.id}: observation_shape is {shape!r}: give whole numbers, like (5, 6, 3).")
+    if game.draw is not None and not callable(game.draw):
+        raise ValueError(f"game {game.id}: draw is a {type(game.draw).__name__}: give a function of a state, or None.")
+    names = game.action_names
+    if not isinstance(names, tuple) or not all(isinstance(name, str) and re.fullmatch(r"\S+", name) for name in names):
+        raise ValueError(f"game {game.id}: action_names has to be a tuple of words without blanks.")
+    if taken := {name for name in names if name.lower() in COMMANDS}:
+        raise ValueError(f"game {game.id}: the action names {', '.join(sorted(taken))} are commands of `jaxzero play`.")
+    if len({name.lower() for name in names}) < len(names):
+        raise ValueError(f"game {game.id}: two actions have one name in action_names (capitals do not count).")
+
+
+def _check_names(game: Game) -> None:
     if game.action_names and len(game.action_names) != game.num_actions:
         raise ValueError(
             f"game {game.id}: {len(game.action_names)} action_names for {game.num_actions} actions: give one for each."

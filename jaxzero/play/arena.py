@@ -12,6 +12,7 @@ from jaxzero.types import Keys, Model, Params, PolicyOutput
 
 __all__ = [
     "Score",
+    "Seats",
     "half_points",
     "interval",
     "play",
@@ -20,6 +21,7 @@ __all__ = [
     "random_player",
     "raw_network",
     "share",
+    "wilson",
 ]
 
 
@@ -33,6 +35,18 @@ class Score(NamedTuple):
     draws: Int[Array, "..."]
     losses: Int[Array, "..."]
     unfinished: Int[Array, "..."]
+
+
+class Seats(NamedTuple):
+    """Games of P players, by the seat of the first policy: `[P, keys]`.
+
+    Attributes:
+        score: won, drawn (a first place that is shared), lost, unfinished.
+        points: 1 for a win, 1/k for a first place among k, 1/P for an unfinished game: of equal players each has 1/P.
+    """
+
+    score: Score
+    points: Float[Array, "P keys"]
 
 
 class Info(NamedTuple):
@@ -119,8 +133,8 @@ def play_pairs(
     """
     if game.num_players != 2:
         raise ValueError(f"play: {game.id} has {game.num_players} player(s), and this is for two: use play_seats.")
-    scores = play_seats(game, policies, params, keys, opening_plies, max_plies)
-    return jax.tree.map(lambda x: x.sum(0), scores)
+    score = play_seats(game, policies, params, keys, opening_plies, max_plies).score
+    return jax.tree.map(lambda x: x.sum(0), score)
 
 
 def play_seats(
@@ -130,15 +144,15 @@ def play_seats(
     keys: Keys,
     opening_plies: int = 2,
     max_plies: int = 1000,
-) -> Score:
+) -> Seats:
     """Games of P players: the first policy has one seat, the second all others; seats are rotated.
 
     Each key makes P games with the same opening, after which the first policy is the next to move in one of them, the
     second next in another, and so on. Called like `play`.
 
     Returns:
-        Four numbers `[P, keys]`: in row i the first policy was the i-th to move after the opening. A game is won by who
-        is paid more than every other player, and drawn where the first policy shares the first place.
+        `Seats`: in row i the first policy was the i-th to move after the opening. A game is won by who is paid more
+        than every other player, and drawn where the first policy shares the first place.
 
     Raises:
         ValueError: a game of one player.
@@ -197,12 +211,14 @@ def _move(game: Any, policy: Callable, params: Params, table: _Table, where: Cal
     return table._replace(state=jax.tree.map(keep, after, table.state), keys=keys, paid=paid)
 
 
-def _count(table: _Table, over: Bool[Array, "keys"]) -> Score:
+def _count(table: _Table, over: Bool[Array, "keys"]) -> Seats:
     mine = jnp.take_along_axis(table.paid, table.mine[:, None], 1)
     others = jnp.arange(table.paid.shape[1]) != table.mine[:, None]
     margin = mine[:, 0] - jnp.max(jnp.where(others, table.paid, -jnp.inf), 1)
     counted = over & (margin > 0), over & (margin == 0), over & (margin < 0), ~over
-    return Score(*(x.astype(jnp.int32) for x in counted))
+    first = jnp.sum(table.paid == jnp.max(table.paid, 1, keepdims=True), 1)  # how many share the first place
+    points = jnp.where(over, jnp.where(margin >= 0, 1 / first, 0.0), 1 / table.paid.shape[1])
+    return Seats(Score(*(x.astype(jnp.int32) for x in counted)), points.astype(jnp.float32))
 
 
 def half_points(score: Score) -> Int[Array, "..."]:
@@ -227,7 +243,15 @@ def interval(score: Score, z: float = 1.96) -> tuple[float, float]:
         >>> interval(Score(0, 0, 5, 0))[0], interval(Score(7, 0, 0, 0))[1]
         (0.0, 1.0)
     """
-    n, p = max(sum(int(x) for x in score), 1), share(score)
+    return wilson(share(score), max(sum(int(x) for x in score), 1), z)
+
+
+def wilson(p: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The interval for a share p of n games (ibid.).
+
+    >>> [round(x, 3) for x in wilson(0.8, 10)]
+    [0.49, 0.943]
+    """
     centre, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = (centre - spread) / (1 + z * z / n), (centre + spread) / (1 + z * z / n)
     return max(low, 0.0), min(high, 1.0)  # rounding

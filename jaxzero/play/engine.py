@@ -93,12 +93,13 @@ class Engine:
         played = jnp.full(1, action, jnp.int32)
         after = self.programs.step(self.state, played, self._keys(len(self.moves) + 1))
         tree = None if self._tree is None else self.programs.advance(self._tree, played)
+        paid = self._paid[-1] + np.roll(np.asarray(self.game.rewards(self.programs.one(after))), -self.first)
         jax.block_until_ready((after, tree))  # a device that fails does so here, and the position stays what it is
         self._undo.append(self.state if self._in_turn is None else self._in_turn)
         self.movers.append(self.to_move())
         self.moves.append(action)
         self.state, self._tree, self._in_turn = after, tree, None
-        self._paid.append(self._paid[-1] + np.roll(np.asarray(self.game.rewards(self._one())), -self.first))
+        self._paid.append(paid)
 
     def turn_to(self, player: int) -> None:
         """Make it a player's turn until a move is made, also after the end of the game: in Go as `games.go` has it.

@@ -17,6 +17,7 @@ from jaxzero.train.devices import cores
 
 __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
+_bars: list[Progress] = []  # those that are shown now
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 
@@ -79,7 +80,7 @@ def wait(tree: Any, poll: float = 0.02) -> Any:
 def announced(what: str) -> Iterator[None]:
     """Say that something silent and slow begins, and afterwards how long it took."""
     start = time.perf_counter()
-    if console.is_terminal:
+    if console.is_terminal and not _bars:  # older versions of rich show one live thing at a time
         with console.status(f"{what} ..."):
             yield
     else:
@@ -95,7 +96,11 @@ def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
         columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(bar_width=20), TextColumn("{task.description}")
         with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=1.0)
-            yield lambda done, text: bar.update(task, completed=done, description=text)
+            _bars.append(bar)
+            try:
+                yield lambda done, text: bar.update(task, completed=done, description=text)
+            finally:
+                _bars.pop()
         return
     last = [-every]
 

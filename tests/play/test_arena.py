@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jaxzero import games, models
@@ -123,7 +124,7 @@ def test_a_player_shares_the_points_of_each_pair_with_itself():
     assert (arena.half_points(stopped) == 2).all() and (stopped.unfinished == 2).all()
 
 
-def three_in_a_line(rewards=(1.0, -0.5)):
+def sums(rewards=(1.0, -0.5)):
     """Three players name numbers in turn, three times each; the greatest sum wins."""
     won, lost = rewards
 
@@ -133,8 +134,7 @@ def three_in_a_line(rewards=(1.0, -0.5)):
         sums = jnp.where(over, sums, sums.at[ply % 3].add(action.astype(jnp.float32)))
         ply = jnp.where(over, ply, ply + 1)
         best = sums == sums.max()
-        alone = best.sum() == 1
-        paid = jnp.where(~over & (ply == 9) & alone, jnp.where(best, won, lost), jnp.zeros(3))
+        paid = jnp.where(~over & (ply == 9), jnp.where(best, won, lost), jnp.zeros(3))
         return sums, ply, paid
 
     return games.Game(
@@ -154,22 +154,32 @@ def three_in_a_line(rewards=(1.0, -0.5)):
 
 @pytest.mark.parametrize("opening", [0, 1, 2])
 def test_who_is_better_wins_in_every_seat_of_three(opening):
-    game = three_in_a_line()
+    game = sums()
     games.check_rules(game)
     best, worst = by_rank(game, [3, 0, 1, 2]), by_rank(game, [0, 1, 2, 3])
     keys = jax.random.split(jax.random.key(0), 8)
     play = lambda one, other: arena.play_seats(game, (one, other), (None, None), keys, opening_plies=opening)  # noqa: E731
-    score = jax.jit(lambda: play(best, worst))()
+    score, points = jax.jit(lambda: play(best, worst))()
     assert score.wins.shape == (3, 8) and score.wins.sum() >= 23 and score.losses.sum() == 0
-    score = jax.jit(lambda: play(worst, best))()
-    assert score.wins.sum() == 0 and score.losses.sum() == 0 if opening == 0 else score.wins.sum() == 0
+    assert float(points.sum()) >= 23
+    score, points = jax.jit(lambda: play(worst, best))()  # the two others are as good as one another
+    assert score.wins.sum() == 0 and float(points.sum()) < 2
 
 
 def test_rows_are_the_seats_in_the_order_of_moving():
     """Who moves first wins, whoever it is: all points are in the first row."""
-    game = three_in_a_line()
+    game = sums()
     ahead = game._replace(rewards=lambda state: jnp.where(state[1] >= 9, jnp.array([1.0, -0.5, -0.5]), 0.0))
     keys = jax.random.split(jax.random.key(0), 4)
     player = arena.random_player(ahead)
-    score = jax.jit(lambda: arena.play_seats(ahead, (player, player), (None, None), keys, opening_plies=0))()
+    score, points = jax.jit(lambda: arena.play_seats(ahead, (player, player), (None, None), keys, opening_plies=0))()
+    assert points.tolist() == [[1] * 4, [0] * 4, [0] * 4]
     assert score.wins.tolist() == [[1] * 4, [0] * 4, [0] * 4] and score.losses.tolist() == [[0] * 4, [1] * 4, [1] * 4]
+
+
+def test_equal_players_of_games_that_are_always_drawn_have_a_third_each():
+    game = sums(rewards=(0.0, 0.0))
+    keys, player = jax.random.split(jax.random.key(0), 4), arena.random_player(game)
+    score, points = jax.jit(lambda: arena.play_seats(game, (player, player), (None, None), keys))()
+    assert score.draws.sum() == 12
+    np.testing.assert_allclose(points, 1 / 3, rtol=1e-6)

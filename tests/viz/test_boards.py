@@ -13,6 +13,7 @@ from jaxzero import games, models, viz
 from jaxzero.play.analysis import Candidate, Report
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import names, stones
+from jaxzero.search.node_storage import unpack_facts
 from jaxzero.viz.board_shapes import ground_of, stones_drawn
 from jaxzero.viz.boards import without_board
 
@@ -286,7 +287,7 @@ def test_a_report_is_of_the_player_to_move_and_has_numbered_actions():
     from tests.viz.grown import searched
 
     tree = searched(3)[0]
-    mover = int(np.asarray(tree.to_play)[0, 0])
+    mover = int(unpack_facts(tree.facts[0, 0]).to_play)
     np.testing.assert_allclose(viz.report_of(tree).value, np.asarray(tree.value)[0, 0, mover], atol=1e-6)
     with pytest.raises(ValueError, match="report_of: game=20 of a batch of 20"):
         viz.report_of(searched()[0], 20)

@@ -25,28 +25,56 @@ from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
 
 DEFAULT = 400  # simulations per move
+SIZE, KOMI = 9, 7.0  # of Go, where nobody says
+WEIGHTS = "weights.safetensors"  # in the folder of a run
 
 
 def resolved(player: Player) -> Player:
     """The player, with the game that its weights are of where none was named; go without weights.
 
+    What was asked for, like a size, stays. A folder or a file may come from anywhere: neither can make us import a
+    module, but for a run's folder one of this folder, by its plain name.
+
     Raises:
-        ValueError: weights whose game has to be named.
+        ValueError: weights whose game has to be named; settings of a run that are damaged.
     """
+    game, kept = player.game or "go", {}
     path = pathlib.Path(player.weights)
-    if player.game or not player.weights:
-        return dataclasses.replace(player, game=player.game or "go")
-    settings = path / "config.json"
-    if path.is_dir() and settings.is_file():
-        kept = json.loads(settings.read_text())
-        given = {name: kept[name] for name in ("game", "size", "komi") if name in kept}
-        return dataclasses.replace(player, **given)
-    about = weights.read_about(path / "weights.safetensors" if path.is_dir() else path)
-    game = about.get("rules", about.get("game"))
-    if games.is_own(str(game)):  # a file may come from anywhere, so no module is imported because it says so
-        raise ValueError(f"--weights {path}: they are of the game {game}. Say so, if you trust it: --game {game}")
+    if player.weights and not player.game:
+        kept = _settings_of(path) if path.is_dir() and (path / "config.json").is_file() else _of_file(path)
+        game = str(kept["game"])
+        plain = game.partition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
+        if games.is_own(game) and not plain:
+            raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
+    size = kept.get("size", SIZE) if player.size is None else player.size
+    komi = kept.get("komi", KOMI) if player.komi is None else player.komi
+    return dataclasses.replace(player, game=game, size=size, komi=komi)
+
+
+def _settings_of(folder: pathlib.Path) -> dict:
+    """The settings that a run's folder keeps, as far as they concern the game."""
+    file = folder / "config.json"
+    try:
+        kept = json.loads(file.read_bytes())
+        found = {name: kept[name] for name in ("game", "size", "komi") if name in kept}
+        numbers = type(found.get("size", 0)) is int and type(found.get("komi", 0)) in (int, float)
+        fits = isinstance(found["game"], str) and numbers
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{file} cannot be read: {type(error).__name__}. Name the game: --game ...") from error
+    if not fits:
+        raise ValueError(f"{file} does not say which game it is of. Name it: --game ...")
+    return found
+
+
+def _of_file(path: pathlib.Path) -> dict:
+    """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
+    about = weights.read_about(path / WEIGHTS if path.is_dir() else path)
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
-    return dataclasses.replace(player, game=game, **({"size": int(sized[1])} if game == "go" and sized else {}))
+    trained_on_pgx = re.search(r"--game[ =]go_", str(about.get("command", "")))
+    if "rules" not in about and sized and not trained_on_pgx:
+        return {"game": "go", "size": int(sized[1])}
+    game = about.get("rules", about.get("game"))
+    return {"game": game, "size": int(sized[1])} if game == "go" and sized else {"game": game}
 
 
 def rules(player: Player, size: int, komi: float) -> games.Game:
@@ -71,7 +99,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
             f"random playouts, {player.rollouts} per simulation"
         )
     path = pathlib.Path(file)
-    inside = path / "weights.safetensors"
+    inside = path / WEIGHTS
     if path.is_dir() and not inside.exists():
         raise ValueError(f"--weights {path}: no {inside.name} in this folder. Give a run's folder, or a file.")
     net, params, about = weights.load(inside if path.is_dir() else path, game)

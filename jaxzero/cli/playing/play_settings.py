@@ -32,10 +32,10 @@ class Player:
     module:attribute. Default: the one that --weights are of, else go."""
     weights: str = ""
     """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
-    size: int = 9
-    """go: points on a side."""
-    komi: float = 7.0
-    """go: white's points for moving second; those of pgx have 7.5."""
+    size: int | None = None
+    """go: points on a side. Default: as the weights, else 9."""
+    komi: float | None = None
+    """go: white's points for moving second; those of pgx have 7.5. Default: as the run that has learned, else 7."""
     simulations: int | None = None
     """Per move. Default: as many as --seconds allows, or 400."""
     seconds: float | None = None
@@ -103,9 +103,10 @@ def check(script: str, player: Player) -> None:
         raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
     if not 0 <= player.resign < 1:
         raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
-    if not 2 <= player.size <= 25:
+    if player.size is not None and not 2 <= player.size <= 25:
         raise SystemExit(f"{script}: --size {player.size}: give 2 to 25.")
-    if 2 * player.komi != round(2 * player.komi) or abs(player.komi) > 1000:
-        raise SystemExit(f"{script}: --komi {player.komi:g}: give a whole or half number of points.")
+    komi = player.komi or 0.0
+    if 2 * komi != round(2 * komi) or abs(komi) > 1000:
+        raise SystemExit(f"{script}: --komi {komi:g}: give a whole or half number of points.")
     if player.weights and not pathlib.Path(player.weights).exists():
         raise SystemExit(f"{script}: --weights {player.weights}: there is no such file or folder.")

@@ -83,6 +83,12 @@ def played(result: Result) -> int:
     return result.wins + result.draws + result.losses + result.unfinished
 
 
+def games_of(config: Config, game: Any) -> int:
+    """Games of a pairing: an equal number for each seat of each of the two."""
+    each = 2 * (1 if game.num_players == 2 else game.num_players)
+    return max(config.games // each, 1) * each
+
+
 def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) -> Callable[[int], Result]:
     """Compiles the games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
 
@@ -96,13 +102,13 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
         if game.num_players == 2:
             return arena.play_pairs(game, policies, params, jax.random.split(key, config.games // 2), *rest)
         keys = jax.random.split(key, max(config.games // (2 * game.num_players), 1))
-        alone = arena.play_seats(game, policies, params, keys, *rest)
-        among = arena.play_seats(game, policies[::-1], params[::-1], keys, *rest)
+        alone = arena.play_seats(game, policies, params, keys, *rest).score
+        among = arena.play_seats(game, policies[::-1], params[::-1], keys, *rest).score
         return jax.tree.map(jnp.add, alone, among._replace(wins=among.losses, losses=among.wins))
 
     params = one.params, other.params
     with progress_display.announced(
-        f"Compiling {escape(one.name)} against {escape(other.name)}, {config.games} games at once"
+        f"Compiling {escape(one.name)} against {escape(other.name)}, {games_of(config, game)} games at once"
     ):
         program = jax.jit(play).lower(params, jnp.int32(0)).compile()
 

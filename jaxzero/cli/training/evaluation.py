@@ -86,8 +86,8 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
         results = {}
         for name, play in opponents.items():
             with announced(f"  {len(keys) * game.num_players} games against {named[name]}"):
-                seats = jax.tree.map(lambda x: x.sum(1), progress_display.wait(play(params)))
-            results[name] = _in_numbers(jax.tree.map(jnp.sum, seats))
+                seats = progress_display.wait(play(params))
+            results[name] = _in_numbers(seats)
             if game.num_players > 2:
                 by_seat = [jax.tree.map(lambda x, i=i: x[i], seats) for i in range(game.num_players)]
                 results[name]["seats"] = [_in_numbers(one) for one in by_seat]
@@ -103,25 +103,25 @@ def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluat
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
         seats, keys = game.num_players, jax.random.split(key, RATED_BY // game.num_players)
         both = (search(RATED_WITH),) * 2
-        score = jax.tree.map(jnp.sum, arena.play_seats(game, both, (params, rating.params), keys, opening_plies=4))
-        even = 1 / seats  # the share of points of one among equals; a draw is shared, by half where two play
-        points = score.wins + (score.draws + score.unfinished) / 2
-        count = len(keys) * seats + 2  # a win and a loss more than there were, at even chances: never infinite
-        points = points + 2 * even
+        points = arena.play_seats(game, both, (params, rating.params), keys, opening_plies=4).points.sum()
+        count, even = len(keys) * seats + 2, 1 / seats  # two games more than there were, with even chances:
+        points = points + 2 * even  # so a rating is never infinite
         kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
         return Rating(rating.elo + 400 * jnp.log10(points / (count - points) * (seats - 1)), kept)
 
     return Evaluation(whole, glance if thinkers else None, jax.jit(rate))
 
 
-def _in_numbers(score: arena.Score) -> dict[str, Any]:
-    """A score as a results file holds it."""
-    return {"share": arena.share(score), "interval": arena.interval(score), "score": [int(x) for x in score]}
+def _in_numbers(seats: arena.Seats) -> dict[str, Any]:
+    """Games as a results file holds them."""
+    share = float(jnp.mean(seats.points))
+    interval = arena.wilson(share, seats.points.size)
+    return {"share": share, "interval": interval, "score": [int(x.sum()) for x in seats.score]}
 
 
 def verdict(game: Any, results: dict, config: Any) -> str:
     """What a run has reached, in a sentence; empty where nothing was measured."""
-    said, draws = [], " (draws count half)"
+    said, draws = [], f" (draws count {'half' if game.num_players == 2 else 'as shares'})"
     for name, words in opponents_in_words(config).items():
         if name in results:
             said.append(f"{results[name]['share']:.0%} of the points against {words}")
@@ -195,8 +195,8 @@ def stored(folder: pathlib.Path) -> dict:
     try:
         results = json.loads(file.read_bytes())
         digest = results.pop("sha256", None)
-        measured = results["after" if "after" in results else "before"]
-        if digest in (None, _digest(results)) and isinstance(measured, dict | None):
+        sound = isinstance(results["before"], dict | None) and isinstance(results.get("after", {}), dict)
+        if digest in (None, _digest(results)) and sound:
             return results
     except FileNotFoundError:
         return {}

@@ -46,8 +46,8 @@ class Run(NamedTuple):
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
-    """The network in words, as a weights file tells it. Windows are no larger than the board; without one: mlp."""
-    if net.kind == "mlp" or (net.kind == "windows" and len(game.observation_shape) != 3):
+    """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
+    if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)}
     sizes = {
         "windows": {

@@ -57,6 +57,12 @@ def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, di
     return state, values
 
 
+def look_is_due(config: Config, step: int, before: float, done: float) -> bool:
+    """Whether this iteration is to be looked at: each so many, or after each twelfth of the budget that is done."""
+    every = config.evaluate.every
+    return int(LOOKS * done) > int(LOOKS * before) if every is None else every > 0 and step % every == 0
+
+
 def look(config: Config, measure: Evaluation, state: dict, step: int) -> dict[str, float]:
     """How strong it has become: what the metrics say of it. The rating is part of the state."""
     average, key = state["learner"].average, jax.random.fold_in(jax.random.key(config.seed + 2), step)
@@ -72,7 +78,7 @@ def on_host(params):
 
 def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, measure: Evaluation, state, step, minutes):
     """The loop, from `step` on, `minutes` after the beginning: saves, warns, and says what interrupted it, if so."""
-    clock, saved, looked = Clock(minutes), time.monotonic(), minutes
+    clock, saved, done = Clock(minutes), time.monotonic(), used(config, minutes, step)
     run, measure = without_compiling(config, run, measure, clock)
     well = health.Health(game.num_actions)
     for row in metrics.read(folder):  # what was warned of before an interruption is not news
@@ -84,26 +90,22 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
         show = stack.enter_context(progress_display.live()) if first_host() else lambda *_: None
         while True:
             minutes = clock.minutes()
-            spent, stop, due, curious = devices.agreed(
-                minutes,
-                bool(interrupted()),
-                time.monotonic() - saved > 60 * config.save_minutes,
-                minutes - looked > config.budget.minutes / LOOKS,
+            spent, stop, due = devices.agreed(
+                minutes, bool(interrupted()), time.monotonic() - saved > 60 * config.save_minutes
             )
-            done = used(config, spent, step)
+            before, done = done, used(config, spent, step)
             if due:
                 checkpoint.save(folder, step, state, about=about_run(config, spent))
                 export(config, folder, game, on_host(state["learner"].average), step)
                 saved = time.monotonic()
             if done >= 1 or stop:
                 break
-            tick = time.monotonic()
+            tick = clock.minutes()
             state, values = one_step(config, run, state, step)
             step += 1
-            values |= speeds(config, values, time.monotonic() - tick)
-            if curious if config.evaluate.every is None else config.evaluate.every and not step % config.evaluate.every:
+            values |= speeds(config, values, 60 * (clock.minutes() - tick))
+            if look_is_due(config, step, before, done):
                 values |= look(config, measure, state, step)
-                looked = clock.minutes()
             values["minutes"] = clock.minutes()
             write(step, values)
             if values.get("in_a_row", 0) >= TOO_MANY:
@@ -111,8 +113,8 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
             well, warnings = health.look(well, values | {"step": step})
             for sentence in warnings:
                 say(f"[bold yellow]{sentence}")
-            done = min(1.0, used(config, values["minutes"], step))
-            show(done, line(values, done))
+            shown = min(1.0, used(config, values["minutes"], step))
+            show(shown, line(values, shown))
         checkpoint.save(folder, step, state, about=about_run(config, spent))
         return state, step, interrupted() or ("another host" if stop else None)
 
@@ -177,7 +179,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         f"the run's folder is {folder}"
     )
     say(
-        f"{config.network.kind} of {size:,} weights, {config.selfplay.games} games in lock-step, "
+        f"{about(config.network, game)['kind']} of {size:,} weights, {config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
     )
     return config, folder, game, run, state, step, devices.agreed(minutes_at(folder, step))[0]
@@ -229,10 +231,12 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     alike = results.get("evaluate") == how  # both columns are to be measured alike
     if results.get("step") != step or not alike:
         say("Measuring what was learned")
-        results = store(folder, **results | {"after": measure.whole(learned, announced), "step": step})
-    if "before" not in results or not alike:
+        before = results.get("before") if alike else None
+        found = {"evaluate": how, "before": before, "after": measure.whole(learned, announced), "step": step}
+        results = store(folder, **results | found)
+    if results["before"] is None:
         say("Measuring the untrained network, for the column beside it")
-        results = store(folder, **results | {"evaluate": how, "before": measure.whole(run.params, announced)})
+        results = store(folder, **results | {"before": measure.whole(run.params, announced)})
     export(config, folder, game, learned, step, results["after"])
     if first_host():
         finish(config, folder, game, run, learned, int(state["learner"].steps), step, results)

@@ -4,6 +4,7 @@ Places are `[row, column]` from the top left, or None for what is not on the boa
 of one game, between 0 and 1: a win is one, a draw half.
 """
 
+import html
 from typing import Any
 
 import numpy as np
@@ -97,14 +98,22 @@ def _stones(engine: Engine) -> np.ndarray:
 
 
 def _drawn(engine: Engine) -> str | None:
-    """The game's own picture of the position; None: it draws none, or fails to."""
+    """The game's own picture of the position, or why there is none; None: it draws none."""
     if engine.game.draw is None:
         return None
     try:
-        svg = engine.game.draw(engine.position())
-    except Exception:  # whatever somebody's function does: the moves can be played without a picture
-        return None
-    return svg if isinstance(svg, str) and svg.lstrip().startswith("<svg") else None
+        svg = str(engine.game.draw(engine.position())).strip()
+    except Exception as error:  # whatever somebody's function does: the moves can be played without a picture
+        return _sentence(f"draw of {engine.game.id} failed: {type(error).__name__}: {error}")
+    if not svg.startswith("<svg"):
+        return _sentence(f"draw of {engine.game.id} returned no <svg> element")
+    namespace = 'xmlns="http://www.w3.org/2000/svg"'  # an image needs it, an element of a page does not
+    return svg if namespace in svg else svg.replace("<svg", f"<svg {namespace}", 1)
+
+
+def _sentence(text: str) -> str:
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 40" width="600" height="40">'
+    return f'{head}<text x="8" y="25" font-size="14" font-family="sans-serif">{html.escape(text[:90])}</text></svg>'
 
 
 def share(value: float) -> float:

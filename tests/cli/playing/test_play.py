@@ -182,6 +182,21 @@ def test_the_game_is_taken_from_the_weights(tmp_path):
     (tmp_path / "config.json").write_text('{"game": "go", "size": 5, "komi": 0.5}')
     found = resolved(weights=str(tmp_path))
     assert (found.game, found.size, found.komi) == ("go", 5, 0.5)
+    found = resolved(weights=str(tmp_path), size=7, komi=1.5)  # what is asked for stays
+    assert (found.game, found.size, found.komi) == ("go", 7, 1.5)
+    assert (resolved().size, resolved().komi) == (9, 7.0)
+
+
+@pytest.mark.parametrize("kept, says", [
+    ('{"game": "runs.evil:game"}', "If you trust it, name it: --game runs.evil:game"),
+    ('{"game": "runs/evil.py:game"}', "If you trust it"), ('{"game": 5}', "does not say which game"),
+    ("{", "cannot be read: JSONDecodeError"), ("{}", "cannot be read: KeyError"), ("[]", "cannot be read: KeyError"),
+    ('{"game": "go", "size": "9"}', "does not say which game"),
+])  # fmt: skip
+def test_a_folder_from_anywhere_makes_us_import_nothing(tmp_path, kept, says):
+    (tmp_path / "config.json").write_text(kept)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        play.resolved(play_settings.Player(weights=str(tmp_path)))
 
 
 def test_what_only_the_game_knows_is_answered_in_a_sentence(tmp_path):
