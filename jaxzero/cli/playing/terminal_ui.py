@@ -37,6 +37,8 @@ def in_words(thinker: Engine, whose: str) -> str:
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
     points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
+    if thinker.game.num_players > 2:
+        points = f"a value of {report.value:+.2f} for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
 
 
@@ -72,10 +74,11 @@ def table(thinker: Engine) -> list[str]:
     report, called = thinker.report(ROWS), names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
+    two = thinker.game.num_players == 2  # among more, half of the points is more than an equal share
     for one in report.candidates:
-        points, visits = 100 * board_json.share(one.value), 100 * one.visits / report.visits
-        rows.append(f"  {called[one.action]:>{wide}}   {points:4.0f} %   {visits:4.0f} %")
-    return [f"  {'move':>{wide}}   points   visits", *rows] if rows else []
+        worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
+        rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
+    return [f"  {'move':>{wide}}   {'points' if two else ' value'}   visits", *rows] if rows else []
 
 
 def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callable[[str], str] = input) -> None:

@@ -30,6 +30,8 @@ POINTS = (
     "Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % interval, then "
     "games won, drawn and lost."
 )
+POINTS_SHOWN = "Points are those expected of the game for the player to move, in %, a draw being half a point."
+VALUES_SHOWN = "Values are what is expected to be paid to the player to move."
 MISTAKES = (
     "An outcome mistake is a move after which the best result that is left is worse than before: a draw where a win "
     "was there, for instance."
@@ -157,7 +159,12 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list
         pages.Section(
             "Six games, with what the search thought",
             "<p class='quiet'>The network against itself, after two random moves. Buttons, or the arrow keys. "
-            "Points are those expected of the game for the player to move, in %, a draw being half a point.</p>"
+            + (
+                POINTS_SHOWN
+                if game.num_players == 2
+                else "Values are what is expected to be paid to the player to move."
+            )
+            + "</p>"
             + pages.stepper(records),
         ),
         pages.Section(
@@ -212,12 +219,12 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
     called, best = names(game), report.candidates[:5]
     who, wide = players(game)[side_of(game, int(game.to_play(state)), first)], max(4, *map(len, called))
     lines = [
-        f"{who} to move: {expected(report.value)} % of the points expected,",
+        f"{who} to move: {_worth(game, report.value, ' % of the points')} expected,",
         f"{report.visits:,} visits. {who} plays {called[action]}{', drawn at random' if drawn else ''}.",
         "",
-        f"{'move':>{wide}} {'visits':>7} {'points':>7} {'prior':>6}",
+        f"{'move':>{wide}} {'visits':>7} {'points' if game.num_players == 2 else 'value':>7} {'prior':>6}",
         *(
-            f"{called[c.action]:>{wide}} {c.visits:>7,} {expected(c.value) + ' %':>7} {100 * c.prior:>4.0f} %"
+            f"{called[c.action]:>{wide}} {c.visits:>7,} {_worth(game, c.value, ' %'):>7} {100 * c.prior:>4.0f} %"
             for c in best
         ),
         "",
@@ -225,6 +232,11 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
     ]
     last = last if last >= 0 else None
     return pages.Ply(picture_of(game, state, first, report, last), "\n".join(lines))
+
+
+def _worth(game: games.Game, value: float, unit: str) -> str:
+    """Expected points of two players; of more the value: half of the points is more than an equal share there."""
+    return f"{expected(value)}{unit}" if game.num_players == 2 else f"{value:+.2f}"
 
 
 def at(state: Any, i: int) -> Any:

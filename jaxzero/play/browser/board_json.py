@@ -168,8 +168,9 @@ def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | No
 def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dict[str, Any] | None:
     """What the search thinks of the position; None: nothing was searched.
 
-    `first` is the share of who moved first, of two players; `share` and the candidates' are those of the player to
-    move. `kept`: so many of the visits were there before the thinking that is shown began.
+    `first` is the share of who moved first, of two players. `share`, and `value`, which is shown where more play, are
+    those of the player to move, and so are the candidates'. `kept`: so many of the visits were there before the
+    thinking that is shown began.
     """
     report = engine.report() if report is None else report
     if not report.candidates:
@@ -181,9 +182,10 @@ def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dic
         "kept": kept,
         "mover": mover,
         "share": share(report.value),
+        "value": report.value,
         "first": share(report.value if mover == 0 else -report.value) if two else None,
         "candidates": [
-            {"action": c.action, "visits": c.visits, "share": share(c.value), "prior": c.prior}
+            {"action": c.action, "visits": c.visits, "share": share(c.value), "value": c.value, "prior": c.prior}
             for c in report.candidates
         ],
         "line": expected(engine.game, look, board, mover, report.candidates[0].line),

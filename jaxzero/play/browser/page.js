@@ -82,6 +82,9 @@ function tell(message) {
 
 const wanted = (name) => byId(`show-${name}`).checked;
 const percent = (share) => `${Math.round(100 * share)} %`;
+const two = () => about.sides.length === 2; // among more, half of the points is more than an equal share: values are shown
+const worth = (one) => (two() ? percent(one.share) : `${one.value < 0 ? "−" : "+"}${Math.abs(one.value).toFixed(2)}`);
+const expectedOf = (one) => (two() ? `${worth(one)} of the points expected` : `value ${worth(one)}`);
 const count = (number) => number.toLocaleString("en");
 const visits = (number) => `${count(number)} visit${number === 1 ? "" : "s"}`;
 const visitsOf = (search) => visits(search.visits) + (search.kept ? `, ${count(search.kept)} of them from before` : "");
@@ -114,8 +117,7 @@ function write(id, said) {
 function status() {
   if (lost) return "This game cannot go on.";
   if (view.problem !== null) return view.problem;
-  const two = about.sides.length === 2, you = about.sides[view.you];
-  const engine = about.sides[two ? 1 - view.you : view.toMove];
+  const you = about.sides[view.you], engine = about.sides[two() ? 1 - view.you : view.toMove];
   if (view.over) return `${view.outcome} You were ${you}.`;
   if (view.thinking?.compiling) return "The engine gets ready: its search is being compiled, which is done once.";
   if (view.thinking?.ahead) return `The engine is thinking about ${view.thinking.ahead === 1 ? "another game" : `${view.thinking.ahead} other games`} first.`;
@@ -126,7 +128,7 @@ function status() {
 }
 
 function showBar() {
-  byId("bar").hidden = about.sides.length !== 2; // of more players only the one to move is told about
+  byId("bar").hidden = !two(); // of more players only the one to move is told about
   if (byId("bar").hidden) return;
   const known = view.over ? view.result : (view.search ?? view.said?.search)?.first;
   const share = known ?? 0.5, fills = LOOKS[about.kind].fills;
@@ -148,7 +150,7 @@ function showBeside(yours) {
   for (const [i, action] of about.beside.entries()) {
     const found = view.search?.candidates.find((one) => one.action === action);
     const hinted = view.hint === action ? " (hint)" : "";
-    buttons[i].textContent = about.names[action] + (found && wanted("search") ? ` · ${percent(found.share)}, ${visits(found.visits)}` : "") + hinted;
+    buttons[i].textContent = about.names[action] + (found && wanted("search") ? ` · ${worth(found)}, ${visits(found.visits)}` : "") + hinted;
     buttons[i].disabled = !yours || !view.legal.includes(action);
     buttons[i].hidden = about.kind === "list" && !view.legal.includes(action); // there may be hundreds
   }
@@ -160,14 +162,14 @@ function showSearch() {
   const search = view.search, has = wanted("search") && search !== null;
   write("now", search === null
     ? view.over ? "The game is over." : "Nothing was searched in this position yet."
-    : `${about.sides[search.mover]} to move: ${percent(search.share)} of the points expected, ${visitsOf(search)}.`);
+    : `${about.sides[search.mover]} to move: ${expectedOf(search)}, ${visitsOf(search)}.`);
   write("line", search === null ? "" : `Expected play: ${named(search.line)}`);
   byId("candidates").hidden = byId("legend").hidden = !has;
   const priors = has && search.candidates.some((one) => one.prior > 0);
   byId("prior").hidden = !priors;
   const rows = (has ? search.candidates.slice(0, ROWS) : []).map((one) => {
     const row = document.createElement("tr");
-    const values = [about.names[one.action], count(one.visits), percent(one.share), ...(priors ? [percent(one.prior)] : [])];
+    const values = [about.names[one.action], count(one.visits), worth(one), ...(priors ? [percent(one.prior)] : [])];
     for (const value of values) row.insertCell().textContent = value;
     return row;
   });
@@ -175,7 +177,7 @@ function showSearch() {
   write("why", has ? why(search.candidates) : "");
   const said = view.said;
   write("said", said === null ? "None yet." : `${about.sides[said.by]} played ${said.name}. ` + (said.search === null ? "" :
-    `${percent(said.search.share)} of the points expected, ${visitsOf(said.search)}. Expected play: ${named(said.search.line)}`));
+    `${expectedOf(said.search)}, ${visitsOf(said.search)}. Expected play: ${named(said.search.line)}`));
 }
 
 // Why the first of the moves is recommended, where another one's points are higher.
@@ -257,7 +259,8 @@ async function start() {
   byId("points").title = "Points expected for the player to move, a draw being half a point";
   byId("legend").textContent = "On the board: the larger the disc, the more visits; numbers are the points expected in %, a draw being half a point; a ring is the best move; small numbered stones are the expected play.";
   drawn = about.kind === "list" ? picture(about) : board(about, play);
-  if (about.kind === "list") byId("legend").textContent = "Points are those expected for who plays the move, a draw being half a point.";
+  if (about.kind === "list") byId("legend").textContent = two() ? "Points are those expected for who plays the move, a draw being half a point." : "Value: what is expected to be paid to who plays the move.";
+  if (!two()) byId("points").textContent = "Value";
   byId("board").append(drawn.element);
   byId("table").classList.add(about.kind);
   for (const action of about.beside) {
