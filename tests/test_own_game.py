@@ -115,7 +115,8 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(action_names=("a",)), "1 action_names for 30 actions"),
     (lambda game: dict(step=lambda s, a, k: game.step(s, a, k)._replace(mover=jnp.float32(0))), "step changes .*mover"),
     (lambda game: dict(step=lambda s, a, k: tuple(game.step(s, a, k))), "another structure than init"),
-    (lambda game: dict(observe=lambda board: board.nothing), r"observe\(state\) fails: AttributeError"),
+    (lambda game: dict(observe=lambda board: board.nothing),
+     r"observe\(state\) fails \(test_own_game.py, line \d+\): AttributeError"),
     (lambda game: dict(legal=lambda board: game.legal(board) if board.mover else 0), r"legal\(state\) fails"),
     (lambda game: dict(num_players=0), "num_players is 0"),
     (lambda game: dict(num_players=True), "num_players is True"),
@@ -162,7 +163,7 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     assert played.returncode == 0, played.stderr
     assert "Moves so far: none." in played.stdout and "I would play" in played.stdout
 
-    words = "tournament", "--game", f"{name}:game", "--games", "12", "--players", "random", "uct:4", f"runs/{name}:4"
+    words = "tournament", "--games", "12", "--players", "random", "uct:4", f"runs/{name}:4"  # the game is the run's
     rated = jaxzero(folder, *words)
     assert rated.returncode == 0, rated.stderr
     assert "Points in 12 games each" in rated.stdout and "Elo" in rated.stdout

@@ -42,7 +42,9 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
     try:
         return from_pgx(name)
     except ValueError as error:
-        raise ValueError(f"{error} Beside them go, of any size, and your own as module:attribute.") from error
+        words = str(error).replace(f"from_pgx({name!r})", f"game {name}")
+        own = f" For a game of your own in {name}.py give {name}:game." if pathlib.Path(f"{name}.py").is_file() else ""
+        raise ValueError(f"{words} Beside them go, of any size, and your own as module:attribute.{own}") from error
 
 
 def is_own(name: str) -> bool:

@@ -1,6 +1,8 @@
 """Checks that the functions of a game fit its record, before anything is compiled."""
 
+import pathlib
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ from jaxzero.games.game import Game, check_game
 
 __all__ = ["check_rules"]
 
+UNKNOWN = jax.errors.TracerBoolConversionError, jax.errors.ConcretizationTypeError
 COMMANDS = {"hint", "h", "undo", "u", "swap", "s", "quit", "q", "help", "?"}  # what else is typed where moves are
 
 
@@ -87,7 +90,17 @@ def _returned(game: Game, call: str, function: Callable, *given: Any) -> Any:
         return jax.eval_shape(function, *given)
     except Exception as error:  # whatever somebody's function does
         words = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        raise ValueError(f"game {game.id}: {call} fails: {type(error).__name__}: {words}") from error
+        hint = " Values are not known yet: jnp.where in place of `if`." if isinstance(error, UNKNOWN) else ""
+        raise ValueError(
+            f"game {game.id}: {call} fails{_where(error)}: {type(error).__name__}: {words}{hint}"
+        ) from error
+
+
+def _where(error: Exception) -> str:
+    """The file and the line of somebody's own that went wrong, if it is none of a package."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
+    return f" ({pathlib.Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
 
 
 def _same_state(game: Game, state: Any, after: Any) -> None:

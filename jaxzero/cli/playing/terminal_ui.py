@@ -14,6 +14,7 @@ from jaxzero.runs import progress_display
 __all__ = ["play", "say", "thinking"]
 
 WIDTH = 79  # of what is said
+MANY = 60  # legal moves that are listed, where there is no board
 ROWS = 7  # moves of which is told what the search thinks
 SIDES = "X", "O"
 POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
@@ -170,7 +171,13 @@ def position(thinker: Engine) -> list[str]:
     if has_board(thinker.game):
         return drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))
     called = names(thinker.game)
-    return ["Moves so far: " + (" ".join(called[action] for action in thinker.moves) or "none.")]
+    made = " ".join(called[action] for action in thinker.moves) or "none."
+    legal = [name for name, ok in zip(called, thinker.legal()) if ok]
+    more = f" and {len(legal) - MANY} more" if len(legal) > MANY else ""
+    lines = [f"Moves so far: {made}", *([f"Legal moves: {' '.join(legal[:MANY])}{more}"] if legal else [])]
+    if not thinker.moves and thinker.game.draw is not None:
+        lines.append("With --browser there is a picture of the position.")
+    return lines
 
 
 def _back(thinker: Engine, you: int) -> bool:

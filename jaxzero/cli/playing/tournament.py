@@ -17,6 +17,8 @@ from rich.markup import escape
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.playing.play import resolved
+from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
@@ -214,9 +216,19 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 
 
 # ---------------------------------------------------------------------------------------------------------------- main
+def with_game(config: Config) -> Config:
+    """The settings, with the game of the first player who has weights where none was named."""
+    entrants = [read(word, config.simulations) for word in (*config.players, *config.sprt)]
+    file = next((str(one.file) for one in entrants if one.kind in ("raw", "search")), "")
+    default = config.game or ("" if file else "connect_four")
+    known = resolved(Settings(game=default, weights=file, size=config.size, komi=config.komi))
+    return dataclasses.replace(config, game=known.game, size=known.size, komi=known.komi)
+
+
 def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     """The game, and everybody who plays; what cannot be ends here, in a sentence."""
     try:
+        config = with_game(config)
         game = games.by_name(config.game, config.size, config.komi)
         if game.num_players < 2:
             raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two or more.")
@@ -231,6 +243,12 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
 def main(config: Config) -> None:
     """Plays what is asked for, prints it, and writes it down."""
     keep_programs()
+    try:
+        config = with_game(config)
+        if config.mistakes and config.game != "connect_four":
+            raise ValueError(f"--mistakes with {config.game}: the solved positions are of connect_four only.")
+    except (ValueError, OSError) as error:
+        sys.exit(f"tournament: {error}")
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
     progress_display.console.print(

@@ -43,12 +43,13 @@ class Config:
 
     players: tuple[str, ...] = ()
     """Who takes part: see above."""
-    game: str = "connect_four"
-    """One that pgx knows, go (of any size), or your own as module:attribute."""
-    size: int = 9
-    """go: points on a side."""
-    komi: float = 7.0
-    """go: white's points for moving second."""
+    game: str = ""
+    """One that pgx knows, go (of any size), or your own as module:attribute. Default: that of the first player with
+    weights, else connect_four."""
+    size: int | None = None
+    """go: points on a side. Default: as the weights, else 9."""
+    komi: float | None = None
+    """go: white's points for moving second. Default: as the run that has learned, else 7."""
     games: int = 100
     """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100
@@ -138,7 +139,7 @@ def _check(config: Config) -> None:
     for name in ("alpha", "beta"):
         if not 0 < getattr(config, name) < 0.5:
             raise ValueError(f"--{name} {getattr(config, name):g}: above 0 and below 0.5.")
-    if config.mistakes and config.game != "connect_four":
+    if config.mistakes and config.game not in ("", "connect_four"):
         raise ValueError(f"--mistakes with --game {config.game}: the solved positions are of connect_four only.")
     if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
         what = "is there already, and is not overwritten" if file.exists() else "would be in a folder that is not there"

@@ -119,12 +119,14 @@ def _in_numbers(seats: arena.Seats) -> dict[str, Any]:
     return {"share": share, "interval": interval, "score": [int(x.sum()) for x in seats.score]}
 
 
-def verdict(game: Any, results: dict, config: Any) -> str:
-    """What a run has reached, in a sentence; empty where nothing was measured."""
+def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -> str:
+    """What a run has reached, in a sentence, beside what was measured before; empty where nothing was measured."""
     said, draws = [], f" (draws count {'half' if game.num_players == 2 else 'as shares'})"
     for name, words in opponents_in_words(config).items():
         if name in results:
-            said.append(f"{results[name]['share']:.0%} of the points against {words}")
+            low, high = results[name]["interval"]
+            was = f", untrained {before[name]['share']:.0%}" if before and name in before else ""
+            said.append(f"{results[name]['share']:.0%} ({low:.0%}-{high:.0%}{was}) of the points against {words}")
     found = " and ".join(said)
     found = f"It makes {found}{draws if found else ''}" if found else ""
     if found and game.num_players > 2:

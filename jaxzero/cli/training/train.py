@@ -272,7 +272,7 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
     next_ones = following(config, folder, game, step)
     search = to_win(game, models.perfect(game, run.net), config.evaluate.simulations)
     settings, games_too = settings_of(config), config.evaluate.games > 0
-    said = verdict(game, results["after"], config.evaluate)
+    said = verdict(game, results["after"], config.evaluate, results["before"])
     page = write_report(folder, settings, game, search, params, found, next_ones, config.seed, games_too, said)
     if said:
         say(f"[bold]{said}")

@@ -76,7 +76,7 @@ def test_the_expected_play_piles_up_and_players_take_turns():
         ("4", [4, 3], 1), ("4", [3, 3], 0), ("1", [5, 0], 1)
     ]  # fmt: skip
     assert told["mover"] == 1 and told["first"] == 0.25 and told["visits"] == 10
-    assert told["candidates"][1] == {"action": 1, "visits": 1, "share": 0.0, "prior": 0.25}
+    assert told["candidates"][1] == {"action": 1, "visits": 1, "share": 0.0, "value": -1.5, "prior": 0.25}
     assert board_json.thoughts(thinker, Report(0, 0.0, ())) is None
 
 
