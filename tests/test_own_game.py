@@ -149,7 +149,9 @@ def test_a_file_hides_no_module_of_its_name(here):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, seats", [("domineering", 2), ("three_in_a_row", 3)])
+@pytest.mark.parametrize("name, seats", [
+    pytest.param("domineering", 2, marks=pytest.mark.exhaustive), ("three_in_a_row", 3),
+])  # fmt: skip
 def test_it_is_trained_played_and_rated(folder, name, seats):
     done = jaxzero(folder, "train", "--game", f"{name}:game", *TINY)
     assert done.returncode == 0, done.stderr
