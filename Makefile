@@ -56,7 +56,7 @@ test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "slow and not exhaustive" $(ARGS)
 
 slow-tests: $(VENV)/.dev  ## measure which tests are slow, and write their list: eleven minutes, on a quiet machine
-	: > tests/slow_tests.txt
+	mkdir -p .cache && : > tests/slow_tests.txt
 	JAX_COMPILATION_CACHE_DIR= $(PYTEST) -n $(WORKERS) -m "not slow" --durations=0 --durations-min=1.0 | tee .cache/durations
 	sed -n 's/^[0-9.]*s call  *//p' .cache/durations | sort > tests/slow_tests.txt
 

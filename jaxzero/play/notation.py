@@ -1,5 +1,6 @@
 """Notation: names of actions and players, stones on squares, a board in letters, results in words."""
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,9 +8,10 @@ import numpy as np
 
 from jaxzero.games.game import Game
 
-__all__ = ["drawn", "has_board", "names", "result_in_words", "side_of", "stones"]
+__all__ = ["drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
 
 GO = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # without I
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'  # an image needs it, an element of a page does not
 PLAIN = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -52,6 +54,29 @@ def has_board(game: Game) -> bool:
         return False
     drops = game.id == "connect_four" and game.num_actions == shape[1]
     return drops or 0 <= game.num_actions - shape[0] * shape[1] <= 1
+
+
+def own_picture(game: Game, state: Any) -> str:
+    """What `Game.draw` makes of a position, as SVG that can stand alone; a sentence in SVG where it fails.
+
+    >>> from jaxzero import games
+    >>> own_picture(games.go(9)._replace(draw=lambda state: "<svg/>"), None)
+    '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    """
+    if game.draw is None:
+        raise ValueError(f"own_picture: {game.id} has no draw. Use viz.picture_of, which shows any game.")
+    try:
+        svg = str(game.draw(state)).strip()
+    except Exception as error:  # whatever somebody's function does
+        return _sentence(f"draw of {game.id} failed: {type(error).__name__}: {error}")
+    if not svg.startswith("<svg"):
+        return _sentence(f"draw of {game.id} returned {svg[:40]!r}, and no <svg> element.")
+    return svg if NAMESPACE in svg else svg.replace("<svg", f"<svg {NAMESPACE}", 1)
+
+
+def _sentence(text: str) -> str:
+    head = f'<svg {NAMESPACE} viewBox="0 0 600 40" width="600" height="40">'
+    return f'{head}<text x="8" y="25" font-size="14" font-family="sans-serif">{html.escape(text[:90])}</text></svg>'
 
 
 def side_of(game: Game, player: int, first: int) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxzero.games.game import Game, check_game
 from jaxzero.play.analysis import Report
-from jaxzero.play.notation import stones
+from jaxzero.play.notation import own_picture, stones
 from jaxzero.types import State
 from jaxzero.viz.board_shapes import Ground, drawable, ground_of, named_by, stones_drawn
 from jaxzero.viz.overlay import At, caption, overlay, place_of
@@ -114,13 +114,7 @@ def picture_of(
     check_game("picture_of", game)
     if game.draw is None:
         return without_board(game) or board(game, state, first, report, last)
-    try:
-        svg = game.draw(state)
-    except Exception as error:  # whatever somebody's function does
-        return _sentence(f"draw of {game.id} failed: {type(error).__name__}: {error}")
-    if not isinstance(svg, str) or not svg.lstrip().startswith("<svg"):
-        return _sentence(f"draw of {game.id} returned {str(svg)[:40]!r}, and no <svg> element.")
-    return Picture(svg)
+    return Picture(own_picture(game, state))
 
 
 def _sentence(text: str) -> Picture:

@@ -166,15 +166,17 @@ def test_who_is_better_wins_in_every_seat_of_three(opening):
     assert score.wins.sum() == 0 and float(points.sum()) < 2
 
 
-def test_rows_are_the_seats_in_the_order_of_moving():
-    """Who moves first wins, whoever it is: all points are in the first row."""
+@pytest.mark.parametrize("opening", [0, 1, 2])
+def test_rows_are_the_seats_in_the_order_of_moving(opening):
+    """Player 0 wins, whoever it is: all points are in the row where it moves next after the opening."""
     game = sums()
     ahead = game._replace(rewards=lambda state: jnp.where(state[1] >= 9, jnp.array([1.0, -0.5, -0.5]), 0.0))
-    keys = jax.random.split(jax.random.key(0), 4)
-    player = arena.random_player(ahead)
-    score, points = jax.jit(lambda: arena.play_seats(ahead, (player, player), (None, None), keys, opening_plies=0))()
-    assert points.tolist() == [[1] * 4, [0] * 4, [0] * 4]
-    assert score.wins.tolist() == [[1] * 4, [0] * 4, [0] * 4] and score.losses.tolist() == [[0] * 4, [1] * 4, [1] * 4]
+    keys, player = jax.random.split(jax.random.key(0), 4), arena.random_player(game)
+    play = lambda: arena.play_seats(ahead, (player, player), (None, None), keys, opening_plies=opening)  # noqa: E731
+    score, points = jax.jit(play)()
+    wins = [[int(row == -opening % 3)] * 4 for row in range(3)]
+    assert score.wins.tolist() == points.tolist() == wins
+    assert score.losses.tolist() == [[1 - x for x in row] for row in wins]
 
 
 def test_equal_players_of_games_that_are_always_drawn_have_a_third_each():

@@ -43,7 +43,7 @@ def resolved(player: Player) -> Player:
     if player.weights and not player.game:
         kept = _settings_of(path) if path.is_dir() and (path / "config.json").is_file() else _of_file(path)
         game = str(kept["game"])
-        plain = game.partition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
+        plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
         if games.is_own(game) and not plain:
             raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
     size = kept.get("size", SIZE) if player.size is None else player.size

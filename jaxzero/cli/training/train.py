@@ -287,7 +287,7 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
 
 def following(config: Config, folder: pathlib.Path, game: games.Game, step: int) -> list[str]:
     """Commands that may be next."""
-    budget, named = config.budget, f"--game {config.game}"
+    budget, named = config.budget, f"--game {shlex.quote(config.game)}"
     if config.game == "go":
         named += f" --size {config.size} --komi {config.komi:g}"
     by_steps = 0 < budget.steps <= step  # double what ran out

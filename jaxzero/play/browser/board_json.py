@@ -4,7 +4,6 @@ Places are `[row, column]` from the top left, or None for what is not on the boa
 of one game, between 0 and 1: a win is one, a draw half.
 """
 
-import html
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from jaxzero.games.game import Game
 from jaxzero.play.analysis import Report
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import has_board, names, result_in_words, stones
+from jaxzero.play.notation import has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
 __all__ = ["layout", "outcome", "position", "share", "thoughts"]
@@ -97,25 +96,6 @@ def _stones(engine: Engine) -> np.ndarray:
     return stones(engine.game, engine.position(), engine.first)
 
 
-def _drawn(engine: Engine) -> str | None:
-    """The game's own picture of the position, or why there is none; None: it draws none."""
-    if engine.game.draw is None:
-        return None
-    try:
-        svg = str(engine.game.draw(engine.position())).strip()
-    except Exception as error:  # whatever somebody's function does: the moves can be played without a picture
-        return _sentence(f"draw of {engine.game.id} failed: {type(error).__name__}: {error}")
-    if not svg.startswith("<svg"):
-        return _sentence(f"draw of {engine.game.id} returned no <svg> element")
-    namespace = 'xmlns="http://www.w3.org/2000/svg"'  # an image needs it, an element of a page does not
-    return svg if namespace in svg else svg.replace("<svg", f"<svg {namespace}", 1)
-
-
-def _sentence(text: str) -> str:
-    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 40" width="600" height="40">'
-    return f'{head}<text x="8" y="25" font-size="14" font-family="sans-serif">{html.escape(text[:90])}</text></svg>'
-
-
 def share(value: float) -> float:
     """Expected points of a value between −1 and 1; a search of few visits may be beyond that by rounding.
 
@@ -144,7 +124,7 @@ def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
         "toMove": engine.to_move(),
         "over": over,
         "result": share(engine.paid()[0]) if over and game.num_players == 2 else None,
-        "picture": _drawn(engine),
+        "picture": None if game.draw is None else own_picture(game, engine.position()),
         "outcome": outcome(engine, layout(game)["sides"], komi) if over else None,
     }
 

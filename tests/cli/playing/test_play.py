@@ -189,7 +189,8 @@ def test_the_game_is_taken_from_the_weights(tmp_path):
 
 @pytest.mark.parametrize("kept, says", [
     ('{"game": "runs.evil:game"}', "If you trust it, name it: --game runs.evil:game"),
-    ('{"game": "runs/evil.py:game"}', "If you trust it"), ('{"game": 5}', "does not say which game"),
+    ('{"game": "runs/evil.py:game"}', "If you trust it"), ('{"game": "a:evil.py:game"}', "If you trust it"),
+    ('{"game": 5}', "does not say which game"),
     ("{", "cannot be read: JSONDecodeError"), ("{}", "cannot be read: KeyError"), ("[]", "cannot be read: KeyError"),
     ('{"game": "go", "size": "9"}', "does not say which game"),
 ])  # fmt: skip
