@@ -7,33 +7,14 @@ import chex
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from jaxzero.train import replay
+from jaxzero.train.parameter_update import Learner, parameter_update
 from jaxzero.train.selfplay import Row
 from jaxzero.types import Keys, Params
 
 __all__ = ["Learner", "Losses", "augment", "learner", "loss"]
-
-
-class Learner(NamedTuple):
-    """What learning carries along.
-
-    Attributes:
-        params: the network's parameters.
-        average: their exponential moving average: what plays and is evaluated.
-        opt_state: the optimiser's state.
-        steps: minibatches so far.
-        skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
-        in_a_row: the latest of them that were skipped one after another.
-    """
-
-    params: Params
-    average: Params
-    opt_state: Any
-    steps: Int[Array, ""]
-    skipped: Int[Array, ""]
-    in_a_row: Int[Array, ""]
 
 
 class Losses(NamedTuple):
@@ -100,34 +81,23 @@ def learner(
     (static) steps of AdamW on rows sampled uniformly and shown through random symmetries; one key per part of the
     buffer. Learning rate and `newest`, the latest rows that are meant (over all devices), are traced.
 
-    AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
-    the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
-    normalisation scales (fewer than two axes) are not decayed.
-
-    A minibatch whose loss or gradient is not finite changes nothing but the counts.
+    A step, and what becomes of a minibatch whose loss or gradient is not finite: see `parameter_update`.
 
     Args:
         game: for its symmetries.
         network: `(params, observation [n, ...]) -> (logits [n, A], value [n])`.
         batch_size: rows per minibatch, over all devices.
-        weight_decay: AlphaZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
+        weight_decay: as for `parameter_update`.
         value_weight: factor on (z − v)². AlphaZero: 1.
-        average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
-        clip_norm: gradients longer than this are shortened to it.
+        average_decay: as for `parameter_update`.
+        clip_norm: as for `parameter_update`.
         devices: name and size of the mesh axis over which `update` is mapped, each device with its parts of the
             buffer: gradients are averaged over it. None: there is one device only.
     """
     axis, shares = devices or (None, 1)
     if batch_size < 1 or batch_size % shares:
         raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
-    decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed)
-    )
-
-    def begin(params: Params) -> Learner:
-        copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to `update`
-        return Learner(params, copy, optimiser.init(params), *jnp.zeros(3, jnp.int32))
+    begin, apply = parameter_update(weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm)
 
     def step(state: Learner, buffer: replay.Buffer, keys, learning_rate, newest) -> tuple[Learner, Losses]:
         k_rows, k_symmetry = jax.vmap(jax.random.split, out_axes=1)(keys)
@@ -137,20 +107,8 @@ def learner(
         gradients, losses = jax.grad(lambda p: loss(network, p, rows, value_weight), has_aux=True)(state.params)
         if shares > 1:
             gradients, losses = jax.lax.pmean((gradients, losses), axis)
-        norm = optax.tree.norm(gradients)
-        updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
-        params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
-        good = jnp.isfinite(losses.total) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(params))
-        decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
-        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
-        kept = jax.tree.map(
-            lambda new, old: jnp.where(good, new, old),
-            (params, average, opt_state),
-            (state.params, state.average, state.opt_state),
-        )
-        bad = (~good).astype(jnp.int32)
-        after = Learner(*kept, state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad)
-        return after, losses._replace(gradient_norm=norm, skipped=bad.astype(jnp.float32))
+        state, norm, bad = apply(state, gradients, losses.total, learning_rate)
+        return state, losses._replace(gradient_norm=norm, skipped=bad.astype(jnp.float32))
 
     def update(
         state: Learner, buffer: replay.Buffer, keys: Keys, learning_rate, minibatches: int, newest=None

@@ -10,6 +10,7 @@ import pytest
 
 from jaxzero import games, nets
 from jaxzero.train import learner, replay
+from jaxzero.train.parameter_update import parameter_update
 from jaxzero.train.selfplay import Row
 
 
@@ -99,37 +100,23 @@ def test_it_learns_a_fixed_set_by_heart(game):
     assert update._cache_size() == 1
 
 
-def test_one_step_of_adamw_by_hand(game):
-    # one weight matrix and one bias, no clipping in reach: Adam's first step is lr * sign(gradient)
-    def network(params, x):
-        flat = x.reshape(len(x), -1)
-        return flat @ params["w"], jnp.tanh(flat.sum(1) * 0 + params["b"][0])
-
-    rows = random_rows(game, 32)
-    params = {"w": jnp.full((84, 7), 0.1), "b": jnp.float32([0.2])}
-    gradient = jax.grad(lambda p: learner.loss(network, p, rows)[0])(params)
-    begin, update = learner.learner(
-        game._replace(symmetries=game.symmetries[:1]), network, batch_size=4096, weight_decay=0.5, clip_norm=1e9
-    )
-    update = jax.jit(functools.partial(update, minibatches=1))
-    state, _ = update(begin(params), full_buffer(rows), one_key(0), 0.01)
-    clear = jnp.abs(gradient["w"]) > 0.02  # the minibatch is a resample: look at clear signs only
-    want = params["w"] - 0.01 * (jnp.sign(gradient["w"]) + 0.5 * params["w"])
-    assert int(clear.sum()) > 50
-    np.testing.assert_allclose(state.params["w"][clear], want[clear], atol=1e-4)
-    np.testing.assert_allclose(jnp.abs(state.params["b"] - 0.2), 0.01, atol=1e-4)  # biases are not decayed
-    later, _ = update(begin(params)._replace(steps=jnp.int32(2000)), full_buffer(rows), one_key(0), 0.01)
-    for after, decay in ((state, 1 / 10), (later, 0.99)):  # warming up; and when it is warm
-        mixed = decay * params["w"] + (1 - decay) * after.params["w"]
-        np.testing.assert_allclose(after.average["w"], mixed, rtol=1e-6)
-
-
-def test_gradients_are_shortened_to_the_clip_norm(game):
+def test_a_minibatch_is_one_parameter_update_with_the_gradient_of_its_loss(game):
+    rows = jax.tree.map(lambda x: jnp.repeat(x, 32, 0), random_rows(game, 1))  # every minibatch is the same
     net, params = nets.mlp(game, (8,), key=jax.random.key(0))
-    begin, update = learner.learner(game, net, batch_size=16, clip_norm=0.01)
-    state, losses = update(begin(params), full_buffer(random_rows(game, 32)), one_key(0), 0.01, 1)
-    momentum = optax.tree_utils.tree_get(state.opt_state, "mu")  # after one step a tenth of the gradient
-    assert losses.gradient_norm > 0.1 and float(10 * optax.tree.norm(momentum)) == pytest.approx(0.01, rel=1e-4)
+    settings = dict(weight_decay=0.5, average_decay=0.05, clip_norm=0.01)
+    begin, update = learner.learner(
+        game._replace(symmetries=game.symmetries[:1]), net, batch_size=16, value_weight=0.5, **settings
+    )
+    state, losses = update(begin(params), full_buffer(rows), one_key(0), 0.01, 1)
+    begin, apply = parameter_update(**settings)
+    gradients, known = jax.grad(lambda p: learner.loss(net, p, rows, 0.5), has_aux=True)(params)
+    want, norm, _ = apply(begin(params), gradients, known.total, 0.01)
+    near = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    jax.tree.map(near, state._replace(opt_state=()), want._replace(opt_state=()))
+    assert losses.gradient_norm > 0.1 and float(losses.gradient_norm) == pytest.approx(float(norm), rel=1e-5)
+    momentum = lambda learned: optax.tree_utils.tree_get(learned.opt_state, "mu")  # Adam's steps hide the clipping
+    jax.tree.map(near, momentum(state), momentum(want))
+    assert float(losses.total) == pytest.approx(float(known.total), rel=1e-5)
 
 
 def test_a_learning_rate_of_zero_changes_nothing(game):

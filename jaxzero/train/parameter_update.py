@@ -1,0 +1,90 @@
+"""One step of the optimiser, and what learning carries along: whatever the gradients are of."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from jaxzero.types import Params
+
+__all__ = ["Learner", "parameter_update"]
+
+
+class Learner(NamedTuple):
+    """What learning carries along.
+
+    Attributes:
+        params: the network's parameters.
+        average: their exponential moving average: what plays and is evaluated.
+        opt_state: the optimiser's state.
+        steps: minibatches so far.
+        skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
+        in_a_row: the latest of them that were skipped one after another.
+    """
+
+    params: Params
+    average: Params
+    opt_state: Any
+    steps: Int[Array, ""]
+    skipped: Int[Array, ""]
+    in_a_row: Int[Array, ""]
+
+
+def parameter_update(
+    *, weight_decay: float = 1e-4, average_decay: float = 0.99, clip_norm: float = 1.0
+) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Float[Array, ""], Int[Array, ""]]]]:
+    """How gradients change parameters, as two functions.
+
+    `begin(params) -> Learner`;
+    `apply(learner, gradients, loss, learning_rate) -> (Learner, norm, bad)`: a step of AdamW; the gradient's length
+    before it was shortened; and 1 where the minibatch was skipped, else 0. The learning rate is traced.
+
+    AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
+    the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
+    normalisation scales (fewer than two axes) are not decayed.
+
+    A minibatch whose loss or gradient is not finite, or that would lead to parameters that are not, changes nothing but
+    the counts.
+
+    Args:
+        weight_decay: AlphaZero and MuZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
+        average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
+        clip_norm: gradients longer than this are shortened to it.
+
+    Example:
+        >>> begin, apply = parameter_update(weight_decay=0.0)
+        >>> start = begin({"bias": jnp.ones(3)})
+        >>> after, norm, bad = apply(start, {"bias": jnp.float32([2.0, 0.0, -2.0])}, jnp.float32(0.5), 0.1)
+        >>> [f"{x:.1f}" for x in after.params["bias"]], int(after.steps), int(bad)
+        (['0.9', '1.0', '1.1'], 1, 0)
+    """
+    decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed)
+    )
+
+    def begin(params: Params) -> Learner:
+        copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to the update
+        return Learner(params, copy, optimiser.init(params), *jnp.zeros(3, jnp.int32))
+
+    def apply(
+        state: Learner, gradients: Params, loss: Float[Array, ""], learning_rate
+    ) -> tuple[Learner, Float[Array, ""], Int[Array, ""]]:
+        norm = optax.tree.norm(gradients)
+        updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
+        params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
+        good = jnp.isfinite(loss) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(params))
+        decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
+        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
+        kept = jax.tree.map(
+            lambda new, old: jnp.where(good, new, old),
+            (params, average, opt_state),
+            (state.params, state.average, state.opt_state),
+        )
+        bad = (~good).astype(jnp.int32)
+        return Learner(*kept, state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad), norm, bad
+
+    return begin, apply
