@@ -4,6 +4,7 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
+from jaxzero.cli.training.variant import variant
 from jaxzero.extras import install
 
 __all__ = ["COMMANDS", "main"]
@@ -32,6 +33,8 @@ COMMANDS = {
         "jaxzero.cli.playing.tournament",
     ),
 }
+# What `train` is where a model is learned: settings of its own, and a loop of its own.
+LEARNED = Command("learn with a learned model", "jaxzero.cli.muzero.settings", "jaxzero.cli.muzero.train")
 DOCTOR = "what is installed, on which devices, and whether searches give exactly the visits they should"
 
 
@@ -66,7 +69,7 @@ def main(arguments: list[str] | None = None) -> Any:
             f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.", file=sys.stderr
         )
         return 2
-    command = COMMANDS[name]
+    command = LEARNED if name == "train" and variant(rest) == "learned" else COMMANDS[name]
     try:
         config = importlib.import_module(command.settings).parse([*command.given, *rest])
         return importlib.import_module(command.work).run(config)

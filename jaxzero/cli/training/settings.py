@@ -10,6 +10,8 @@ from typing import Literal
 
 import tyro
 
+from jaxzero.cli.training.variant import learned_only, values_of
+
 __all__ = ["FREE", "PRESETS", "Config", "for_game", "parse", "preset_by_looks"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
@@ -20,6 +22,7 @@ DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel sear
     jaxzero train --game go --size 9 --budget.minutes 30
     jaxzero train --game mygame:game                        # a game of your own: `game` in mygame.py
     jaxzero train --help                                    # every setting
+    jaxzero train --model learned --help                    # MuZero: the model is learned, too; its settings
 
 The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
 prolongs a finished run: it ends as if it had never been interrupted. At the end stands a table before / after: games
@@ -140,6 +143,9 @@ class Config:
     """go: points on a side."""
     komi: float = 7.0
     """go: white's points for moving second."""
+    model: Literal["rules", "learned"] = "rules"
+    """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's; that has
+    settings of its own: --model learned --help."""
     preset: Preset = "auto"
     """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
     folder: str = ""
@@ -221,6 +227,8 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
             if value is not None and not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    if learned_only(config.game):
+        raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     if config.evaluate.games % 2:
@@ -237,8 +245,4 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
 
 def _asked_for(arguments: list[str]) -> str | None:
     """The preset among the arguments, if any: the defaults of the others depend on it, so it is looked for first."""
-    for word, following in zip(arguments, [*arguments[1:], ""]):
-        value = following if word == "--preset" else word.removeprefix("--preset=") if "--preset=" in word else ""
-        if value in PRESETS:
-            return value
-    return None
+    return next((value for value in values_of(arguments, "--preset") if value in PRESETS), None)

@@ -151,9 +151,9 @@ def used(config: Config, minutes: float, step: int) -> float:
 
 
 def settings_of(config: Config) -> dict:
-    """The settings that a run's folder keeps: size and komi are of go alone."""
-    kept = dataclasses.asdict(config)
-    return kept if config.game == "go" else {name: x for name, x in kept.items() if name not in ("size", "komi")}
+    """The settings that a run's folder keeps: size and komi are of go alone, and what has these settings has rules."""
+    left_out = ("model",) if config.game == "go" else ("model", "size", "komi")
+    return {name: x for name, x in dataclasses.asdict(config).items() if name not in left_out}
 
 
 def prepare(config: Config, stack: contextlib.ExitStack):
