@@ -1,12 +1,33 @@
-"""Networks in Flax NNX, as pure functions: `(net, params)` with `net(params, observation) -> (logits, value)`."""
+"""Networks as pure functions of their parameters.
+
+Where the rules are known, in Flax NNX: `(net, params)` with `net(params, observation) -> (logits, value)`. Where the
+model is learned: `(network, params)`, the network a `LearnedNetwork` of functions.
+"""
 
 from jaxzero.extras import require
 
 require("flax", "jaxzero.nets")
 
+from jaxzero.nets.learned_network import LearnedNetwork, for_search  # noqa: E402
 from jaxzero.nets.mlp import mlp  # noqa: E402
+from jaxzero.nets.muzero_mlp import muzero_mlp  # noqa: E402
 from jaxzero.nets.network import to_bfloat16  # noqa: E402
 from jaxzero.nets.resnet import resnet  # noqa: E402
+from jaxzero.nets.scalar_heads import ScalarHead, bounded, hl_gauss, sqrt_transform, symlog, two_hot  # noqa: E402
 from jaxzero.nets.window_mlp import windows  # noqa: E402
 
-__all__ = ["mlp", "resnet", "to_bfloat16", "windows"]
+__all__ = [
+    "LearnedNetwork",
+    "ScalarHead",
+    "bounded",
+    "for_search",
+    "hl_gauss",
+    "mlp",
+    "muzero_mlp",
+    "resnet",
+    "sqrt_transform",
+    "symlog",
+    "to_bfloat16",
+    "two_hot",
+    "windows",
+]

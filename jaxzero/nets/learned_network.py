@@ -1,0 +1,64 @@
+"""The LearnedNetwork record: MuZero's three functions, and what its outputs mean."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.types import Params, State
+
+__all__ = ["LearnedNetwork", "for_search"]
+
+
+class LearnedNetwork(NamedTuple):
+    """MuZero's functions (Schrittwieser et al. 2020, section 3), batched; outputs of heads are not decoded yet.
+
+    Attributes:
+        represent: h, `(params, observation [B, ...]) -> embedding`, an array `[B, ...]`, normalised.
+        dynamics: g, `(params, embedding, action [B]) -> (embedding, reward output [B, ...])`.
+        predict: f, `(params, embedding) -> (logits [B, A], value output [B, ...])`.
+        value: what the value output means.
+        reward: what the reward output means.
+        project: `(params, embedding) -> [B, F]`, of an embedding of a true observation, for the consistency loss.
+        foretell: `(params, embedding) -> [B, F]`, of an unrolled embedding: what the projection should have been.
+    """
+
+    represent: Callable[[Params, Array], State]
+    dynamics: Callable[[Params, State, Int[Array, "B"]], tuple[State, Array]]
+    predict: Callable[[Params, State], tuple[Float[Array, "B A"], Array]]
+    value: ScalarHead
+    reward: ScalarHead
+    project: Callable[[Params, State], Float[Array, "B F"]]
+    foretell: Callable[[Params, State], Float[Array, "B F"]]
+
+
+def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callable, Callable]:
+    """The three functions as `models.learned` takes them: represent, predict and dynamics, with numbers for outputs.
+
+    Args:
+        network: the three functions.
+        discount: γ of one player; −γ where two players alternate.
+
+    Example:
+        >>> import jax
+        >>> from jaxzero import models, nets
+        >>> head = nets.hl_gauss(bins=21, limit=3.0)
+        >>> network, params = nets.muzero_mlp((4,), 2, value=head, reward=head, key=jax.random.key(0))
+        >>> model = models.learned(*for_search(network, discount=0.997))
+        >>> step, embedding = model.root(params, None, jnp.ones((5, 4)))
+        >>> step.value.shape, embedding.shape
+        ((5,), (5, 64))
+    """
+
+    def predict(params: Params, embedding: State) -> tuple[Array, Float[Array, "B"]]:
+        logits, output = network.predict(params, embedding)
+        return logits, network.value.decode(output)
+
+    def dynamics(params: Params, embedding: State, action: Int[Array, "B"]) -> tuple[State, Array, Array]:
+        embedding, output = network.dynamics(params, embedding, action)
+        reward = network.reward.decode(output)
+        return embedding, reward, jnp.full_like(reward, discount)
+
+    return network.represent, predict, dynamics

@@ -1,0 +1,38 @@
+"""Layers: their initial parameters, and normalisations where there is next to nothing to normalise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero.nets.layers import NORMALISATIONS, Layer, initial_params, layer_norm, min_max
+
+
+def test_kernels_keep_the_size_of_what_goes_through():
+    layers = {"wide": Layer((900, 300)), "conv": {"half": Layer((3, 3, 50, 80), scale=0.5)}, "zero": Layer((4, 2), 0.0)}
+    params = initial_params(layers, jax.random.key(3))
+    assert abs(float(params["wide"]["kernel"].std()) * 30 - 1) < 0.01
+    assert abs(float(params["conv"]["half"]["kernel"].std()) * 450**0.5 - 0.5) < 0.01
+    assert not params["zero"]["kernel"].any()
+    assert params["conv"]["half"]["bias"].shape == (80,) and not params["conv"]["half"]["bias"].any()
+    assert (
+        abs(np.corrcoef(params["wide"]["kernel"].ravel()[:36000], params["conv"]["half"]["kernel"].ravel())[0, 1])
+        < 0.03
+    )
+
+
+def test_planes_are_normalised_as_documented():
+    planes = np.random.default_rng(0).normal(3.0, 5.0, (2, 4, 5, 3)).astype(np.float32)
+    whole = np.asarray(layer_norm(planes)).reshape(2, -1)
+    np.testing.assert_allclose([whole.mean(1), whole.std(1)], [[0, 0], [1, 1]], atol=1e-5)
+    channels = np.asarray(min_max(planes)).transpose(0, 3, 1, 2).reshape(6, -1)
+    np.testing.assert_allclose([channels.min(1), channels.max(1)], [[0] * 6, [1] * 6], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NORMALISATIONS)
+def test_equal_numbers_are_normalised_safely(name):
+    """Neither noise blown up, nor an infinite gradient."""
+    equal = jnp.full((2, 8), 7.0).at[1, 3].add(1e-6)
+    assert abs(NORMALISATIONS[name](equal)).max() < 2e-3
+    slope = jax.grad(lambda x: jnp.sum(NORMALISATIONS[name](x) * jnp.arange(8.0)))(equal)
+    assert jnp.isfinite(slope).all() and abs(slope).max() < 5000
