@@ -1,0 +1,119 @@
+"""Acting in environments that live on the host: the search is jitted, the steps are not.
+
+Slower than `acting`, for each step waits for the host; but the environments are those that most people have. They keep
+their own states, which no checkpoint holds: a run that goes on begins its episodes anew.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxzero.train.muzero.acting import ActingStats, summed
+from jaxzero.train.muzero.sequence_replay import Transition
+from jaxzero.types import Keys, Params
+
+__all__ = ["HostActing", "blank_host_transition", "host_acting", "host_episodes"]
+
+
+class HostActing(NamedTuple):
+    """What is known of the environments between two chunks, one entry each.
+
+    Attributes:
+        age: steps since the beginning of the episode.
+        paid: rewards of the episode so far.
+        keys: PRNG keys.
+    """
+
+    age: Int[Array, "B"]
+    paid: Float[Array, "B"]
+    keys: Keys
+
+
+def blank_host_transition(environment: Any) -> Transition:
+    """The shapes and types of one row of the replay; begins the environments' episodes."""
+    shape = lambda dtype, *dims: jax.ShapeDtypeStruct(dims, dtype)
+    number, flag = shape(jnp.float32), shape(jnp.bool_)
+    seen = jax.dtypes.canonicalize_dtype(environment.reset().dtype)
+    policy = shape(jnp.float32, environment.num_actions)
+    observation = shape(seen, *environment.observation_shape)
+    return Transition(observation, None, shape(jnp.int32), number, flag, flag, flag, policy, number)
+
+
+def host_acting(
+    environment: Any, policy: Callable, choose: Callable, *, steps: int
+) -> tuple[Callable[..., HostActing], Callable[..., tuple[HostActing, Transition, ActingStats]]]:
+    """Acting as two functions, as in `acting`; `act` is not to be jitted.
+
+    The last step of an episode that was cut is not recorded as a step: its state stands as the last one, for the state
+    behind it is gone by the next search.
+
+    Args:
+        environment: a `jaxzero.environments.HostEnvironment`.
+        policy: `(params, keys, (observation,)) -> PolicyOutput`.
+        choose: see `jaxzero.train.move_selection.exploring`.
+        steps: T.
+    """
+    count = environment.num_envs
+    seen: list[np.ndarray] = []  # by the environments, which keep their states themselves
+
+    def begin(key: chex.PRNGKey, environments: int) -> HostActing:
+        return HostActing(jnp.zeros(count, jnp.int32), jnp.zeros(count), jax.random.split(key, environments))
+
+    @jax.jit
+    def think(params: Params, keys: Keys, observation: Array, age: Array) -> tuple:
+        keys, k_search, k_choose = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
+        out = policy(params, k_search, (observation,))
+        action, trace = choose(k_choose, age, out, jnp.ones_like(out.action_weights, jnp.bool_))
+        entropy = -jnp.sum(jax.scipy.special.xlogy(out.action_weights, out.action_weights))
+        return keys, action, trace == 0, out.action_weights, out.value, entropy, out.info.status != 0
+
+    def act(params: Params, now: HostActing) -> tuple[HostActing, Transition, ActingStats]:
+        if not seen:  # of a run that goes on: the episodes of before are gone
+            seen.append(environment.reset())
+            now = now._replace(age=jnp.zeros_like(now.age), paid=jnp.zeros_like(now.paid))
+        age, paid, keys = np.array(now.age), np.array(now.paid), now.keys
+        rows, told = [], []
+        for _ in range(steps):
+            keys, action, random, weights, value, entropy, bad = think(params, keys, seen[0], age)
+            found = environment.step(np.asarray(action))
+            reward = np.nan_to_num(found.rewards)
+            bad = np.asarray(bad) | ~np.isfinite(found.rewards)
+            rows.append(
+                Transition(seen[0], None, action, reward, found.terminated, found.truncated, random, weights, value)
+            )
+            over, paid, age = found.terminated | found.truncated, paid + reward, age + 1
+            ended = over, np.where(over, paid, 0), np.where(over, age, 0), over & (paid > 0)
+            told.append(((entropy, np.float32(0)), bad, ended, over & (paid == 0)))
+            paid, age, seen[0] = np.where(over, 0, paid).astype(np.float32), np.where(over, 0, age), found.observations
+        stack = lambda *parts: jnp.stack([jnp.asarray(x) for x in parts])
+        record = jax.tree.map(lambda *parts: stack(*parts).swapaxes(0, 1), *rows)
+        record = record._replace(action=record.action.astype(jnp.int32))
+        now = HostActing(jnp.asarray(age, jnp.int32), jnp.asarray(paid), keys)
+        return now, record, summed(record, jax.tree.map(stack, *told))
+
+    return begin, act
+
+
+def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> np.ndarray:
+    """Returns of that many greedy episodes, whose actions are `act(observations)`.
+
+    Episodes that are left after `longest` steps count as they are. Of each environment the same number of episodes counts, so that short ones are not counted more often.
+    """
+    each = -(-episodes // environment.num_envs)
+    seen, paid = environment.reset(), np.zeros(environment.num_envs)
+    finished: list[list[float]] = [[] for _ in paid]
+    for _ in range(each * longest):
+        found = environment.step(np.asarray(act(seen)))
+        seen, paid = found.observations, paid + found.rewards
+        for i in np.flatnonzero(found.terminated | found.truncated):
+            finished[i].append(float(paid[i]))
+            paid[i] = 0
+        if min(map(len, finished)) >= each:
+            break
+    counted = [done[:each] or [float(left)] for done, left in zip(finished, paid)]
+    return np.array([x for some in counted for x in some])[:episodes]

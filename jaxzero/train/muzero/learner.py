@@ -1,0 +1,169 @@
+"""MuZero's learner: windows of the replay, fresh targets for some of them, the unrolled loss, one jitted scan."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxzero.train.muzero import sequence_replay as replay
+from jaxzero.train.muzero.reanalyse import reanalysed, replaced
+from jaxzero.train.muzero.sequence_replay import Sequences, Starts
+from jaxzero.train.muzero.targets import Targets, make_targets
+from jaxzero.train.muzero.unroll_loss import LossWeights, UnrollLosses, unroll_loss
+from jaxzero.train.parameter_update import Learner, parameter_update
+from jaxzero.types import Keys, Params
+
+__all__ = ["MuZeroLosses", "muzero_learner"]
+
+
+class MuZeroLosses(NamedTuple):
+    """Means over the minibatches that were learned from; and how many were not: `skipped`.
+
+    Attributes:
+        total: the loss.
+        parts: by head and step of the unroll.
+        gradient_norm: before it was clipped.
+        skipped: minibatches that changed nothing.
+    """
+
+    total: Float[Array, ""]
+    parts: UnrollLosses
+    gradient_norm: Float[Array, ""]
+    skipped: Float[Array, ""]
+
+
+def muzero_learner(
+    environment: Any,
+    network: Any,
+    *,
+    batch_size: int,
+    unroll: int = 5,
+    steps: int = 10,
+    trace: float = 1.0,
+    weights: LossWeights = LossWeights(),
+    fresh: Callable | None = None,
+    share: float = 0.0,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    weight_decay: float = 1e-4,
+    average_decay: float = 0.99,
+    clip_norm: float = 5.0,
+    devices: tuple[str, int] | None = None,
+) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Sequences, MuZeroLosses]]]:
+    """A learner, as two functions.
+
+    `begin(params) -> Learner`;
+    `update(learner, rings, keys, learning_rate, minibatches) -> (Learner, rings, MuZeroLosses)`: `minibatches` (static)
+    steps of AdamW on windows of the replay, shown through random symmetries; one key per part of the rings. Where
+    windows are drawn by priority, those that were seen get new ones.
+
+    Published for Atari (Schrittwieser et al. 2020): K = 5, n = 10, γ = 0.997, α = β = 1; for board games n up to the
+    end of the game, γ = 1, uniform.
+
+    Args:
+        environment: for its discount, its players and its symmetries.
+        network: a `LearnedNetwork`.
+        batch_size: windows per minibatch, over all devices.
+        unroll: K, steps that the model is unrolled.
+        steps: n, of the returns.
+        trace: λ of the returns.
+        weights: of the parts of the loss.
+        fresh: `(params, keys, observation, legal, states) -> (policies, values)`, see `reanalyse`.
+        share: of each minibatch that gets fresh targets, from the moving average of the parameters: the network that
+            follows the present one.
+        alpha: how much priorities matter.
+        beta: how much the weights make up for that.
+        weight_decay: see `parameter_update`.
+        average_decay: likewise.
+        clip_norm: likewise.
+        devices: name and size of the mesh axis over which `update` is mapped, each device with its rings. None: there
+            is one device only.
+
+    Raises:
+        ValueError: a batch that the devices cannot share, K or n below 1, λ or the share outside 0 ... 1, or a share
+            without `fresh`.
+    """
+    axis, shares = devices or (None, 1)
+    if batch_size < 1 or batch_size % shares:
+        raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
+    if unroll < 1 or steps < 1 or not 0 <= trace <= 1:
+        raise ValueError(f"learner: unroll={unroll} and steps={steps} count from 1, and trace={trace} is in 0 ... 1.")
+    if reanalysed(share, batch_size) and fresh is None:
+        raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
+    signed = -environment.discount if environment.num_players == 2 else environment.discount
+    length = unroll + steps + 1
+    begin, apply = parameter_update(weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm)
+
+    def windows(params: Params, rings: Sequences, keys: Keys) -> tuple[Starts, tuple]:
+        k_start, k_fresh, k_symmetry, k_action = jax.vmap(lambda k: jax.random.split(k, 4), out_axes=1)(keys)
+        starts = replay.sample(rings, k_start, batch_size // shares, length, alpha, beta)
+        get = lambda field, many, some=starts: replay.window(rings, field, some, many)
+        s = rings.steps
+        reward, value, terminated, last, random = get((s.reward, s.value, s.terminated, s.last, s.random), length)
+        policy = get(s.policy, unroll + 1)
+        parts = len(keys)
+        if each := reanalysed(share, batch_size // shares // parts):
+            some = jax.tree.map(lambda x: x.reshape(parts, -1)[:, :each].reshape(-1), starts)
+            seen, legal = get((s.observation, s.legal), length, some)
+            drawn = jax.vmap(lambda k: jax.random.split(k, each))(k_fresh).reshape(-1)
+            policies, values = fresh(params, drawn, seen, legal, unroll + 1)
+            policy, value = replaced(policy, policies, parts), replaced(value, values, parts)
+        targets = make_targets(
+            policy, reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=signed, trace=trace
+        )
+        action = _any_after_the_end(k_action, get(s.action, unroll), targets, environment.num_actions)
+        seen = get(s.observation, unroll + 1 if weights.consistency else 1)
+        return starts, _through_symmetries(environment, k_symmetry, seen, action, targets)
+
+    def step(state: Learner, rings: Sequences, keys: Keys, learning_rate: Any) -> tuple:
+        starts, (seen, action, targets) = windows(state.average, rings, keys)
+        later = seen[:, 1:] if weights.consistency else None
+        of = lambda p: unroll_loss(network, p, seen[:, 0], action, targets, starts.weight, weights=weights, later=later)
+        (total, (parts, error)), gradients = jax.value_and_grad(of, has_aux=True)(state.params)
+        if shares > 1:
+            gradients, total, parts = jax.lax.pmean((gradients, total, parts), axis)
+        state, norm, bad = apply(state, gradients, total, learning_rate)
+        rings = replay.reprioritise(rings, starts, jnp.nan_to_num(error, nan=1.0))
+        return state, rings, MuZeroLosses(total, parts, norm, bad.astype(jnp.float32))
+
+    def update(state: Learner, rings: Sequences, keys: Keys, learning_rate: Any, minibatches: int) -> tuple:
+        keys = jax.vmap(lambda k: jax.random.split(k, minibatches), out_axes=1)(keys)
+
+        def one(carry: tuple, keys: Keys) -> tuple:
+            *carry, losses = step(*carry, keys, learning_rate)
+            return tuple(carry), losses
+
+        (state, rings), losses = jax.lax.scan(one, (state, rings), keys)
+        learned = minibatches - losses.skipped.sum()  # none: the means are not numbers, either
+        good = lambda x: jnp.where((losses.skipped > 0).reshape(-1, *[1] * (x.ndim - 1)), 0, x).sum(0) / learned
+        return state, rings, jax.tree.map(good, losses)._replace(skipped=losses.skipped.sum())
+
+    return begin, update
+
+
+def _any_after_the_end(keys: Keys, action: Array, targets: Targets, num_actions: int) -> Array:
+    """The actions, and in absorbing states random ones: whatever is done there, nothing is paid."""
+    draw = lambda key: jax.random.randint(key, (len(action) // len(keys), action.shape[1]), 0, num_actions)
+    return jnp.where(targets.running[:, :-1], action, jax.vmap(draw)(keys).reshape(action.shape))
+
+
+def _through_symmetries(environment: Any, keys: Keys, seen: Array, action: Array, targets: Targets) -> tuple:
+    """Each window through one of the environment's symmetries, drawn uniformly."""
+    symmetries = environment.symmetries
+    if len(symmetries) < 2:
+        return seen, action, targets
+
+    def one(which: Array, seen: Array, action: Array, policy: Array) -> tuple:
+        def through(symmetry: Any) -> Callable:
+            forth = jnp.array(symmetry.actions)
+            back = jnp.argsort(forth)
+            return lambda o, a, p: (jax.vmap(symmetry.observation)(o), back[a].astype(a.dtype), p[:, forth])
+
+        return jax.lax.switch(which, [through(s) for s in symmetries], seen, action, policy)
+
+    draw = lambda key: jax.random.randint(key, (len(action) // len(keys),), 0, len(symmetries))
+    which = jax.vmap(draw)(keys).reshape(-1)
+    seen, action, policy = jax.vmap(one)(which, seen, action, targets.policy)
+    return seen, action, targets._replace(policy=policy)

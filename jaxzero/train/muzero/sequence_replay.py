@@ -1,0 +1,182 @@
+"""The replay of sequences: one ring of steps per environment, and windows drawn from them.
+
+All environments step together, so all rings have been written to equally often, and the write head is in the same
+place. A window begins where enough steps follow: it never crosses the head.
+
+**Truncated episodes** end with one more row: their last state, which was searched like any other and from which no step
+was taken (`last`). Its value is what a return is bootstrapped from.
+"""
+
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.types import Keys
+
+__all__ = ["Sequences", "Starts", "Transition", "add", "capacity", "new_sequences", "reprioritise", "sample", "window"]
+
+
+class Transition(NamedTuple):
+    """A state, what the search said of it, and the step from it: `[E, L, ...]`, environments and time.
+
+    Attributes:
+        observation: as the environment gives it, in its own type.
+        legal: the actions that may be taken; None: all.
+        action: what was done.
+        reward: what that paid to the player who acted.
+        terminated: the episode ended there by its rules; the next row is of another one.
+        last: the last state of an episode that was cut: no step follows; the next row is of another one.
+        random: the action was drawn at random: what followed says nothing about the value of this state.
+        policy: the search's improved policy.
+        value: the search's value of the state, for the player to act.
+    """
+
+    observation: Array
+    legal: Bool[Array, "E L A"] | None
+    action: Int[Array, "E L"]
+    reward: Float[Array, "E L"]
+    terminated: Bool[Array, "E L"]
+    last: Bool[Array, "E L"]
+    random: Bool[Array, "E L"]
+    policy: Float[Array, "E L A"]
+    value: Float[Array, "E L"]
+
+
+class Sequences(NamedTuple):
+    """The rings.
+
+    Attributes:
+        steps: the latest L steps of each of E environments.
+        priority: of each step as the beginning of a window; None: all are alike.
+        written: how many steps each ring has seen; the next goes to `written % L`.
+    """
+
+    steps: Transition
+    priority: Float[Array, "E L"] | None
+    written: Int[Array, "E"]
+
+
+class Starts(NamedTuple):
+    """Where windows begin: `[n]`.
+
+    Attributes:
+        ring: which environment.
+        time: which step of it, counted from the first that was ever written.
+        weight: what the loss of the window is to be multiplied by, 1 at most.
+    """
+
+    ring: Int[Array, "n"]
+    time: Int[Array, "n"]
+    weight: Float[Array, "n"]
+
+
+def new_sequences(step: Transition, environments: int, length: int, prioritised: bool = False) -> Sequences:
+    """Empty rings for steps like `step` (arrays or shapes, without axes for environments and time).
+
+    Args:
+        step: its shapes and types.
+        environments: E.
+        length: L, steps in each ring.
+        prioritised: whether windows are drawn by priority.
+
+    Raises:
+        ValueError: environments or length < 1.
+    """
+    if environments < 1 or length < 1:
+        raise ValueError(f"new_sequences: environments={environments}, length={length}; both count from 1.")
+    steps = jax.tree.map(lambda x: jnp.zeros((environments, length, *x.shape), x.dtype), step)
+    priority = jnp.zeros((environments, length)) if prioritised else None
+    return Sequences(steps, priority, jnp.zeros(environments, jnp.int32))
+
+
+def capacity(rings: Sequences) -> int:
+    """L, how many steps a ring holds."""
+    return rings.steps.reward.shape[1]
+
+
+def add(rings: Sequences, steps: Transition) -> Sequences:
+    """Write `steps` `[E, T, ...]` over the oldest. New ones get the highest priority there is: each is seen soon.
+
+    Raises:
+        ValueError: L is no multiple of T: chunks are written as a whole, and never wrap around.
+    """
+    length, room = steps.reward.shape[1], capacity(rings)
+    if room % length:
+        below, above = room // length * length, -(-room // length) * length
+        raise ValueError(
+            f"add: {length} steps at a time do not divide rings of {room} steps: use rings of {below or above} or "
+            f"{above} steps."
+        )
+    at = rings.written[0] % room
+    put = lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, at, axis=1)
+    chex.assert_trees_all_equal_dtypes(rings.steps, steps)
+    priority = rings.priority
+    if priority is not None:
+        highest = jnp.where(jnp.any(priority > 0), priority.max(1, keepdims=True), 1.0)
+        priority = put(priority, jnp.broadcast_to(jnp.maximum(highest, 1e-6), steps.reward.shape))
+    return Sequences(jax.tree.map(put, rings.steps, steps), priority, rings.written + length)
+
+
+def sample(rings: Sequences, keys: Keys, n: int, length: int, alpha: float = 1.0, beta: float = 1.0) -> Starts:
+    """Where `n` windows of `length` steps begin, drawn uniformly, or by priority where there are priorities.
+
+    By priority: P(i) ∝ p_i^α, and weights (1 / (N · P(i)))^β, over the greatest of the part (Schaul et al. 2016,
+    "Prioritized experience replay", section 3.4; MuZero, appendix G: α = β = 1).
+
+    Args:
+        rings: of which each must hold `length` steps.
+        keys: one per part; the rings are shared out among them, and each part gives as many windows.
+        n: windows in all.
+        length: steps of a window.
+        alpha: how much priorities matter.
+        beta: how much the weights make up for that.
+
+    Raises:
+        ValueError: windows longer than a ring; n or E is no multiple of the parts.
+    """
+    parts, count, room = len(keys), len(rings.written), capacity(rings)
+    if length > room:
+        raise ValueError(f"sample: windows of {length} steps from rings of {room} steps: use longer rings.")
+    if n % parts or count % parts:
+        raise ValueError(f"sample: n={n} and {count} rings in {parts} parts: give multiples of {parts}.")
+    each, written = count // parts, rings.written[0]
+    oldest = jnp.maximum(written - room, 0)
+    starts = jnp.maximum(written - oldest - length + 1, 1)  # per ring
+    first = jnp.arange(parts)[:, None] * each
+    if rings.priority is None:
+        k_ring, k_time = jax.vmap(jax.random.split, out_axes=1)(keys)
+        ring = jax.vmap(lambda k: jax.random.randint(k, (n // parts,), 0, each))(k_ring) + first
+        age = jax.vmap(lambda k: jax.random.randint(k, (n // parts,), 0, starts))(k_time)
+        return Starts(ring.reshape(-1), (oldest + age).reshape(-1), jnp.ones(n))
+    time = oldest + (jnp.arange(room) - oldest) % room  # of each place in a ring
+    chance = jnp.where(time < oldest + starts, rings.priority**alpha, 0.0).reshape(parts, each * room)
+    place, share = jax.vmap(lambda k, p: _by_chance(k, p, n // parts))(keys, chance)
+    weight = (1 / jnp.maximum(share * each * starts, 1e-9)) ** beta
+    ring, at = place // room + first, time[place % room]
+    weight = weight / weight.max(1, keepdims=True)
+    return Starts(ring.reshape(-1), at.reshape(-1), weight.reshape(-1))
+
+
+def _by_chance(key: chex.PRNGKey, chance: Float[Array, "m"], n: int) -> tuple[Int[Array, "n"], Float[Array, "n"]]:
+    """Places drawn in proportion to `chance`, and the share of each."""
+    up_to = jnp.cumsum(chance)
+    drawn = jax.random.uniform(key, (n,)) * up_to[-1]
+    place = jnp.minimum(jnp.searchsorted(up_to, drawn, side="right"), len(chance) - 1)
+    return place, chance[place] / jnp.maximum(up_to[-1], 1e-30)
+
+
+def window(rings: Sequences, field: Any, starts: Starts, length: int) -> Any:
+    """`length` steps from each start on, `[n, length, ...]`, of one field of `rings.steps`, or of a tree of them."""
+    at = (starts.time[:, None] + jnp.arange(length)) % capacity(rings)
+    return jax.tree.map(lambda x: x[starts.ring[:, None], at], field)
+
+
+def reprioritise(rings: Sequences, starts: Starts, priority: Float[Array, "n"]) -> Sequences:
+    """Gives the steps that windows began with new priorities, |ν − z| in MuZero; nothing where all are alike."""
+    if rings.priority is None:
+        return rings
+    at = starts.time % capacity(rings)
+    return rings._replace(priority=rings.priority.at[starts.ring, at].set(jnp.maximum(priority, 1e-6)))

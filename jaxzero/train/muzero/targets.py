@@ -1,0 +1,121 @@
+"""What a window of steps teaches: values, rewards and policies of the states that the model will imagine.
+
+A window begins at time t, and the model unrolls K steps from there. State k is one of three: running; absorbing, after
+the end of an episode by its rules, where nothing is paid and the value is 0; or unknown, behind the last state of an
+episode that was cut, where nothing can be said.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+__all__ = ["Targets", "make_targets", "returns", "state_masks"]
+
+
+class Targets(NamedTuple):
+    """What the model should say, along an unroll of K steps.
+
+    Attributes:
+        policy: the search's improved policy of states 0 ... K.
+        value: the return of states 0 ... K, for the player to act there; 0 in absorbing ones.
+        reward: what steps 0 ... K − 1 pay to the player who acts; 0 from absorbing states.
+        running: states 0 ... K that policies are learned for.
+        known: states 0 ... K that values, and rewards on the way there, are learned for.
+    """
+
+    policy: Float[Array, "n K1 A"]
+    value: Float[Array, "n K1"]
+    reward: Float[Array, "n K"]
+    running: Bool[Array, "n K1"]
+    known: Bool[Array, "n K1"]
+
+
+def state_masks(terminated: Bool[Array, "n K"], last: Bool[Array, "n K"]) -> tuple[Array, Array]:
+    """Which of the states 0 ... K are running, and which are known, `[n, K + 1]` each, by what the K steps before met.
+
+    >>> ends, none = jnp.array([[False, True, False]]), jnp.zeros((1, 3), bool)
+    >>> [x.tolist() for x in state_masks(terminated=ends, last=none)]  # then absorbing
+    [[[True, True, False, False]], [[True, True, True, True]]]
+    >>> [x.tolist() for x in state_masks(terminated=none, last=ends)]  # then unknown
+    [[[True, True, False, False]], [[True, True, False, False]]]
+    """
+    start = jnp.ones((len(last), 1), jnp.bool_)
+    over = jnp.cumsum(terminated | last, axis=1) > 0
+    running = jnp.concatenate([start, ~over], 1)
+    cut = jnp.cumsum(running[:, :-1] & last, axis=1) > 0  # the first end decides: what follows is of other episodes
+    return running, jnp.concatenate([start, ~cut], 1)
+
+
+def returns(
+    reward: Float[Array, "n W"],
+    value: Float[Array, "n W"],
+    terminated: Bool[Array, "n W"],
+    last: Bool[Array, "n W"],
+    random: Bool[Array, "n W"],
+    *,
+    unroll: int,
+    steps: int,
+    discount: float,
+    trace: float = 1.0,
+) -> Float[Array, "n K1"]:
+    """The return of the first K + 1 states of each window, each over at most `steps` steps.
+
+        G(t, 0) = ν[t],   G(t, m) = r[t] + γ · ((1 − λ) · ν[t+1] + λ · G(t+1, m − 1))
+
+    with G(t + 1, ·) = ν[t + 1] = 0 after the end of an episode, and G(t, m) = ν[t] where no step follows (`last`) or
+    the step says nothing about the value (`random`). With λ = 1 these are MuZero's n-step returns (Schrittwieser et
+    al. 2020, section 3); with λ < 1 those of TD(λ), cut after n steps (Sutton & Barto 2018, eq. 12.9).
+
+    Args:
+        reward: of steps t ... t + W − 1, W = unroll + steps + 1; of the last one it is not read.
+        value: ν, of the states, for the player to act.
+        terminated: the step ended the episode.
+        last: no step follows.
+        random: the action was drawn at random.
+        unroll: K.
+        steps: n, 1 or more.
+        discount: γ; −γ where two players alternate, for ν[t + 1] is the other's.
+        trace: λ.
+
+    Raises:
+        ValueError: steps < 1, or windows of another length.
+    """
+    needed = unroll + steps + 1
+    if steps < 1 or reward.shape[1] != needed:
+        raise ValueError(
+            f"returns: unroll={unroll} and steps={steps} need windows of {needed} steps, and steps >= 1; given are "
+            f"{reward.shape[1]}."
+        )
+    states = unroll + 1
+    stays = last | random
+
+    def back(following: Array, offset: Array) -> tuple[Array, None]:
+        cut = lambda x, i=0: jax.lax.dynamic_slice_in_dim(x, offset + i, states, axis=1)
+        ahead = (1 - trace) * cut(value, 1) + trace * following
+        gained = cut(reward) + discount * jnp.where(cut(terminated), 0.0, ahead)
+        return jnp.where(cut(stays), cut(value), gained), None
+
+    start = jax.lax.slice_in_dim(value, steps, steps + states, axis=1)
+    return jax.lax.scan(back, start, jnp.arange(steps), reverse=True)[0]
+
+
+def make_targets(
+    policy: Float[Array, "n K1 A"],
+    reward: Float[Array, "n W"],
+    value: Float[Array, "n W"],
+    terminated: Bool[Array, "n W"],
+    last: Bool[Array, "n W"],
+    random: Bool[Array, "n W"],
+    *,
+    unroll: int,
+    steps: int,
+    discount: float,
+    trace: float = 1.0,
+) -> Targets:
+    """All targets of windows; the arguments are those of `returns`, and the policies of the first K + 1 states."""
+    running, known = state_masks(terminated[:, :unroll], last[:, :unroll])
+    found = returns(reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=discount, trace=trace)
+    paid = jnp.where(running[:, :-1], reward[:, :unroll], 0.0)
+    return Targets(policy, jnp.where(running, found, 0.0), paid, running, known)

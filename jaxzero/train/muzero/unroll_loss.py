@@ -1,0 +1,149 @@
+"""MuZero's loss: the model unrolled along the actions of a window, compared with what happened."""
+
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from jaxzero.train.muzero.targets import Targets
+from jaxzero.types import Params
+
+__all__ = ["LossWeights", "UnrollLosses", "scale_gradient", "unroll", "unroll_loss"]
+
+
+class LossWeights(NamedTuple):
+    """What the parts of the loss are multiplied by.
+
+    Attributes:
+        policy: of the cross-entropy between the search's policy and the network's.
+        value: MuZero: 0.25 with reanalyse, else 1.
+        reward: 1.
+        consistency: of the embedding against that of the true observation (EfficientZero: 2); 0: none.
+    """
+
+    policy: float = 1.0
+    value: float = 0.25
+    reward: float = 1.0
+    consistency: float = 0.0
+
+
+class UnrollLosses(NamedTuple):
+    """Means over windows, by step of the unroll; states 0 ... K, rewards and consistency of steps 1 ... K.
+
+    Attributes:
+        policy: cross-entropy less the target's entropy, KL(target‖network), in nats.
+        value: as the head has it.
+        reward: likewise.
+        consistency: 1 − cosine; zeros where it has no weight.
+        value_error: |decoded value − target|.
+        reward_error: |decoded reward − target|.
+        outside: share of value targets that the head cannot say.
+        spread: standard deviation over windows of the numbers of an embedding, mean; 0: embeddings have collapsed.
+    """
+
+    policy: Float[Array, "K1"]
+    value: Float[Array, "K1"]
+    reward: Float[Array, "K"]
+    consistency: Float[Array, "K"]
+    value_error: Float[Array, "K1"]
+    reward_error: Float[Array, "K"]
+    outside: Float[Array, ""]
+    spread: Float[Array, ""]
+
+
+def scale_gradient(x: Any, scale: float) -> Any:
+    """The same numbers; their gradient is multiplied by `scale`."""
+    return jax.tree.map(lambda leaf: scale * leaf + (1 - scale) * jax.lax.stop_gradient(leaf), x)
+
+
+def unroll(network: Any, params: Params, observation: Array, action: Int[Array, "n K"], into: float) -> tuple[Any, Any]:
+    """Embeddings of states 0 ... K `[K + 1, n, ...]`, and the outputs of the reward head of the steps `[K, n, ...]`.
+
+    Args:
+        network: a `LearnedNetwork`.
+        params: its parameters.
+        observation: of state 0, `[n, ...]`.
+        action: of the steps.
+        into: what the gradient into an embedding is multiplied by where a step begins (MuZero: 0.5).
+    """
+    first = network.represent(params, observation)
+
+    def step(embedding: Any, action: Array) -> tuple[Any, tuple[Any, Array]]:
+        following, reward = network.dynamics(params, scale_gradient(embedding, into), action)
+        return following, (following, reward)
+
+    _, (rest, reward) = jax.lax.scan(step, first, action.T)
+    return jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), first, rest), reward
+
+
+def unroll_loss(
+    network: Any,
+    params: Params,
+    observation: Array,
+    action: Int[Array, "n K"],
+    targets: Targets,
+    weight: Float[Array, "n"],
+    *,
+    weights: LossWeights = LossWeights(),
+    later: Array | None = None,
+    into: float = 0.5,
+) -> tuple[Float[Array, ""], tuple[UnrollLosses, Float[Array, "n"]]]:
+    """The sum over k of policy, value and reward losses, those of unrolled steps over K (Schrittwieser et al. 2020).
+
+    Appendix G there: losses of the K unrolled steps are scaled by 1 / K, and the gradient at the beginning of each
+    step of the dynamics by 1 / 2, so that the whole gradient has the same size whatever K is. Policies are learned in
+    running states only, values and rewards in absorbing ones, too, and nothing in unknown ones.
+
+    Args:
+        network: a `LearnedNetwork`.
+        params: its parameters.
+        observation: of state 0, `[n, ...]`.
+        action: of steps 0 ... K − 1.
+        targets: what the network should say; no gradient goes there.
+        weight: of each window, see `sequence_replay.sample`.
+        weights: of the parts.
+        later: observations of states 1 ... K, `[n, K, ...]`, for the consistency loss (Ye et al. 2021, "Mastering Atari
+            games with limited data", section 4.1); None: without.
+        into: see `unroll`.
+
+    Returns:
+        The loss; its parts; and |value − target| of state 0, a priority.
+    """
+    steps, n = action.shape[1], len(action)
+    targets = jax.lax.stop_gradient(jax.tree.map(lambda x: x.swapaxes(0, 1), targets))  # time first, as unrolled
+    embedding, reward = unroll(network, params, observation, action, into)
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), embedding)
+    logits, value = jax.tree.map(lambda x: x.reshape(steps + 1, n, *x.shape[1:]), network.predict(params, flat))
+    chex.assert_equal_shape([logits, targets.policy])
+    entropy = -jnp.sum(jax.scipy.special.xlogy(targets.policy, targets.policy), -1)
+    losses = UnrollLosses(
+        policy=jnp.where(targets.running, optax.softmax_cross_entropy(logits, targets.policy) - entropy, 0.0),
+        value=jnp.where(targets.known, network.value.loss(value, targets.value), 0.0),
+        reward=jnp.where(targets.known[1:], network.reward.loss(reward, targets.reward), 0.0),
+        consistency=_consistency(network, params, embedding, later, targets.running[1:], weights.consistency),
+        value_error=jnp.where(targets.known, jnp.abs(network.value.decode(value) - targets.value), 0.0),
+        reward_error=jnp.where(targets.known[1:], jnp.abs(network.reward.decode(reward) - targets.reward), 0.0),
+        outside=(network.value.outside(targets.value) & targets.known).astype(jnp.float32),
+        spread=jnp.std(flat[-n:] if isinstance(flat, jax.Array) else jax.tree.leaves(flat)[0][-n:], axis=0),
+    )
+    parts = {name: getattr(weights, name) * getattr(losses, name) for name in LossWeights._fields}
+    scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
+    per_window = sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
+    means = jax.tree.map(lambda x: x.mean(-1), losses)
+    means = means._replace(outside=means.outside.mean(), spread=losses.spread.mean())
+    return (weight * per_window).mean(), (jax.lax.stop_gradient(means), jax.lax.stop_gradient(losses.value_error[0]))
+
+
+def _consistency(network: Any, params: Params, embedding: Any, later: Any, running: Array, weight: float) -> Array:
+    """1 − cosine between what unrolled embeddings foretell and the projections of the true ones, `[K, n]`."""
+    if later is None or not weight:
+        return jnp.zeros(running.shape)
+    steps, n = running.shape
+    seen = later.swapaxes(0, 1).reshape(steps * n, *later.shape[2:])
+    true = jax.lax.stop_gradient(network.project(params, network.represent(params, seen)))
+    dreamt = network.foretell(params, jax.tree.map(lambda x: x[1:].reshape(steps * n, *x.shape[2:]), embedding))
+    cosine = optax.losses.cosine_similarity(dreamt, true, epsilon=1e-8).reshape(steps, n)
+    return jnp.where(running, 1 - cosine, 0.0)
