@@ -28,6 +28,7 @@ __all__ = [
     "cores",
     "mesh",
     "on_every_device",
+    "on_host",
     "place",
     "start",
 ]
@@ -133,6 +134,11 @@ def on_every_device(function: Callable, mesh: Mesh, takes: Any, gives: Any) -> C
 def place(make: Callable, mesh: Mesh, where: PartitionSpec) -> Callable:
     """The function that makes arrays, jitted, so that each device makes its own share of them only."""
     return jax.jit(make, out_shardings=NamedSharding(mesh, where))
+
+
+def on_host(params: Any) -> Any:
+    """Parameters as this host has them, whole, as plain arrays: what was compiled for such is not compiled again."""
+    return jax.tree.map(lambda x: np.asarray(x.addressable_data(0)), params)
 
 
 def agreed(*numbers: float) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.types import Params
 
-__all__ = ["Learner", "parameter_update"]
+__all__ = ["Learner", "learning_rate", "parameter_update"]
 
 
 class Learner(NamedTuple):
@@ -88,3 +88,17 @@ def parameter_update(
         return Learner(*kept, state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad), norm, bad
 
     return begin, apply
+
+
+def learning_rate(learn: Any, minibatches: int) -> float:
+    """Linear warm-up over minibatches, then level, then as one over the root of their number: no end is assumed.
+
+    Args:
+        learn: settings: `learning_rate`, the level; `warmup` and `hold`, in minibatches.
+        minibatches: so far.
+    """
+    return (
+        learn.learning_rate
+        * min(1.0, (minibatches + 1) / max(learn.warmup, 1))
+        * min(1.0, (learn.hold / (minibatches + 1)) ** 0.5)
+    )

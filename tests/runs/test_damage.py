@@ -7,7 +7,7 @@ import shutil
 import jax.numpy as jnp
 import pytest
 
-from jaxzero.cli.training import evaluation, report, train
+from jaxzero.cli.training import evaluation, loop, report
 from jaxzero.runs import checkpoint, metrics
 
 CONFIG = {"seed": 3, "budget": {"minutes": 5.0}}
@@ -17,7 +17,7 @@ DAMAGES = ("truncated", "emptied", "a bit flipped", "more at the end", "deleted"
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """A run of ten steps with checkpoints of the last two, as train.py leaves it."""
+    """A run of ten steps with checkpoints of the last two, as training leaves it."""
     folder = tmp_path_factory.mktemp("damage") / "run"
     checkpoint.open_run(folder, CONFIG)
     with metrics.writing(folder, 0) as write:
@@ -51,12 +51,12 @@ def damage(file, how, draw):
 
 
 def come_back(folder):
-    """What train.py does with the folder before it trains, and the report with what is there."""
+    """What training does with the folder before it trains, and the report with what is there."""
     said = []
     checkpoint.open_run(folder, CONFIG, say=said.append)
     found = checkpoint.restore(folder, STATE, said.append)
     assert found is not None
-    step, minutes = found[0], train.minutes_at(folder, found[0])
+    step, minutes = found[0], loop.minutes_at(folder, found[0])
     results = evaluation.stored(folder)
     with metrics.writing(folder, step, said.append) as write:
         write(step + 1, {"loss/total": 0.0, "minutes": minutes})

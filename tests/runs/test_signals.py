@@ -13,10 +13,10 @@ from jaxzero.runs import progress_display
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Children that make cyclic garbage with finalisers and weak references, so that signals often come within callbacks of
-# the collector. OUTSIDE: train.py's own handler ends them. INSIDE: the loop looks at the flag.
+# the collector. OUTSIDE: a run's own handler ends them. INSIDE: the loop looks at the flag.
 PROGRAM = """
 import contextlib, gc, os, random, signal, sys, time, weakref
-from jaxzero.cli.training import train
+from jaxzero.cli.training import process
 from jaxzero.runs import progress_display
 
 class Knot:
@@ -26,7 +26,7 @@ class Knot:
         sum(range(50))
 
 def child(inside):
-    signal.signal(signal.SIGTERM, train.stop)
+    signal.signal(signal.SIGTERM, process.stop)
     gc.callbacks.append(lambda *_: sum(range(200)))
     gc.set_threshold(5, 2, 2)
     with progress_display.interruptible() if inside else contextlib.nullcontext(lambda: None) as interrupted:
@@ -61,7 +61,7 @@ def python(program, *arguments):
 
 def test_sigterm_in_a_callback_of_the_collector_ends_the_run():
     program = PROGRAM.split("class Knot")[0] + (
-        "signal.signal(signal.SIGTERM, train.stop)\n"
+        "signal.signal(signal.SIGTERM, process.stop)\n"
         "gc.callbacks.append(lambda *_: os.kill(os.getpid(), signal.SIGTERM))\n"
         "gc.collect()\nprint('lost')"
     )

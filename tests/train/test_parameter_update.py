@@ -1,12 +1,14 @@
 """One step of the optimiser by hand, and minibatches that are not finite."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
-from jaxzero.train.parameter_update import parameter_update
+from jaxzero.train.parameter_update import learning_rate, parameter_update
 
 PARAMS = {"w": jnp.float32([[0.1, -0.2], [0.3, 0.4]]), "b": jnp.float32([0.2, -0.1])}
 GRADIENTS = {"w": jnp.float32([[1.0, -2.0], [0.0, 2.0]]), "b": jnp.float32([-4.0, 0.0])}  # of length 5
@@ -59,3 +61,10 @@ def test_a_minibatch_that_is_not_finite_changes_nothing_and_is_counted(where):
     mended, _, bad = apply(twice, GRADIENTS, FINE, 0.01)
     assert int(bad) == 0 and [int(x) for x in mended[3:]] == [4, 2, 0]
     assert np.abs(mended.params["w"] - good.params["w"]).max() > 0
+
+
+def test_the_learning_rate_warms_up_stays_and_falls_with_the_minibatches():
+    learn = types.SimpleNamespace(learning_rate=0.8, warmup=4, hold=16)
+    rates = [learning_rate(learn, done) for done in (0, 1, 3, 15, 63, 255)]
+    np.testing.assert_allclose(rates, [0.2, 0.4, 0.8, 0.8, 0.4, 0.2])
+    assert learning_rate(types.SimpleNamespace(learning_rate=0.8, warmup=0, hold=16), 0) == 0.8

@@ -1,14 +1,16 @@
-"""What training prints: its metrics and a line of progress."""
+"""What training prints, whatever it trains: on one host, and every command in a line, to be copied."""
 
 import contextlib
+import pathlib
+from collections.abc import Sequence
 
 import jax
 
-from jaxzero.cli.training.settings import Config
-from jaxzero.cli.training.setup import newest
+from jaxzero.cli.repeat_command import again, python
+from jaxzero.cli.training.settings import Budget
 from jaxzero.runs import progress_display
 
-__all__ = ["announced", "describe", "first_host", "line", "say", "speeds"]
+__all__ = ["announced", "commands_after", "first_host", "say", "say_finished", "say_resumed", "say_stopped"]
 
 
 def first_host() -> bool:
@@ -27,43 +29,36 @@ def announced(what: str):
     return progress_display.announced(what) if first_host() else contextlib.nullcontext()
 
 
-def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:
-    """Means over the games and plies of a chunk."""
-    ended, plies = max(told["games"], 1), told["plies"]
-    window = newest(config, step) / (config.selfplay.games * config.selfplay.plies)
-    values = {
-        "selfplay/games": told["games"],
-        "selfplay/length": told["length"] / ended,
-        "selfplay/first_wins": told["first_wins"] / ended,
-        "selfplay/draws": told["draws"] / ended,
-        "selfplay/entropy": told["entropy"] / plies,
-        "selfplay/improvement": told["improvement"] / plies,
-        "selfplay/proven": told["proven"] / plies,
-        "selfplay/bad": told["bad"],
-        "replay/rows": told["rows"],
-        "replay/age": min(window, step),
-    }
-    return values | ({"selfplay/same_openings": told["same"] / told["pairs"]} if told["pairs"] else {})
+def say_resumed(step: int, minutes: float, over: bool) -> None:
+    """Where a run stands that was there already: how far it is, and whether anything is left of its budget."""
+    spent = f"after {minutes:.1f} minutes"
+    say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
 
 
-def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str, float]:
-    """How fast an iteration was."""
-    rows = config.selfplay.games * config.selfplay.plies
-    return {
-        "speed/positions": rows / seconds,
-        "speed/simulations": rows * config.selfplay.simulations / seconds,
-        "speed/games": values["selfplay/games"] / seconds,
-    }
+def say_stopped(stopped: str, step: int, folder: pathlib.Path) -> None:
+    """What interrupted a run, and how to go on."""
+    say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
 
 
-def line(v: dict[str, float], done: float) -> str:
-    """One line of progress."""
-    policy, value = (v.get(f"loss/{name}", float("nan")) for name in ("policy", "value"))
-    learned = f"policy {policy:.3f} value {value:.3f}" if "learning_rate" in v else "filling the buffer"
-    left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
-    odd = f"  {v['selfplay/bad']:.0f} searches met non-finite outputs" if v["selfplay/bad"] else ""
-    return (
-        f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  "
-        f"{v['speed/simulations']:,.0f} sims/s  {learned}  "
-        f"{v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left{odd}"
+def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[str]) -> None:
+    """Where the results are, and commands that may be next."""
+    say(
+        f"To look at: {page}\n"
+        f"The run: {folder} (report.html, weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
+        "checkpoints/). Next:"
     )
+    for command in following:
+        say(f"    {command}")
+
+
+def commands_after(budget: Budget, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = ()) -> list[str]:
+    """Commands that may be next after any run, with `own` ones of what was trained among them."""
+    by_steps = 0 < budget.steps <= step  # double what ran out
+    longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
+    return [
+        f"{again(*longer)}    # train on, to twice the budget",
+        f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",
+        *own,
+        f"{python()} -m pip install tensorboard",
+        f"{python()} -m tensorboard.main --logdir {folder.parent}    # the curves, live",
+    ]

@@ -80,12 +80,6 @@ def test_help_answers_without_jax():
         assert word in done.stdout
 
 
-def test_the_learning_rate_warms_up_stays_and_falls_with_the_minibatches():
-    settings = config.Config(learn=config.Learn(learning_rate=0.8, warmup=4, hold=16))
-    rates = [train.learning_rate(settings, done) for done in (0, 1, 3, 15, 63, 255)]
-    np.testing.assert_allclose(rates, [0.2, 0.4, 0.8, 0.8, 0.4, 0.2])
-
-
 def test_the_newest_rows_are_a_share_of_all_between_the_first_needed_and_all_there_is_room_for():
     learn = config.Learn(newest=0.5, start=100, capacity=1000)
     settings = config.Config(selfplay=config.SelfPlay(games=16, plies=4), learn=learn)
