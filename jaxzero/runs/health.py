@@ -7,16 +7,19 @@
 absent or not finite is no evidence. Reading the earlier lines of a run that goes on (`metrics.read`) puts its health
 where it was, and warns of nothing twice.
 
+The checks here are those of self-play. Another kind of training is judged by functions of its own, and by metrics of other
+names, which its `Health` holds: `checks` (which ask `mean`), `games`, `per_game` and `per_iteration`.
+
 Iterations are gathered in blocks, long enough to mean something: at least 500 games and 50 iterations. What is wrong is
 said at the end of the first block that shows it, and again only when a block in between did not. Minibatches that were
 skipped are said at once.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-__all__ = ["Block", "Health", "look"]
+__all__ = ["Block", "Health", "look", "mean"]
 
 GAMES, ITERATIONS = 500, 50  # of a block, at least
 PER_GAME = "selfplay/first_wins", "selfplay/draws"  # means over games; what follows, over iterations
@@ -57,11 +60,19 @@ class Health(NamedTuple):
         num_actions: A of the game: an entropy is judged beside ln A.
         block: the block that is being gathered.
         standing: names of the warnings that the last block gave cause for.
+        checks: `health -> sentence or None`, asked at the end of each block; None: `CHECKS`, those of self-play.
+        games: the metric that counts the games, or episodes, that ended.
+        per_game: metrics that are means over games; a block's mean weighs them so.
+        per_iteration: metrics that are means over iterations.
     """
 
     num_actions: int
     block: Block = Block()
     standing: frozenset[str] = frozenset()
+    checks: "tuple[Callable[[Health], str | None], ...] | None" = None
+    games: str = "selfplay/games"
+    per_game: tuple[str, ...] = PER_GAME
+    per_iteration: tuple[str, ...] = PER_ITERATION
 
 
 def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]]:
@@ -71,7 +82,7 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
         health: from the iteration before; `Health(num_actions)` before the first.
         values: metrics of one iteration: "step", "loss/skipped" (minibatches), "replay/age" (iterations),
             "selfplay/games", "/first_wins", "/draws", "/same_openings" (shares), "/entropy", "/improvement" (nats),
-            "loss/policy" (nats), "loss/value" (squared error). Others are ignored.
+            "loss/policy" (nats), "loss/value" (squared error); and those that the health names. Others are ignored.
 
     Returns:
         The health for the next iteration, and sentences for the user, mostly none.
@@ -83,7 +94,7 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
     99.0% of the last 1,000 games were draws. ...
     """
     finite = {name: float(x) for name, x in values.items() if math.isfinite(x)}
-    block, standing, sentences = gathered(health.block, finite), health.standing, []
+    block, standing, sentences = gathered(health, finite), health.standing, []
     if (number := finite.get("loss/skipped", 0)) > 0 and "skipped" not in standing:
         standing |= {"skipped"}
         sentences.append(
@@ -94,16 +105,21 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
     health = health._replace(block=block, standing=standing)
     if block.games < GAMES or block.iterations < ITERATIONS:
         return health, sentences
-    found = {check.__name__: said for check in CHECKS if (said := check(health))}
+    found = {
+        check.__name__: said
+        for check in (CHECKS if health.checks is None else health.checks)
+        if (said := check(health))
+    }
     sentences += [said for name, said in found.items() if name not in standing]
     skipped = {"skipped"} if block.skipped else set()
     return health._replace(block=Block(), standing=frozenset(found) | skipped), sentences
 
 
-def gathered(block: Block, values: Mapping[str, float]) -> Block:
+def gathered(health: Health, values: Mapping[str, float]) -> Block:
     """The block with one more iteration, of finite values."""
-    games, sums = values.get("selfplay/games", 0.0), dict(block.sums)
-    weights = dict.fromkeys(PER_GAME, games) | dict.fromkeys(PER_ITERATION, 1.0)
+    block = health.block
+    games, sums = values.get(health.games, 0.0), dict(block.sums)
+    weights = dict.fromkeys(health.per_game, games) | dict.fromkeys(health.per_iteration, 1.0)
     for name in weights.keys() & values.keys():
         total, weight = sums.get(name, (0.0, 0.0))
         sums[name] = total + weights[name] * values[name], weight + weights[name]
@@ -117,21 +133,22 @@ def gathered(block: Block, values: Mapping[str, float]) -> Block:
     )
 
 
-def mean(block: Block, name: str) -> float:
-    """Over a block; NaN, which no comparison holds for, where too little is known.
+def mean(health: Health, name: str) -> float:
+    """Of a metric over the block; NaN, which no comparison holds for, where too little is known.
 
     Too little is less than half the block; but of openings anything is enough, for where games are long they come in
     few of the iterations.
     """
+    block = health.block
     total, weight = block.sums.get(name, (0.0, 0.0))
-    whole = block.games if name in PER_GAME else 0 if name == "selfplay/same_openings" else block.iterations
+    whole = block.games if name in health.per_game else 0 if name == "selfplay/same_openings" else block.iterations
     return total / weight if weight > 0 and weight >= whole / 2 else math.nan
 
 
 def one_sided(health: Health) -> str | None:
     """One of the players wins nearly all games."""
     block = health.block
-    wins, draws = mean(block, "selfplay/first_wins"), mean(block, "selfplay/draws")
+    wins, draws = mean(health, "selfplay/first_wins"), mean(health, "selfplay/draws")
     who, share = ("first", wins) if wins > NEARLY_ALL else ("second", 1 - wins - draws)
     if not share > NEARLY_ALL:
         return None
@@ -144,7 +161,7 @@ def one_sided(health: Health) -> str | None:
 
 def all_drawn(health: Health) -> str | None:
     """Nearly all games are draws."""
-    draws = mean(health.block, "selfplay/draws")
+    draws = mean(health, "selfplay/draws")
     if not draws > NEARLY_ALL:
         return None
     return (
@@ -156,7 +173,7 @@ def all_drawn(health: Health) -> str | None:
 
 def openings_alike(health: Health) -> str | None:
     """Games do not leave one another in the opening."""
-    same = mean(health.block, "selfplay/same_openings")
+    same = mean(health, "selfplay/same_openings")
     if not same > ALIKE:
         return None
     return (
@@ -172,8 +189,8 @@ def collapsed(health: Health) -> str | None:
     Low entropy alone is no illness: a strong player is certain of most moves. It is one where the search only repeats
     what the network says, or where all games go the same way.
     """
-    entropy, change = (mean(health.block, f"selfplay/{x}") for x in ("entropy", "improvement"))
-    same = mean(health.block, "selfplay/same_openings")
+    entropy, change = (mean(health, f"selfplay/{x}") for x in ("entropy", "improvement"))
+    same = mean(health, "selfplay/same_openings")
     if not certain(health):
         return None
     if change < IDLE:
@@ -192,12 +209,12 @@ def collapsed(health: Health) -> str | None:
 
 def certain(health: Health) -> bool:
     """Whether the search's policy has next to no entropy, on average over whole games."""
-    return health.num_actions > 1 and mean(health.block, "selfplay/entropy") < CERTAIN * math.log(health.num_actions)
+    return health.num_actions > 1 and mean(health, "selfplay/entropy") < CERTAIN * math.log(health.num_actions)
 
 
 def search_idle(health: Health) -> str | None:
     """The search says what the network said, though there is much to learn still."""
-    change, policy, value = (mean(health.block, x) for x in ("selfplay/improvement", "loss/policy", "loss/value"))
+    change, policy, value = (mean(health, x) for x in ("selfplay/improvement", "loss/policy", "loss/value"))
     much = value > UNSURE or policy > math.log(max(health.num_actions, 2)) / 2
     if not (change < IDLE and much) or certain(health):
         return None
@@ -215,7 +232,7 @@ def replay_too_old(health: Health) -> str | None:
     `--learn.newest` is 0.6 by default, so an age of 0.6 of all iterations, and a few for the games to end, is as meant.
     """
     block = health.block
-    learning = not math.isnan(mean(block, "loss/policy"))
+    learning = not math.isnan(mean(health, "loss/policy"))
     if not (learning and block.age > OLD and block.age > OLD_SHARE * block.step):
         return None
     return (

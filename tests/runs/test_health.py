@@ -150,6 +150,22 @@ def test_look_changes_nothing_that_it_is_given():
     assert (state.block.sums, values) == before and Health(7).block.sums == {}
 
 
+def falling(state):
+    length, loss = health.mean(state, "acting/length"), health.mean(state, "loss/reward")
+    return f"{length:.0f} steps, {loss:.1f}" if length < 10 else None
+
+
+def test_another_kind_of_training_has_checks_and_metrics_of_its_own():
+    state, said = Health(2, checks=(falling,), games="acting/episodes", per_game=("acting/length",),
+                         per_iteration=("loss/reward",)), []  # fmt: skip
+    for step in range(60):  # one long episode in every other iteration; and draws, which nobody asks for here
+        few, long = (1, 100.0) if step % 2 else (50, 5.0)
+        values = {"acting/episodes": few, "acting/length": long, "loss/reward": 0.5 + step % 2}
+        state, new = look(state, values | {"step": step, "selfplay/games": 100, "selfplay/draws": 1.0})
+        said += new
+    assert said == ["7 steps, 1.0"] and state.standing == {"falling"}
+
+
 def test_every_flag_that_is_named_exists():
     sys.path.append(str(ROOT / "experiments"))
     from jaxzero.cli.training.settings import Config

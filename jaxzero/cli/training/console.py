@@ -3,11 +3,11 @@
 import contextlib
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
 from jaxzero.cli.repeat_command import again, python
-from jaxzero.cli.training.settings import Budget
 from jaxzero.runs import progress_display
 
 __all__ = ["announced", "commands_after", "first_host", "say", "say_finished", "say_resumed", "say_stopped"]
@@ -51,7 +51,7 @@ def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[s
         say(f"    {command}")
 
 
-def commands_after(budget: Budget, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = ()) -> list[str]:
+def commands_after(budget: Any, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = ()) -> list[str]:
     """Commands that may be next after any run, with `own` ones of what was trained among them."""
     by_steps = 0 < budget.steps <= step  # double what ran out
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)

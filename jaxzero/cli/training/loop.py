@@ -20,7 +20,6 @@ import jax
 import jaxzero as jz
 from jaxzero.cli.repeat_command import flags
 from jaxzero.cli.training.console import first_host, say
-from jaxzero.cli.training.settings import Budget
 from jaxzero.runs import checkpoint, health, metrics, progress_display
 from jaxzero.runs.budget_clock import Clock
 from jaxzero.train import devices
@@ -68,7 +67,7 @@ def train(
     state: Any,
     step: int,
     *,
-    budget: Budget,
+    budget: Any,
     save_minutes: float,
     every: int | None = None,
 ) -> tuple[Any, int, str | None]:
@@ -80,7 +79,7 @@ def train(
         clock: of the budget; programs of the task may pause it while they are compiled.
         state: to begin or go on with.
         step: iterations so far.
-        budget: minutes, and iterations if they are limited.
+        budget: settings: `minutes`, and `steps`, 0 if iterations are not limited.
         save_minutes: time between checkpoints.
         every: iterations between two looks, 0: none; None: after each twelfth of the budget.
     """
@@ -121,17 +120,16 @@ def train(
         return state, step, interrupted() or ("another host" if stop else None)
 
 
-def used(budget: Budget, minutes: float, step: int) -> float:
+def used(budget: Any, minutes: float, step: int) -> float:
     """The share of the budget that is used up."""
     return max(minutes / budget.minutes, step / budget.steps if budget.steps else 0)
 
 
 def over(
-    budget: Budget, minutes: float, step: int, folder: pathlib.Path, ended: Callable[[dict[str, float]], bool] = never
+    budget: Any, minutes: float, step: int, folder: pathlib.Path, ended: Callable[[dict[str, float]], bool] = never
 ) -> bool:
     """Whether nothing is left to do: the budget is used up, or the metrics of the last iteration ended the run."""
-    last = [row for row in metrics.read(folder) if row["step"] == step]
-    return used(budget, minutes, step) >= 1 or any(ended(row) for row in last)
+    return used(budget, minutes, step) >= 1 or any(ended(row) for row in metrics.read(folder) if row["step"] == step)
 
 
 def look_is_due(every: int | None, step: int, before: float, done: float) -> bool:
