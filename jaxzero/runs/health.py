@@ -7,8 +7,8 @@
 absent or not finite is no evidence. Reading the earlier lines of a run that goes on (`metrics.read`) puts its health
 where it was, and warns of nothing twice.
 
-The checks here are those of self-play. Another kind of training is judged by functions of its own, and by metrics of other
-names, which its `Health` holds: `checks` (which ask `mean`), `games`, `per_game` and `per_iteration`.
+The checks here are those of self-play. Another kind of training is judged by functions of its own, and by metrics of
+other names, which its `Health` holds: `checks` (which ask `mean`), `games`, `per_game` and `per_iteration`.
 
 Iterations are gathered in blocks, long enough to mean something: at least 500 games and 50 iterations. What is wrong is
 said at the end of the first block that shows it, and again only when a block in between did not. Minibatches that were
@@ -69,7 +69,7 @@ class Health(NamedTuple):
     num_actions: int
     block: Block = Block()
     standing: frozenset[str] = frozenset()
-    checks: "tuple[Callable[[Health], str | None], ...] | None" = None
+    checks: tuple[Callable[..., str | None], ...] | None = None
     games: str = "selfplay/games"
     per_game: tuple[str, ...] = PER_GAME
     per_iteration: tuple[str, ...] = PER_ITERATION
@@ -105,11 +105,8 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
     health = health._replace(block=block, standing=standing)
     if block.games < GAMES or block.iterations < ITERATIONS:
         return health, sentences
-    found = {
-        check.__name__: said
-        for check in (CHECKS if health.checks is None else health.checks)
-        if (said := check(health))
-    }
+    checks = CHECKS if health.checks is None else health.checks
+    found = {check.__name__: said for check in checks if (said := check(health))}
     sentences += [said for name, said in found.items() if name not in standing]
     skipped = {"skipped"} if block.skipped else set()
     return health._replace(block=Block(), standing=frozenset(found) | skipped), sentences
