@@ -14,6 +14,8 @@ EXTRAS = {
     "pgx": "games",
     "matplotlib": "viz",
     "mctx": "mctx",
+    "gymnax": "gymnax",
+    "gymnasium": "gymnasium",
 }
 
 

@@ -23,9 +23,10 @@ ROOMS = {
     "games": {"types", "backend_tuning", "games"},
     "models": {"types", "games", "models"},
     "nets": {"types", "extras", "atomic_files", "games", "nets"},
-    "train": {"types", "extras", "search", "root", "options", "train"},
+    "environments": {"types", "extras", "games", "environments"},
+    "train": {"types", "extras", "search", "root", "options", "environments", "train"},
     "runs": {"types", "extras", "atomic_files", "train", "runs"},
-    "play": {"types", "search", "root", "options", "games", "play"},
+    "play": {"types", "search", "root", "options", "games", "environments", "play"},
     # Leaves: nothing in jaxzero imports them, the package's __init__ included.
     "play.gtp": {"games", "play"},
     "play.browser": {"search", "games", "play"},
@@ -33,7 +34,7 @@ ROOMS = {
     "compat": {"types", "search", "root", "compat"},
     "cli": {
         *("types", "extras", "atomic_files", "search", "root", "options", "policies", "games", "models", "nets"),
-        *("train", "runs", "play", "viz", "cli", "compilation_cache"),
+        *("environments", "train", "runs", "play", "viz", "cli", "compilation_cache"),
     },
     "__main__": {"cli"},
     # The package itself re-exports what needs neither flax nor optax.

@@ -14,7 +14,7 @@ from jaxzero.games.go_rules import go
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rule_checks import check_rules
 
-__all__ = ["by_name", "is_own"]
+__all__ = ["by_name", "is_own", "loaded"]
 
 
 def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
@@ -57,42 +57,59 @@ def is_own(name: str) -> bool:
 
 
 def _own(name: str) -> Game:
-    where, _, attribute = name.rpartition(":")
-    module = _module(name, where)
-    if not attribute or not hasattr(module, attribute):
-        raise ValueError(f"game {name}: {where} has no {attribute!r}. {_there(module, where)}")
-    found = getattr(module, attribute)
-    game = _called(name, found) if callable(found) and not isinstance(found, Game | type) else found
-    if not isinstance(game, Game):
-        raise ValueError(
-            f"game {name}: {attribute} is a {type(game).__name__}, and no jaxzero.games.Game. {_there(module, where)}"
-        )
+    game = loaded(name)
     check_rules(game)
     return game
 
 
-def _called(name: str, function: Callable) -> Any:
+def loaded(name: str, word: str = "game", kinds: tuple[type, ...] = (Game,)) -> Any:
+    """What `module:attribute` names: a record, or what a function without arguments returns.
+
+    Args:
+        name: the module or file, a colon, and what it is called there.
+        word: what it is, for messages.
+        kinds: the records that it may be.
+
+    Raises:
+        ValueError: no such module or attribute; something else than a record of these kinds.
+    """
+    where, _, attribute = name.rpartition(":")
+    module = _module(name, where, word)
+    there = _there(module, where, word, kinds)
+    if not attribute or not hasattr(module, attribute):
+        raise ValueError(f"{word} {name}: {where} has no {attribute!r}. {there}")
+    found = getattr(module, attribute)
+    record = _called(name, found, word) if callable(found) and not isinstance(found, (*kinds, type)) else found
+    if not isinstance(record, kinds):
+        public = " or ".join(f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}" for kind in kinds)
+        raise ValueError(f"{word} {name}: {attribute} is a {type(record).__name__}, and no {public}. {there}")
+    return record
+
+
+def _called(name: str, function: Callable, word: str) -> Any:
     try:
         return function()
     except Exception as error:  # whatever somebody's function does
-        raise ValueError(f"game {name}: called without arguments, it fails: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"{word} {name}: called without arguments, it fails: {type(error).__name__}: {error}"
+        ) from error
 
 
-def _module(name: str, where: str) -> ModuleType:
+def _module(name: str, where: str, word: str) -> ModuleType:
     """The module, from the current folder or among those installed."""
     file = pathlib.Path(where)
     if file.suffix == ".py" and not file.is_file():
-        raise ValueError(f"game {name}: there is no file {where}. {_files()}")
+        raise ValueError(f"{word} {name}: there is no file {where}. {_files()}")
     if os.getcwd() not in sys.path:  # a console script does not look there
         sys.path.insert(0, os.getcwd())
     try:
         return _from_file(file) if file.suffix == ".py" else importlib.import_module(where)
     except ModuleNotFoundError as error:
         if error.name is not None and where.split(".")[0] == error.name.split(".")[0]:
-            raise ValueError(f"game {name}: there is no module {where}. {_files()}") from error
-        raise ValueError(f"game {name}: {where} imports {error.name}, which is not installed.") from error
+            raise ValueError(f"{word} {name}: there is no module {where}. {_files()}") from error
+        raise ValueError(f"{word} {name}: {where} imports {error.name}, which is not installed.") from error
     except Exception as error:  # whatever somebody's module does
-        raise ValueError(f"game {name}: importing {where} failed: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{word} {name}: importing {where} failed: {type(error).__name__}: {error}") from error
 
 
 def _from_file(file: pathlib.Path) -> ModuleType:
@@ -116,6 +133,8 @@ def _files() -> str:
     return f"Modules in this folder: {', '.join(here)}." if here else "There is no Python file in this folder."
 
 
-def _there(module: ModuleType, where: str) -> str:
-    games = [name for name, value in vars(module).items() if isinstance(value, Game)]
-    return f"Games there: {', '.join(f'{where}:{name}' for name in games)}." if games else "It holds no Game."
+def _there(module: ModuleType, where: str, word: str, kinds: tuple[type, ...]) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, kinds)]
+    if not names:
+        return f"It holds no {' and no '.join(kind.__name__ for kind in kinds)}."
+    return f"{word.capitalize()}s there: {', '.join(f'{where}:{name}' for name in names)}."

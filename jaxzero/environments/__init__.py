@@ -1,0 +1,24 @@
+"""Environments, whose rules the search does not know: our own, gymnax's, Gymnasium's, pgx's, and games."""
+
+from jaxzero.environments.by_name import by_name
+from jaxzero.environments.cartpole import cartpole
+from jaxzero.environments.environment import Environment, Outcome
+from jaxzero.environments.environment_checks import check_steps
+from jaxzero.environments.episode_checks import check_episodes
+from jaxzero.environments.game_adapter import from_game
+from jaxzero.environments.gymnasium_adapter import from_gymnasium
+from jaxzero.environments.gymnax_adapter import from_gymnax
+from jaxzero.environments.pgx_single_player import from_pgx
+
+__all__ = [
+    "Environment",
+    "Outcome",
+    "by_name",
+    "cartpole",
+    "check_episodes",
+    "check_steps",
+    "from_game",
+    "from_gymnasium",
+    "from_gymnax",
+    "from_pgx",
+]

@@ -1,0 +1,67 @@
+"""Environments by name: our own, gymnax's, pgx's, games, and one's own as `module:attribute`."""
+
+from jaxzero.environments.cartpole import cartpole
+from jaxzero.environments.environment import Environment
+from jaxzero.environments.environment_checks import check_steps
+from jaxzero.environments.game_adapter import from_game
+from jaxzero.environments.gymnax_adapter import from_gymnax
+from jaxzero.environments.pgx_single_player import from_pgx
+from jaxzero.games.by_name import by_name as game_by_name
+from jaxzero.games.by_name import is_own, loaded
+from jaxzero.games.game import Game
+from jaxzero.games.rule_checks import check_rules
+
+__all__ = ["by_name"]
+
+GYMNAX, GYMNASIUM = "gymnax:", "gymnasium:"
+
+
+def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
+    """The environment that a command line names.
+
+    Args:
+        name: "cartpole"; "gymnax:NAME", one that gymnax knows; "2048" or "minatar-...", of one player, from pgx; an
+            environment of one's own as "module:attribute", or "folder/file.py:attribute", where the attribute is an
+            `Environment`, a `Game`, or a function without arguments that returns one; else a game of two players by
+            the names of `games.by_name`.
+        size: of the game "go": points on a side.
+        komi: of the game "go": white's points for moving second.
+
+    Raises:
+        ImportError: gymnax or pgx is needed, and not installed.
+        ValueError: no such environment, game, module or attribute, with those that there are; functions that do not fit
+            the record, see `check_steps`; a game that is no environment, see `from_game`.
+
+    >>> by_name("cartpole").id, by_name("tic_tac_toe").num_players
+    ('cartpole', 2)
+    """
+    if name == "cartpole":
+        return cartpole()
+    if name.startswith(GYMNAX):
+        return from_gymnax(name.removeprefix(GYMNAX))
+    if name.startswith(GYMNASIUM):
+        raise ValueError(
+            f"environment {name}: Gymnasium's environments run on the host, a call of Python a step; make it with "
+            f"from_gymnasium({name.removeprefix(GYMNASIUM)!r}, num_envs, seed)."
+        )
+    if is_own(name):
+        return _own(name)
+    if name == "2048" or name.startswith("minatar-"):
+        return from_pgx(name)
+    try:
+        game = game_by_name(name, size, komi)
+    except ValueError as error:
+        raise ValueError(
+            f"environment {name}: no such environment. There are cartpole, gymnax:NAME, 2048, your own as "
+            f"module:attribute, and games. {error}"
+        ) from error
+    return from_game(game)
+
+
+def _own(name: str) -> Environment:
+    found = loaded(name, "environment", (Environment, Game))
+    if isinstance(found, Game):
+        check_rules(found)
+        return from_game(found)
+    check_steps(found)
+    return found

@@ -1,0 +1,83 @@
+"""The Environment record: what an agent acts in, as pure functions of one state."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.games.game import Game, Symmetry
+from jaxzero.types import State
+
+__all__ = ["Environment", "Outcome", "all_legal", "check_environment"]
+
+
+class Outcome(NamedTuple):
+    """What a step brought.
+
+    Attributes:
+        reward: paid to the player who acted.
+        terminated: the episode ended by its rules: nothing follows, and a value of 0 is what is left.
+        truncated: the episode was cut by a limit: what would have followed counts, and is bootstrapped from its value.
+    """
+
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+
+class Environment(NamedTuple):
+    """An environment whose rules the search does not know, for one state each: use `jax.vmap` for a batch.
+
+    Nothing resets itself: after the end of an episode its last state is still there to be observed, and whoever acts
+    calls `reset`.
+
+    Attributes:
+        id: the environment's name.
+        num_actions: A, a Python int.
+        observation_shape: shape of what `observe` returns.
+        reset: `key -> state`, the beginning of an episode.
+        step: `(state, action, key) -> (state, Outcome)`, from a state whose episode is not over.
+        observe: `state -> observation`, of any real type, from the view of the player to act.
+        legal: `state -> bool [A]`, True where an action may be taken; None: all always are.
+        num_players: 1; or 2, who alternate strictly and share one sum of zero.
+        discount: γ per step.
+        longest: steps in the longest episode, if it has a bound that is known; None: nobody said.
+        solved: the mean return at which it counts as solved; None: nobody said.
+        chance: whether `step` draws from its key: a model that was learned without chance averages over it.
+        symmetries: of observations and actions, the identity first; none: nobody said.
+        game: the rules that stand behind it, if it is a game.
+        draw: `state -> str`, one state as an `<svg>` element, for people; None: there is no picture.
+    """
+
+    id: str
+    num_actions: int
+    observation_shape: tuple[int, ...]
+    reset: Callable[[chex.PRNGKey], State]
+    step: Callable[[State, Int[Array, ""], chex.PRNGKey], tuple[State, Outcome]]
+    observe: Callable[[State], Array]
+    legal: Callable[[State], Bool[Array, "A"]] | None = None
+    num_players: int = 1
+    discount: float = 0.997
+    longest: int | None = None
+    solved: float | None = None
+    chance: bool = False
+    symmetries: tuple[Symmetry, ...] = ()
+    game: Game | None = None
+    draw: Callable[[State], str] | None = None
+
+
+def all_legal(environment: Environment, state: State) -> Bool[Array, "A"]:
+    """The legal mask of one state, whether the environment has one or not."""
+    return jnp.ones(environment.num_actions, jnp.bool_) if environment.legal is None else environment.legal(state)
+
+
+def check_environment(name: str, environment: Any) -> None:
+    """Raises a ValueError if something else stands in place of an environment; `name`: of the function it was given."""
+    if not isinstance(environment, Environment):
+        hint = ": use environments.from_game(game)" if isinstance(environment, Game) else ""
+        raise ValueError(
+            f"{name}: the environment is a {type(environment).__name__}{hint}. Give an Environment, like "
+            "environments.cartpole()."
+        )

@@ -1,0 +1,37 @@
+"""Whether a step depends on its key: what tells an environment with chance from one without."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxzero.types import State
+
+__all__ = ["depends_on_key"]
+
+
+def depends_on_key(step: Callable[..., Any], state: State) -> bool:
+    """Whether anything that `step` returns depends on its key, told from a trace: nothing runs.
+
+    The step is mapped over keys alone, and what then has no axis of keys does not depend on them. A key that is split
+    and not used counts for nothing; a draw that makes no difference (noise of width 0) counts all the same.
+
+    Args:
+        step: `(state, action, key) -> anything`, for one state.
+        state: a state, or its shapes and types.
+
+    >>> rolled = lambda state, action, key: state + jax.random.randint(key, (), 1, 7)
+    >>> depends_on_key(rolled, jnp.int32(0)), depends_on_key(lambda state, action, key: state + action, jnp.int32(0))
+    (True, False)
+    """
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0)))
+    action = jax.ShapeDtypeStruct((), jnp.int32)
+    mapped = jax.vmap(step, in_axes=(None, None, 0), out_axes=None)
+    try:
+        jax.eval_shape(mapped, state, action, keys)
+    except ValueError as error:
+        if "out_axes" not in str(error):  # an error of the step's own
+            raise
+        return True
+    return False
