@@ -7,7 +7,7 @@ import shutil
 import jax.numpy as jnp
 import pytest
 
-from jaxzero.cli.training import evaluation, loop, report
+from jaxzero.cli.training import evaluation, loop, report, report_parts
 from jaxzero.runs import checkpoint, metrics
 
 CONFIG = {"seed": 3, "budget": {"minutes": 5.0}}
@@ -60,7 +60,7 @@ def come_back(folder):
     results = evaluation.stored(folder)
     with metrics.writing(folder, step, said.append) as write:
         write(step + 1, {"loss/total": 0.0, "minutes": minutes})
-    report.curves([row for row in metrics.read(folder) if "minutes" in row])
+    report_parts.curves(report_parts.rows_of(folder), report.CURVES)
     return step, minutes, results, said
 
 

@@ -1,21 +1,18 @@
-"""The report of a training run, `report.html`: tables, curves, and six games."""
+"""The report of a run of AlphaZero, `report.html`: tables, curves, and six games with what the search thought."""
 
 import functools
-import json
 import pathlib
-import platform
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxzero as jz
 from jaxzero import games, viz
+from jaxzero.cli.training.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
 from jaxzero.play.notation import names, result_in_words, side_of
-from jaxzero.runs import metrics, progress_display
+from jaxzero.runs import progress_display
 from jaxzero.viz import report as pages
 from jaxzero.viz.board_shapes import players
 from jaxzero.viz.boards import picture_of, without_board
@@ -24,7 +21,6 @@ from jaxzero.viz.overlay import expected
 __all__ = ["write"]
 
 GAMES, OPENING, LONGEST = 6, 2, 120  # games shown, random moves at their beginnings, plies shown of each
-PACKAGES = "jaxzero jax jaxlib flax optax orbax-checkpoint chex pgx numpy".split()
 
 POINTS = (
     "Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % interval, then "
@@ -37,7 +33,6 @@ MISTAKES = (
     "was there, for instance."
 )
 
-# What the curves show: a title, the words beside the axis, and the metrics by the words of their lines.
 CURVES = (
     ("Rating", "Elo above the untrained network", {"rating": "rating/elo"}),
     ("Outcome mistakes on exactly solved positions", "share", {"raw network": "mistakes/raw"}),
@@ -74,77 +69,13 @@ def write(
         play: whether there are games at all; they take time.
         verdict: what was reached, in a sentence.
     """
-    rows = [row for row in metrics.read(folder) if "minutes" in row]
-    heads = POINTS + (f" {MISTAKES}" if any("mistakes" in caption for caption, _, _ in tables) else "")
-    learned = "".join(pages.table(*one) for one in tables) + f"<p class='quiet'>{heads}</p>"
-    parts = [pages.Section("What was learned", learned)] if tables else []
-    if shown := curves(rows):
-        parts.append(pages.Section("How it went", pages.pictures(*shown, note=late(rows))))
+    rows = rows_of(folder)
+    words = POINTS + (f" {MISTAKES}" if any("mistakes" in caption for caption, _, _ in tables) else "")
+    parts = what_was_learned(tables, words) + how_it_went(rows, CURVES)
     if play:
         parts += thoughts(game, search, params, seed)
-    given = pages.table("", ["setting", "value"], flat(settings))
-    parts.append(pages.Section("Settings", pages.folded(f"All {len(flat(settings))} settings", given)))
-    made = pages.table("", ["what", "which"], made_with())
-    parts.append(pages.Section("Made with", pages.folded("Versions and device", made)))
-    parts.append(pages.Section("What next", pages.commands(following)))
-    last = rows[-1] if rows else {"minutes": 0, "step": 0}
-    spent = f"{last['step']:,} iterations in {last['minutes']:.1f} minutes on {progress_display.device()}."
-    lead = [spent, f"The run's folder: {folder}."]
-    return pages.report(f"jaxzero learned {game.id}", lead, parts, verdict).save(folder / "report.html", overwrite=True)
-
-
-def curves(rows: list[dict]) -> list[viz.Picture]:
-    """Pictures of the metrics that there are, over the minutes of the run."""
-    found = []
-    for title, axis, lines in CURVES:
-        simulated = {f"{name.split('/')[1]} simulations": name for row in rows[-1:] for name in last_looks(rows)}
-        lines = lines | (simulated if "mistakes/raw" in lines.values() else {})
-        series = {}
-        for words, name in lines.items():
-            points = [(row["minutes"], row[name]) for row in rows if name in row]
-            if len(points) > 1:
-                series[words] = tuple(np.array(thinned(points)).T)
-        if series:
-            found.append(viz.curves(series, title=title, x="minutes", y=axis))
-    return found
-
-
-def late(rows: list[dict]) -> str:
-    """Why the curves do not begin at the beginning, if they begin late."""
-    first, last = rows[0]["minutes"], rows[-1]["minutes"]
-    return (
-        f"The curves begin after {first:.1f} minutes: until then programs were compiled." if 20 * first > last else ""
-    )
-
-
-def last_looks(rows: list[dict]) -> list[str]:
-    """The names of the mistakes that were counted with simulations."""
-    return sorted({name for row in rows for name in row if name.startswith("mistakes/") and name != "mistakes/raw"})
-
-
-def thinned(points: list[tuple[float, float]], most: int = 400) -> list[tuple[float, float]]:
-    """Means of neighbours where there are more points than a picture shows."""
-    pieces = np.array_split(np.array(points, float), min(len(points), most))
-    return [tuple(piece.mean(0)) for piece in pieces]
-
-
-def flat(settings: dict, prefix: str = "") -> list[list[str]]:
-    """Settings by the names that the command line has for them."""
-    rows = []
-    for name, value in settings.items():
-        rows += flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [[prefix + name, json.dumps(value)]]
-    return rows
-
-
-def made_with() -> list[list[str]]:
-    """Versions and the device."""
-    found = [["python", platform.python_version()], ["device", progress_display.device()]]
-    for name in PACKAGES:
-        try:
-            found.append([name, metadata.version(name)])
-        except metadata.PackageNotFoundError:
-            found.append([name, jz.__version__ if name == "jaxzero" else "not installed"])
-    return found
+    parts += settings_and_next(settings, following)
+    return page(folder, f"jaxzero learned {game.id}", rows, parts, verdict)
 
 
 def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list[pages.Section]:

@@ -1,5 +1,6 @@
 """The games of a run's report: who drew which move, and how they ended."""
 
+import json
 import pathlib
 import re
 
@@ -9,7 +10,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.training import report
+from jaxzero.cli.training import report, report_parts
 from jaxzero.play.analysis import Candidate, Report
 from jaxzero.play.notation import names
 
@@ -51,8 +52,26 @@ def test_only_the_opening_is_called_random_and_games_follow_from_the_seed():
 
 def test_it_is_said_why_curves_begin_late():
     rows = [{"minutes": 1.4}, {"minutes": 2.0}]
-    assert report.late(rows) == "The curves begin after 1.4 minutes: until then programs were compiled."
-    assert report.late([{"minutes": 1.4}, {"minutes": 60.0}]) == ""
+    assert report_parts.late(rows) == "The curves begin after 1.4 minutes: until then programs were compiled."
+    assert report_parts.late([{"minutes": 1.4}, {"minutes": 60.0}]) == ""
+
+
+def test_another_report_is_made_of_the_same_parts(tmp_path):
+    lines = [{"step": step, "minutes": float(step), "acting/length": 10.0 * step} for step in range(1, 5)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows, table = report_parts.rows_of(tmp_path), (("Length of episodes", "steps", {"steps": "acting/length"}),)
+    assert report_parts.how_it_went(rows, report.CURVES) == [], "none of these metrics is there"
+    parts = [
+        *report_parts.what_was_learned([("Returns", ["", "mean"], [["after", "500"]])], "A return is a sum."),
+        *report_parts.how_it_went(rows, table),
+        *report_parts.settings_and_next({"learn": {"unroll": 5}}, ["make train"]),
+    ]
+    text = report_parts.page(tmp_path, "It learned", rows, parts, "It stands.").read_text()
+    headings = re.findall(r"<h2[^>]*>([^<]*)<", text)
+    assert headings == ["What was learned", "How it went", "Settings", "Made with", "What next"]
+    for words in ("It stands.", "A return is a sum.", "learn.unroll", "make train", "4 iterations in 4.0 minutes"):
+        assert words in text
+    assert report_parts.what_was_learned([], "A return is a sum.") == []
 
 
 def test_a_moment_is_told_in_the_words_of_the_board():
