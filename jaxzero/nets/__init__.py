@@ -11,6 +11,7 @@ require("flax", "jaxzero.nets")
 from jaxzero.nets.learned_network import LearnedNetwork, for_search  # noqa: E402
 from jaxzero.nets.mlp import mlp  # noqa: E402
 from jaxzero.nets.muzero_mlp import muzero_mlp  # noqa: E402
+from jaxzero.nets.muzero_planes import muzero_planes  # noqa: E402
 from jaxzero.nets.network import to_bfloat16  # noqa: E402
 from jaxzero.nets.resnet import resnet  # noqa: E402
 from jaxzero.nets.scalar_heads import ScalarHead, bounded, hl_gauss, sqrt_transform, symlog, two_hot  # noqa: E402
@@ -24,6 +25,7 @@ __all__ = [
     "hl_gauss",
     "mlp",
     "muzero_mlp",
+    "muzero_planes",
     "resnet",
     "sqrt_transform",
     "symlog",

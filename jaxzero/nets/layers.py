@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.types import Params
 
-__all__ = ["NORMALISATIONS", "Layer", "dense", "initial_params", "layer_norm", "min_max", "perceptron"]
+__all__ = ["NORMALISATIONS", "Layer", "convolution", "dense", "initial_params", "layer_norm", "min_max", "perceptron"]
 
 
 class Layer(NamedTuple):
@@ -67,6 +67,36 @@ def perceptron(params: Params, x: Float[Array, "... I"]) -> Float[Array, "... O"
     for i in range(sum(name.startswith("dense_") for name in params)):
         x = jax.nn.relu(dense(params[f"dense_{i}"], x))
     return x
+
+
+@jax.custom_vjp
+def _convolved(kernel: Float[Array, "3 3 C O"], x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def _convolved_forward(kernel: Array, x: Array) -> tuple[Array, tuple[Array, Array]]:
+    return _convolved(kernel, x), (kernel, x)
+
+
+def _convolved_backward(saved: tuple[Array, Array], slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
+    kernel, x = saved
+    (height, width), around = x.shape[1:3], jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    seen = [around[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
+    kernel_slope = jnp.stack([jnp.tensordot(part, slope, ((0, 1, 2), (0, 1, 2))) for part in seen])
+    return kernel_slope.reshape(kernel.shape), _convolved(kernel[::-1, ::-1].swapaxes(2, 3), slope)
+
+
+_convolved.defvjp(_convolved_forward, _convolved_backward)
+
+
+def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
+    """3x3, channels last, zeros around the edge; forward XLA's own convolution, and a backward pass of our own.
+
+    XLA has a convolution for the kernel's gradient, too, whose windows are whole boards. On a CPU, in a loop, the
+    gradient of four of them took 8 to 16 times as long (batch 128; 6 x 7 x 16, 10 x 10 x 16, 6 x 7 x 32) as with nine
+    matrix products. Forward, matrix products over shifted windows took 1.2 to 2 times as long.
+    """
+    return _convolved(params["kernel"], x) + params["bias"]
 
 
 def layer_norm(x: Float[Array, "B ... C"]) -> Float[Array, "B ... C"]:

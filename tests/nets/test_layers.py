@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero.nets.layers import NORMALISATIONS, Layer, initial_params, layer_norm, min_max
+from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, initial_params, layer_norm, min_max
 
 
 def test_kernels_keep_the_size_of_what_goes_through():
@@ -36,3 +36,18 @@ def test_equal_numbers_are_normalised_safely(name):
     assert abs(NORMALISATIONS[name](equal)).max() < 2e-3
     slope = jax.grad(lambda x: jnp.sum(NORMALISATIONS[name](x) * jnp.arange(8.0)))(equal)
     assert jnp.isfinite(slope).all() and abs(slope).max() < 5000
+
+
+def test_the_gradients_of_a_convolution_are_those_that_jax_derives():
+    rng = np.random.default_rng(0)
+    params = {"kernel": rng.normal(size=(3, 3, 2, 4)).astype(np.float32), "bias": np.zeros(4, np.float32)}
+    x, weight = rng.normal(size=(5, 3, 4, 2)).astype(np.float32), rng.normal(size=(5, 3, 4, 4)).astype(np.float32)
+
+    def derived(params, x):
+        kernel, order = params["kernel"], ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=order) + params["bias"]
+
+    slopes = lambda f: jax.grad(lambda params, x: jnp.sum(weight * f(params, x) ** 2), (0, 1))(params, x)
+    ours, theirs = slopes(convolution), slopes(derived)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)

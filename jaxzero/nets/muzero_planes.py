@@ -1,0 +1,138 @@
+"""MuZero's networks for boards and images: convolutions, and planes as embedding."""
+
+import chex
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxzero.nets.consistency_heads import consistency_heads
+from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params
+from jaxzero.nets.learned_network import LearnedNetwork
+from jaxzero.nets.scalar_heads import ScalarHead, symlog
+from jaxzero.types import Params
+
+__all__ = ["muzero_planes"]
+
+HEAD_PLANES = 4  # what a head sees of each square; AlphaZero has 1 and 2
+
+
+def muzero_planes(
+    observation_shape: tuple[int, ...],
+    num_actions: int,
+    *,
+    value: ScalarHead,
+    reward: ScalarHead,
+    channels: int = 16,
+    blocks: int = 1,
+    width: int = 128,
+    projection: int = 64,
+    normalisation: str = "layer",
+    squash: bool = False,
+    key: chex.PRNGKey,
+) -> tuple[LearnedNetwork, Params]:
+    """Representation and dynamics as residual blocks of 3x3 convolutions (Schrittwieser et al. 2020, appendix F).
+
+    The published size is 256 channels and 16 blocks. What an action does to each number of the embedding is learned,
+    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads begin at zero: a
+    uniform policy, and numbers that are 0.
+
+    Args:
+        observation_shape: of an observation, `[height, width, planes]`.
+        num_actions: A.
+        value: what the value output means, like `bounded()` for games, or `hl_gauss(bins=41, limit=5.0)`.
+        reward: what the reward output means.
+        channels: C of the embedding `[H, W, C]`.
+        blocks: residual blocks of two convolutions, in the representation and in the dynamics.
+        width: of the heads' hidden layers.
+        projection: length of what the consistency loss compares (Ye et al. 2021, section 4.1); 0: the embeddings
+            themselves, and no parameters are spent on it.
+        normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", each channel from 0 to 1;
+            the first is smooth everywhere.
+        squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
+        key: for the initial parameters.
+
+    Returns:
+        The functions and their parameters, nested dictionaries of float32 arrays. Embeddings are
+        `[B, height, width, channels]`. Observations may be of any real type.
+
+    Raises:
+        ValueError: a size < 1, observations that are no planes, or an unknown normalisation.
+
+    Example:
+        >>> from jaxzero.nets import bounded
+        >>> network, params = muzero_planes((3, 3, 2), 9, value=bounded(), reward=bounded(), key=jax.random.key(0))
+        >>> state = network.represent(params, jnp.ones((5, 3, 3, 2)))
+        >>> state, reward = network.dynamics(params, state, jnp.array([0, 1, 8, 0, 1]))
+        >>> logits, value = network.predict(params, state)
+        >>> state.shape, reward.shape, logits.shape, value.shape
+        ((5, 3, 3, 16), (5, 1), (5, 9), (5, 1))
+    """
+    _check(observation_shape, num_actions, channels, blocks, width, projection, normalisation)
+    height, breadth, planes = observation_shape
+    squares, normalised = height * breadth, NORMALISATIONS[normalisation]
+
+    def represent(params: Params, observation: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
+        params, x = params["representation"], observation.astype(jnp.float32)
+        x = jax.nn.relu(convolution(params["stem"], symlog.forward(x) if squash else x))
+        return normalised(_tower(params, x, blocks))
+
+    def dynamics(
+        params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]
+    ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
+        params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
+        state = normalised(_tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape)))
+        return state, dense(params["reward"], _overview(params, state))
+
+    def predict(params: Params, state: Float[Array, "B H W C"]) -> tuple[Float[Array, "B A"], Float[Array, "B ..."]]:
+        hidden = _overview(params["prediction"], state)
+        return dense(params["prediction"]["policy"], hidden), dense(params["prediction"]["value"], hidden)
+
+    square = Layer((3, 3, channels, channels))
+    tower = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
+    overview = {"look": Layer((channels, HEAD_PLANES)), "hidden": Layer((squares * HEAD_PLANES, width))}
+    action, head = Layer((num_actions, squares * channels)), lambda size: Layer((width, size), scale=0.0)
+    layers = {
+        "representation": {"stem": Layer((3, 3, planes, channels))} | tower,
+        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview,
+        "prediction": {"policy": head(num_actions), "value": head(value.size)} | overview,
+    }
+    project, foretell, more = consistency_heads(squares * channels, width, projection)
+    network = LearnedNetwork(represent, dynamics, predict, value, reward, project, foretell)
+    return network, initial_params(layers | more, key)
+
+
+def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> Array:
+    """Residual blocks, the action's planes within the first."""
+    for i in range(blocks):
+        block = params[f"block_{i}"]
+        seen = convolution(block["first"], x)
+        x = x + convolution(block["second"], jax.nn.relu(seen if i else seen + action))
+    return x
+
+
+def _overview(params: Params, state: Float[Array, "B H W C"]) -> Float[Array, "B width"]:
+    """The hidden layer of a head, which sees all squares."""
+    seen = jax.nn.relu(dense(params["look"], state))
+    return jax.nn.relu(dense(params["hidden"], seen.reshape(len(seen), -1)))
+
+
+def _check(
+    observation_shape: tuple[int, ...],
+    num_actions: int,
+    channels: int,
+    blocks: int,
+    width: int,
+    projection: int,
+    normalisation: str,
+) -> None:
+    sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width)
+    if min(sizes.values()) < 1 or projection < 0:
+        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise ValueError(f"muzero_planes({given}, projection={projection}): all count from 1, and projection from 0.")
+    if len(observation_shape) != 3:
+        raise ValueError(
+            f"muzero_planes needs observations of shape [height, width, planes], not {list(observation_shape)}: write "
+            "nets.muzero_mlp(...)."
+        )
+    if normalisation not in NORMALISATIONS:
+        raise ValueError(f"muzero_planes(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")
