@@ -6,12 +6,13 @@ from jaxzero.environments.environment import Environment, Outcome
 from jaxzero.environments.environment_checks import check_steps
 from jaxzero.environments.episode_checks import check_episodes
 from jaxzero.environments.game_adapter import from_game
-from jaxzero.environments.gymnasium_adapter import from_gymnasium
+from jaxzero.environments.gymnasium_adapter import HostEnvironment, from_gymnasium
 from jaxzero.environments.gymnax_adapter import from_gymnax
 from jaxzero.environments.pgx_single_player import from_pgx
 
 __all__ = [
     "Environment",
+    "HostEnvironment",
     "Outcome",
     "by_name",
     "cartpole",

@@ -57,6 +57,9 @@ class HostEnvironment(NamedTuple):
     reset: Callable[[], Shaped[np.ndarray, "B ..."]]
     step: Callable[[Int[Any, "B"]], HostStep]
     close: Callable[[], None]
+    num_players: int = 1
+    legal: None = None
+    symmetries: tuple = ()
 
 
 def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.997, **options: Any) -> HostEnvironment:

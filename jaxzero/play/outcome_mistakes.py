@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool
 
 from jaxzero.types import Params, State
 
-__all__ = ["CONNECT_FOUR", "Positions", "is_tuning", "load", "outcome_mistakes", "rates"]
+__all__ = ["CONNECT_FOUR", "Positions", "is_tuning", "load", "outcome_mistakes", "played", "rates"]
 
 #: 1,144 positions of Connect Four with the exact value of every move.
 CONNECT_FOUR = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
@@ -64,6 +64,11 @@ def load(game: Any, path: str | os.PathLike) -> Positions:
         records = [_read(line, number, path, game.num_actions) for number, line in enumerate(file, 1)]
     if not records:
         raise ValueError(f"{path} is empty: give a file with a position in each line.")
+    return played(game, records, path)
+
+
+def played(game: Any, records: list[dict[str, Any]], path: Any) -> Positions:
+    """The positions of records, whose moves are played in `game`; `path`: where they are from, for the message."""
     longest = max(len(r["moves"]) for r in records)
     actions = np.full((len(records), longest), -1, np.int32)
     scores = np.full((len(records), game.num_actions), np.nan, np.float32)

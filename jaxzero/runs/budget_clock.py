@@ -2,12 +2,13 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from jaxzero.runs.progress_display import announced
 
-__all__ = ["Clock", "compiled_when_called", "first_call_for_free"]
+__all__ = ["Clock", "compiled_together", "compiled_when_called", "first_call_for_free"]
 
 
 class Clock:
@@ -52,6 +53,23 @@ def compiled_when_called(what: str, jitted: Any, clock: Clock, announce: Callabl
         return found[0](*args)
 
     return program
+
+
+def compiled_together(programs: Mapping[str, tuple[Any, tuple]], clock: Clock, announce: Callable) -> dict[str, Any]:
+    """The programs by name, compiled side by side, with the clock paused: XLA leaves Python's lock to the others.
+
+    Args:
+        programs: what `jax.jit` returned, and the arguments that it will be called with, or their shapes.
+        clock: paused while they compile.
+        announce: a context manager, called with what is done.
+    """
+    with clock.paused(), announce(f"Compiling {', '.join(programs)}"), ThreadPoolExecutor(len(programs)) as pool:
+        # Traced one after the other; each is handed over as soon as it is.
+        compiling = {
+            name: pool.submit(lambda lowered: lowered.compile(), jitted.lower(*args))
+            for name, (jitted, args) in programs.items()
+        }
+        return {name: one.result() for name, one in compiling.items()}
 
 
 def first_call_for_free(what: str, function: Callable, clock: Clock, announce: Callable = announced) -> Callable:

@@ -55,25 +55,29 @@ def to_win(game: Any, model: Any, simulations: int) -> Callable:
     return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=wrap)
 
 
-def evaluation(game: Any, net: Callable, config: Any, key: jax.Array) -> Evaluation:
+def evaluation(
+    game: Any, model: Any, config: Any, key: jax.Array, search: Callable | None = None, positions: Any = None
+) -> Evaluation:
     """How networks of a game are measured.
 
     Args:
         game: a `jaxzero.games.Game`.
-        net: `(params, observation) -> (logits, value)`.
+        model: the rules with a network, or what was learned of them.
         config: the `Evaluate` settings.
         key: openings and random players follow from it.
+        search: `simulations -> policy`, that plays; None: see `to_win`.
+        positions: with exact values; None: those of Connect Four, and of no other game.
     """
-    model = models.perfect(game, net)
-    search = functools.partial(to_win, game, model)
+    search = functools.partial(to_win, game, model) if search is None else search
     ours = search(config.simulations)
     uct = jz.uct(models.rollout(game), config.rollouts)
     keys = jax.random.split(key, max(config.games // game.num_players, 1))
     match = lambda opponent: jax.jit(lambda params: arena.play_seats(game, (ours, opponent), (params, None), keys))
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
-    thinkers, positions = {}, None
-    if game.id == "connect_four":
+    thinkers = {}
+    if positions is None and game.id == "connect_four":
         positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
+    if positions is not None:
         players = {"raw": arena.raw_network(model)} | {str(n): search(n) for n in config.position_simulations}
         thinkers = {
             name: jax.jit(functools.partial(outcome_mistakes.outcome_mistakes, player, positions=positions, key=key))

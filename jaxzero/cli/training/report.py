@@ -78,32 +78,33 @@ def write(
     return page(folder, f"jaxzero learned {game.id}", rows, parts, verdict)
 
 
-def thoughts(game: games.Game, search: Callable, params: Any, seed: int) -> list[pages.Section]:
-    """Games of the network against itself, and the tree of its first move."""
+def thoughts(game: games.Game, search: Callable, params: Any, seed: int, with_tree: bool = True) -> list[pages.Section]:
+    """Games of the network against itself, and the tree of its first move, if its nodes hold positions."""
     game = game._replace(**{name: jax.jit(getattr(game, name)) for name in ("observe", "to_play", "legal")})
     with progress_display.announced("Playing the games of the report"):
         records, tree, first = play(game, search, params, seed)
+    shown = [_six_games(game, records)]
+    if not with_tree:
+        return shown
     called = tuple(players(game)[side_of(game, player, first)] for player in range(game.num_players))
     draw = None if game.draw is None and without_board(game) else viz.drawer(game, first)
     picture = viz.tree(tree, names=names(game), draw=draw, players=called)
     return [
-        pages.Section(
-            "Six games, with what the search thought",
-            "<p class='quiet'>The network against itself, after two random moves. Buttons, or the arrow keys. "
-            + (
-                POINTS_SHOWN
-                if game.num_players == 2
-                else "Values are what is expected to be paid to the player to move."
-            )
-            + "</p>"
-            + pages.stepper(records),
-        ),
+        *shown,
         pages.Section(
             "The tree of the first move",
             "<p class='quiet'>Q is the mean return for the player who moves, from −1, lost, to +1, won: the points "
             "expected are (1 + Q) / 2.</p>" + pages.framed(picture, "the search tree of the first move"),
         ),
     ]
+
+
+def _six_games(game: games.Game, records: Sequence[pages.Record]) -> pages.Section:
+    shown = POINTS_SHOWN if game.num_players == 2 else VALUES_SHOWN
+    said = (
+        f"<p class='quiet'>The network against itself, after two random moves. Buttons, or the arrow keys. {shown}</p>"
+    )
+    return pages.Section("Six games, with what the search thought", said + pages.stepper(records))
 
 
 def play(game: games.Game, search: Callable, params: Any, seed: int):

@@ -146,7 +146,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     over = loop.over(config.budget, minutes, step, folder)
     if step:
         say_resumed(step, minutes, over)
-    measure = evaluation(game, run.net, config.evaluate, jax.random.key(config.seed + 1))
+    measure = evaluation(game, models.perfect(game, run.net), config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
     how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
     stopped = None

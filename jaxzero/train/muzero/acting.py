@@ -183,7 +183,7 @@ def acting(
         legal = legal_mask(environment, now.state)
         action, trace = choose(k_choose, now.age, out, legal)
         after, outcome = jax.vmap(environment.step)(now.state, action, k_step)
-        reward, taken = jnp.nan_to_num(outcome.reward.astype(jnp.float32)), ~now.last
+        reward, taken = jnp.nan_to_num(outcome.reward.astype(jnp.float32), posinf=0.0, neginf=0.0), ~now.last
         record = Transition(
             observation=jax.vmap(environment.observe)(now.state),
             legal=None if environment.legal is None else legal,
@@ -197,7 +197,7 @@ def acting(
         )
         over = record.terminated | now.last
         paid = now.paid + jnp.where(now.first, 1, -1) * record.reward
-        bad = (out.info.status != 0) | ~jnp.isfinite(outcome.reward)
+        bad = (out.info.status != 0) | (taken & ~jnp.isfinite(outcome.reward))
         counted = over, jnp.where(over, paid, 0.0), jnp.where(over, now.age + taken, 0), over & (paid > 0)
         told = _told(out), bad, counted, over & (paid == 0)
         start = jax.tree.map(lambda x: x[jnp.arange(len(used)), used % pool], starts)

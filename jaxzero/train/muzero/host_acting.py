@@ -99,21 +99,22 @@ def host_acting(
     return begin, act
 
 
-def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> np.ndarray:
-    """Returns of that many greedy episodes, whose actions are `act(observations)`.
+def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns and lengths of that many episodes, whose actions are `act(observations)`.
 
-    Episodes that are left after `longest` steps count as they are. Of each environment the same number of episodes counts, so that short ones are not counted more often.
+    Episodes that are left after `longest` steps count as they are. Of each environment the same number of episodes
+    counts: were it the first ones to end, short ones would count more often.
     """
-    each = -(-episodes // environment.num_envs)
-    seen, paid = environment.reset(), np.zeros(environment.num_envs)
-    finished: list[list[float]] = [[] for _ in paid]
-    for _ in range(each * longest):
+    count = environment.num_envs
+    each = -(-episodes // count)
+    seen, paid, age = environment.reset(), np.zeros(count), np.zeros(count, int)
+    finished: list[list[tuple[float, int]]] = [[] for _ in paid]
+    while min(map(len, finished)) < each:
         found = environment.step(np.asarray(act(seen)))
-        seen, paid = found.observations, paid + found.rewards
-        for i in np.flatnonzero(found.terminated | found.truncated):
-            finished[i].append(float(paid[i]))
-            paid[i] = 0
-        if min(map(len, finished)) >= each:
-            break
-    counted = [done[:each] or [float(left)] for done, left in zip(finished, paid)]
-    return np.array([x for some in counted for x in some])[:episodes]
+        seen, paid, age = found.observations, paid + found.rewards, age + 1
+        for i in np.flatnonzero(found.terminated | found.truncated | (age >= longest)):
+            finished[i].append((float(paid[i]), int(age[i])))
+            paid[i] = age[i] = 0
+    counted = [one for some in zip(*finished) for one in some][:episodes]
+    returned, length = zip(*counted)
+    return np.array(returned), np.array(length)

@@ -125,7 +125,7 @@ def muzero_learner(
         if shares > 1:
             gradients, total, parts = jax.lax.pmean((gradients, total, parts), axis)
         state, norm, bad = apply(state, gradients, total, learning_rate)
-        rings = replay.reprioritise(rings, starts, jnp.nan_to_num(error, nan=1.0))
+        rings = replay.reprioritise(rings, starts, jnp.nan_to_num(error, nan=1.0, posinf=1.0))
         return state, rings, MuZeroLosses(total, parts, norm, bad.astype(jnp.float32))
 
     def update(state: Learner, rings: Sequences, keys: Keys, learning_rate: Any, minibatches: int) -> tuple:

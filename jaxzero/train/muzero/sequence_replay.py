@@ -165,6 +165,7 @@ def _by_chance(key: chex.PRNGKey, chance: Float[Array, "m"], n: int) -> tuple[In
     up_to = jnp.cumsum(chance)
     drawn = jax.random.uniform(key, (n,)) * up_to[-1]
     place = jnp.minimum(jnp.searchsorted(up_to, drawn, side="right"), len(chance) - 1)
+    place = jnp.where(chance[place] > 0, place, jnp.argmax(chance))  # sums are rounded: one without a chance may be hit
     return place, chance[place] / jnp.maximum(up_to[-1], 1e-30)
 
 

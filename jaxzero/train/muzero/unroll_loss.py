@@ -41,7 +41,9 @@ class UnrollLosses(NamedTuple):
         value_error: |decoded value − target|.
         reward_error: |decoded reward − target|.
         outside: share of value targets that the head cannot say.
-        spread: standard deviation over windows of the numbers of an embedding, mean; 0: embeddings have collapsed.
+        spread: standard deviation over windows of the numbers of the last embedding, mean; 0: all are the same.
+        reward_spread: standard deviation of the reward targets.
+        reward_said: standard deviation of the decoded rewards; 0: the head says nothing.
     """
 
     policy: Float[Array, "K1"]
@@ -52,6 +54,8 @@ class UnrollLosses(NamedTuple):
     reward_error: Float[Array, "K"]
     outside: Float[Array, ""]
     spread: Float[Array, ""]
+    reward_spread: Float[Array, ""]
+    reward_said: Float[Array, ""]
 
 
 def scale_gradient(x: Any, scale: float) -> Any:
@@ -119,21 +123,25 @@ def unroll_loss(
     logits, value = jax.tree.map(lambda x: x.reshape(steps + 1, n, *x.shape[1:]), network.predict(params, flat))
     chex.assert_equal_shape([logits, targets.policy])
     entropy = -jnp.sum(jax.scipy.special.xlogy(targets.policy, targets.policy), -1)
+    known = targets.known
+    paid = network.reward.decode(reward)
+    last = jax.tree.leaves(embedding)[0][-1]
     losses = UnrollLosses(
         policy=jnp.where(targets.running, optax.softmax_cross_entropy(logits, targets.policy) - entropy, 0.0),
-        value=jnp.where(targets.known, network.value.loss(value, targets.value), 0.0),
-        reward=jnp.where(targets.known[1:], network.reward.loss(reward, targets.reward), 0.0),
+        value=jnp.where(known, network.value.loss(value, targets.value), 0.0),
+        reward=jnp.where(known[1:], network.reward.loss(reward, targets.reward), 0.0),
         consistency=_consistency(network, params, embedding, later, targets.running[1:], weights.consistency),
-        value_error=jnp.where(targets.known, jnp.abs(network.value.decode(value) - targets.value), 0.0),
-        reward_error=jnp.where(targets.known[1:], jnp.abs(network.reward.decode(reward) - targets.reward), 0.0),
-        outside=(network.value.outside(targets.value) & targets.known).astype(jnp.float32),
-        spread=jnp.std(flat[-n:] if isinstance(flat, jax.Array) else jax.tree.leaves(flat)[0][-n:], axis=0),
+        value_error=jnp.where(known, jnp.abs(network.value.decode(value) - targets.value), 0.0),
+        reward_error=jnp.where(known[1:], jnp.abs(paid - targets.reward), 0.0),
+        outside=(network.value.outside(targets.value) & known).mean(dtype=jnp.float32),
+        spread=jnp.std(last, axis=0).mean(),
+        reward_spread=jnp.std(targets.reward),
+        reward_said=jnp.std(paid),
     )
     parts = {name: getattr(weights, name) * getattr(losses, name) for name in LossWeights._fields}
     scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
     per_window = sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
-    means = jax.tree.map(lambda x: x.mean(-1), losses)
-    means = means._replace(outside=means.outside.mean(), spread=losses.spread.mean())
+    means = jax.tree.map(lambda x: x.mean(-1) if x.ndim else x, losses)
     return (weight * per_window).mean(), (jax.lax.stop_gradient(means), jax.lax.stop_gradient(losses.value_error[0]))
 
 

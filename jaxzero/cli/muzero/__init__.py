@@ -1,0 +1,1 @@
+"""`jaxzero train` without the rules: MuZero, with the Gumbel search and reanalyse."""

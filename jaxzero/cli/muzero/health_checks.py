@@ -1,0 +1,84 @@
+"""What the metrics of MuZero's training warn of."""
+
+import math
+
+from jaxzero.runs.health import Health, mean
+
+__all__ = ["begin_health"]
+
+SILENT = 0.1  # of the spread of the rewards
+PAID = 0.02  # a spread of rewards below which there is nothing to say
+TOO_WIDE = 0.01  # share of value targets that the head cannot say
+COLLAPSED = 0.02  # spread of hidden states, whose numbers have a standard deviation of about 1 in each
+ALIKE = 50  # of a thousand states
+CERTAIN, IDLE = 0.03, 0.003  # of ln A; nats
+
+
+def begin_health(num_actions: int) -> Health:
+    """The health of a run that has not begun; a block is gathered over steps, for episodes may be long."""
+    names = "loss/reward_spread", "loss/reward_said", "loss/outside", "loss/spread", "acting/distinct"
+    more = "acting/entropy", "acting/improvement"
+    return Health(num_actions, checks=CHECKS, games="acting/taken", per_game=(), per_iteration=names + more)
+
+
+def rewards_unsaid(health: Health) -> str | None:
+    """Rewards differ, and the model foretells one for all."""
+    there, said = (mean(health, f"loss/reward_{name}") for name in ("spread", "said"))
+    if not (there > PAID and said < SILENT * there):
+        return None
+    return (
+        f"Rewards differ by {there:.3f} (standard deviation), and those that the model foretells by {said:.4f} only, "
+        f"over {health.block.iterations} iterations. Likely the reward head is drowned by the other losses, or rewards "
+        "are too rare in the replay: raise --learn.reward-weight, or lower --learn.value-weight."
+    )
+
+
+def values_outside(health: Health) -> str | None:
+    """Returns that the head cannot say are clipped."""
+    share = mean(health, "loss/outside")
+    if not share > TOO_WIDE:
+        return None
+    return (
+        f"{share:.1%} of the value targets lie outside what the value head can say, and were clipped, over "
+        f"{health.block.iterations} iterations: raise --network.limit, or use --network.head hl_gauss in place of "
+        "bounded."
+    )
+
+
+def embeddings_collapsed(health: Health) -> str | None:
+    """Hidden states do not depend on what was seen."""
+    spread = mean(health, "loss/spread")
+    if not spread < COLLAPSED:
+        return None
+    return (
+        f"Hidden states of different windows differ by {spread:.4f} only after {health.block.iterations} iterations: "
+        "they have collapsed. Likely the learning rate is too high, or nothing that is learned depends on what is "
+        "seen: lower --learn.learning-rate, or --learn.consistency."
+    )
+
+
+def states_alike(health: Health) -> str | None:
+    """Few states are visited, and the model learns of no others."""
+    distinct = mean(health, "acting/distinct")
+    if not distinct < ALIKE:
+        return None
+    return (
+        f"Of 1,000 states {distinct:.0f} differed, over {health.block.iterations} iterations. A learned model knows "
+        "nothing of states that are not visited: raise --acting.openings or --acting.random-rate."
+    )
+
+
+def collapsed(health: Health) -> str | None:
+    """The search's policy is certain, and the search only repeats what the network says."""
+    entropy, change = (mean(health, f"acting/{name}") for name in ("entropy", "improvement"))
+    least = CERTAIN * math.log(max(health.num_actions, 2))
+    if not (entropy < least and change < IDLE):
+        return None
+    return (
+        f"The search's policy had an entropy of {entropy:.4f} nats, and differs from the network's by {change:.4f} "
+        f"nats only, over {health.block.iterations} iterations. Likely acting has collapsed to a few lines: raise "
+        "--acting.range-floor or --acting.random-rate."
+    )
+
+
+CHECKS = rewards_unsaid, values_outside, embeddings_collapsed, states_alike, collapsed

@@ -1,0 +1,240 @@
+"""The settings of `jaxzero train --model learned`. No jax here: `--help` and a mistyped flag are answered at once."""
+
+import dataclasses
+import operator
+import sys
+from typing import Any, Literal
+
+import tyro
+
+from jaxzero.cli.training.settings import Hosts
+from jaxzero.cli.training.variant import values_of
+
+__all__ = ["FREE", "PRESETS", "Config", "parse"]
+
+DESCRIPTION = """Learn without the rules: MuZero with the Gumbel search, on whatever devices are there.
+
+    jaxzero train --game cartpole                            # solved in about a minute
+    jaxzero train --game cartpole --learn.reanalyse 0.5      # from fewer steps in the environment
+    jaxzero train --game gymnax:Breakout-MinAtar             # pip install 'jaxzero[gymnax]'
+    jaxzero train --game gymnasium:CartPole-v1               # pip install 'jaxzero[gymnasium]'
+    jaxzero train --game tic_tac_toe --model learned         # a board game whose rules the search does not know
+    jaxzero train --game my_module:environment               # an Environment of your own, with --model learned
+
+The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
+prolongs a finished run. What the papers call what: see notebooks/choosing.md.
+"""
+
+Preset = Literal["auto", "control", "image", "board"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    kind: Literal["auto", "mlp", "planes"] = "auto"
+    """mlp: a vector as hidden state; planes: a board or image as hidden state. auto: by the observation."""
+    embedding: int = 64
+    """mlp: numbers in the hidden state."""
+    width: int = 128
+    """Of hidden layers."""
+    depth: int = 1
+    """mlp: hidden layers in each of the three functions."""
+    channels: int = 16
+    """planes: planes of the hidden state."""
+    blocks: int = 1
+    """planes: residual blocks in representation and dynamics each."""
+    normalisation: Literal["layer", "min_max"] = "layer"
+    """Of the hidden state: layer norm, or MuZero's scaling to 0 ... 1."""
+    head: Literal["auto", "bounded", "hl_gauss", "two_hot"] = "auto"
+    """How values and rewards are said: bounded: a number in -1 ... 1, for board games; hl_gauss and two_hot: a
+    distribution over bins, on a transformed scale, for numbers of any size. auto: bounded for games of two."""
+    bins: int = 41
+    """hl_gauss, two_hot: how many."""
+    limit: float = 20.0
+    """hl_gauss, two_hot: the support reaches from -limit to limit, on the transformed scale of MuZero:
+    sign(x) (sqrt(|x| + 1) - 1) + 0.001 x, where 20 means 428."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Acting:
+    environments: int = 32
+    """Environments in lock-step."""
+    steps: int = 16
+    """Steps in each environment per iteration."""
+    simulations: int = 16
+    """Simulations per step, and per state that is searched anew."""
+    max_considered: int = 16
+    """Actions that the Gumbel search considers at the root (no more than there are, nor than simulations)."""
+    range_floor: float = 0.01
+    """The least range of values that the search stretches to 0 ... 1: lower ones are noise (EfficientZero: 0.01)."""
+    openings: int = 0
+    """Episodes begin after 0 to so many random actions, drawn anew for each episode."""
+    random_rate: float = 0.0
+    """Chance of a random action later on; returns are not carried over such actions."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Learn:
+    batch_size: int = 256
+    """Windows per minibatch."""
+    reuse: float = 8.0
+    """How often a step is learned from as the beginning of a window, on average: minibatches follow from it."""
+    unroll: int = 5
+    """K: steps that the model is unrolled in the loss."""
+    returns: int = 10
+    """n: steps of the returns."""
+    trace: float = 1.0
+    """Lambda of the returns: 1 for n-step returns, below for TD(lambda) over n steps."""
+    reanalyse: float = 0.0
+    """Share of each minibatch that is searched anew, for fresh policies and fresh values to bootstrap from."""
+    priority: float = 0.0
+    """Exponent of priorities |value - return|; 0: windows are drawn uniformly. MuZero: 1 on Atari, 0 on boards."""
+    correction: float = 1.0
+    """Exponent of the weights that make up for priorities."""
+    value_weight: float = 0.25
+    """Of the value loss."""
+    reward_weight: float = 1.0
+    """Of the reward loss."""
+    consistency: float = 0.0
+    """Weight of the self-supervised consistency loss (EfficientZero: 2)."""
+    learning_rate: float = 2e-3
+    """AdamW's learning rate after its warm-up: a function of the minibatches so far, never of the time."""
+    warmup: int = 100
+    """Minibatches of linear warm-up."""
+    hold: int = 3000
+    """After so many minibatches the learning rate falls, as one over the root of their number."""
+    weight_decay: float = 1e-4
+    """L2, decoupled (AdamW)."""
+    average_decay: float = 0.995
+    """Of the moving average of the parameters, which acts, searches anew and is evaluated."""
+    clip_norm: float = 5.0
+    """Gradients longer than this are shortened to it."""
+    capacity: int = 65_536
+    """Steps that the replay holds, over all environments."""
+    start: int = 2048
+    """Steps to have before learning begins."""
+    parts: int = 8
+    """Environments and replay are kept in so many parts, which the devices share out: a multiple of their number."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    minutes: float = 5.0
+    """Wall-clock for acting and learning. Compiling is not counted, nor the evaluation at the end."""
+    steps: int = 0
+    """Stop after this many iterations (0: no limit)."""
+    until: float | None = None
+    """Stop when the mean return of a look reaches this. Default: the return at which the environment is solved."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    episodes: int = 50
+    """Greedy episodes of a look at how good it has become."""
+    final: int = 200
+    """Greedy episodes at the end, others than those of the looks."""
+    simulations: int = 16
+    """Simulations per step of greedy episodes."""
+    longest: int = 10_000
+    """Steps after which an episode is left, where the environment has no limit of its own."""
+    games: int = 100
+    """Board games: games against each opponent at the end, half of them with each colour; 0: none."""
+    rollouts: int = 100
+    """Board games: simulations per move of UCT, a random playout each, by the true rules."""
+    position_simulations: tuple[int, ...] = (64,)
+    """Connect Four and tic-tac-toe: simulations on positions whose exact values are known."""
+    every: int | None = None
+    """Iterations between two looks; 0: none. Default: a look after each twelfth of the budget of minutes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A training run."""
+
+    game: str = "cartpole"
+    """cartpole, 2048, gymnax:NAME, gymnasium:NAME, a game of two that pgx knows, or your own as module:attribute (a
+    jaxzero.environments.Environment or a jaxzero.games.Game)."""
+    model: Literal["learned"] = "learned"
+    """The rules are not known to the search. (`--model rules`: AlphaZero, for board games.)"""
+    preset: Preset = "auto"
+    """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two);
+    auto: by the game's name."""
+    folder: str = ""
+    """Where the run lives. Default: runs/<the environment's id>-learned."""
+    seed: int = 0
+    """Everything random follows from it."""
+    save_minutes: float = 3.0
+    """Time between checkpoints."""
+    network: Network = Network()
+    acting: Acting = Acting()
+    learn: Learn = Learn()
+    budget: Budget = Budget()
+    evaluate: Evaluate = Evaluate()
+    hosts: Hosts = Hosts()
+
+
+# Connect Four and tic-tac-toe chose the board's, CartPole those of control, MinAtar Breakout those of images.
+PRESETS = {
+    "control": Config(),
+    "image": Config(
+        network=Network(channels=16, blocks=1, bins=41, limit=10.0),
+        acting=Acting(environments=64, steps=16, simulations=16),
+        learn=Learn(capacity=262_144, reuse=2.0, start=8192),
+        budget=Budget(minutes=60.0),
+    ),
+    "board": Config(
+        network=Network(channels=16, blocks=1),
+        acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
+        learn=Learn(capacity=131_072, returns=42, reuse=2.0, value_weight=1.0, average_decay=0.998, start=16_384),
+        budget=Budget(minutes=60.0),
+    ),
+}
+FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
+CONTROL = ("cartpole", "gymnasium:", "gymnax:")
+
+
+def preset_for(game: str) -> str:
+    """Which preset will be right, by the name alone.
+
+    >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "gymnasium:Acrobot-v1")]
+    ['control', 'image', 'board', 'control']
+    """
+    if game.endswith("-MinAtar") or game == "2048":
+        return "image"
+    return "control" if game.startswith(CONTROL) else "board"
+
+
+# What lies outside these has no meaning.
+RANGES = {
+    (1, float("inf")): (
+        "network.embedding", "network.width", "network.depth", "network.channels", "acting.environments",
+        "acting.steps", "acting.simulations", "acting.max_considered", "learn.batch_size", "learn.unroll",
+        "learn.returns", "learn.hold", "learn.capacity", "learn.parts", "evaluate.simulations", "evaluate.rollouts",
+        "evaluate.longest",
+    ),
+    (2, 10_000): ("network.bins",),
+    (0, float("inf")): (
+        "network.limit", "network.blocks", "acting.openings", "acting.range_floor", "learn.reuse", "learn.priority",
+        "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
+        "learn.warmup", "learn.weight_decay", "learn.clip_norm", "learn.start", "budget.steps", "save_minutes",
+        "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
+    ),
+    (0, 1): ("acting.random_rate", "learn.trace", "learn.reanalyse", "learn.average_decay"),
+}  # fmt: skip
+
+
+def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
+    """The settings from the command line, upon those of a preset: the one asked for, or the one for the game."""
+    words = sys.argv[1:] if arguments is None else arguments
+    asked = [x for x in values_of(words, "--preset") if x in PRESETS]
+    game = [*values_of(words, "--game"), Config.game][0]
+    default = PRESETS[preset or (asked[-1] if asked else preset_for(game))]
+    config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
+    for (low, high), names in RANGES.items():
+        for name in names:
+            value: Any = operator.attrgetter(name)(config)
+            if value is not None and not low <= value <= high:
+                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
+                raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    if not config.budget.minutes > 0:
+        raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
+    return config

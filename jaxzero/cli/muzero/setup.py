@@ -1,0 +1,295 @@
+"""Builds what the training loop calls: network, search, acting, learner, on all devices."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding
+
+import jaxzero as jz
+from jaxzero import environments, models, nets
+from jaxzero.cli.muzero.settings import Config, Network
+from jaxzero.cli.training.evaluation import Rating
+from jaxzero.runs import memory
+from jaxzero.search.qvalues import completed_by_mix_value
+from jaxzero.train import devices
+from jaxzero.train.devices import EVERYWHERE, SHARED
+from jaxzero.train.move_selection import exploring
+from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay
+from jaxzero.train.muzero.reanalyse import observed, reanalyse
+from jaxzero.train.muzero.unroll_loss import LossWeights
+
+__all__ = [
+    "Run",
+    "build",
+    "described",
+    "environment_for",
+    "expected",
+    "fits",
+    "least_steps",
+    "minibatches",
+    "on_host",
+    "policy",
+    "ring_length",
+]
+
+WHERE = {"acting": SHARED, "replay": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
+
+
+GYMNASIUM = "gymnasium:"
+
+
+def on_host(environment: Any) -> bool:
+    """Whether an environment cannot be traced."""
+    return isinstance(environment, environments.HostEnvironment)
+
+
+class Run(NamedTuple):
+    """What the loop calls; `begin`'s state is all that a run is, and all that a checkpoint holds.
+
+    Attributes:
+        network: MuZero's three functions, a `LearnedNetwork`.
+        model: with which environment states are searched.
+        params: those that nothing was learned with yet.
+        begin: `params -> state`, with environments, replay and learner.
+        act: `(params, acting, replay) -> (acting, replay, stats)`.
+        update: `(learner, replay, keys, learning_rate) -> (learner, replay, losses)`.
+        tell: `(stats, learner) -> numbers` that every host can read.
+        keys: `step -> keys` of the learner, one per part.
+    """
+
+    network: Any
+    model: Any
+    params: Any
+    begin: Callable
+    act: Callable
+    update: Callable
+    tell: Callable
+    keys: Callable
+
+
+def environment_for(config: Config) -> Any:
+    """The environment that is meant, checked; those of Gymnasium live on the host.
+
+    Raises:
+        ValueError: no such environment, or one that a learned model cannot be trained for.
+    """
+    if config.game.startswith(GYMNASIUM):
+        name = config.game.removeprefix(GYMNASIUM)
+        return environments.from_gymnasium(name, config.acting.environments, config.seed)
+    environment = environments.by_name(config.game)
+    environments.check_steps(environment)
+    environments.check_episodes(environment, jax.random.key(config.seed))
+    return environment
+
+
+def described(net: Network, environment: Any, consistency: float) -> dict[str, Any]:
+    """The network in words, as a weights file tells it: `nets.build_learned` makes it again."""
+    board = len(environment.observation_shape) == 3
+    kind = ("planes" if board else "mlp") if net.kind == "auto" else net.kind
+    if kind == "planes" and not board:
+        raise ValueError(
+            f"--network.kind planes needs observations of shape [height, width, planes], those of {environment.id} "
+            f"have {list(environment.observation_shape)}: use --network.kind mlp."
+        )
+    name = ("bounded" if environment.num_players == 2 else "hl_gauss") if net.head == "auto" else net.head
+    head = {"kind": name} if name == "bounded" else {"kind": name, "bins": net.bins, "limit": net.limit}
+    if name == "hl_gauss":
+        head["transform"] = "sqrt"
+    sizes = {
+        "mlp": {"embedding": net.embedding, "width": net.width, "depth": net.depth},
+        "planes": {"channels": net.channels, "blocks": net.blocks, "width": net.width},
+    }
+    projection = {"projection": net.width if consistency else 0}
+    heads = {"value": head, "reward": head, "normalisation": net.normalisation}
+    return {"kind": f"muzero_{kind}"} | sizes[kind] | projection | heads
+
+
+def policy(config: Config, environment: Any, model: Any, simulations: int, explore: bool = True) -> Callable:
+    """The search: it acts and searches anew where it explores, else it plays for the best return."""
+    floor = completed_by_mix_value(epsilon=config.acting.range_floor, probabilities=lambda view: jnp.exp(view.prior))
+    considered = min(config.acting.max_considered, simulations)
+    given = dict(max_considered=considered, gumbel_scale=1.0 if explore else 0.0, qvalues=floor)
+    return acting.with_improved_value(jz.gumbel(model, simulations, **given))
+
+
+def minibatches(config: Config) -> int:
+    """Per iteration."""
+    steps = config.acting.environments * config.acting.steps
+    return max(1, round(steps * config.learn.reuse / config.learn.batch_size))
+
+
+def ring_length(config: Config) -> int:
+    """Steps that the ring of one environment holds: a multiple of what is written at a time."""
+    chunk = config.acting.steps
+    return max(1, round(config.learn.capacity / (config.acting.environments * chunk))) * chunk
+
+
+def least_steps(config: Config) -> int:
+    """Steps to have before learning begins: those asked for, and a window in each ring."""
+    window = config.learn.unroll + config.learn.returns + 1
+    return max(config.learn.start, window * config.acting.environments)
+
+
+def check(config: Config, environment: Any) -> None:
+    """Raises a ValueError for numbers that do not fit one another, or the environment."""
+    own, learn = config.acting, config.learn
+    window, length = learn.unroll + learn.returns + 1, ring_length(config)
+    if window > length:
+        raise ValueError(
+            f"--learn.unroll {learn.unroll} and --learn.returns {learn.returns} need windows of {window} steps, and "
+            f"the replay holds {length} of each of {own.environments} environments: use --learn.capacity "
+            f"{window * own.environments} or more, or shorter returns."
+        )
+    if least_steps(config) > length * own.environments:
+        raise ValueError(
+            f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
+            f"Use --learn.start {length * own.environments} or less, or a larger capacity."
+        )
+    if environment.num_players == 2 and own.environments * own.steps < 2:
+        raise ValueError("--acting.environments and --acting.steps: give more than one of either.")
+
+
+def search_models(network: Any, environment: Any) -> tuple[Any, Any]:
+    """The learned model, for states of the environment, and for states as they were recorded."""
+    signed = -environment.discount if environment.num_players == 2 else environment.discount
+    functions = nets.for_search(network, signed)
+    recorded = models.learned(
+        *functions, lambda seen: seen[0], None if environment.legal is None else lambda seen: seen[1]
+    )
+    if on_host(environment):
+        return recorded, recorded
+    legal = None if environment.legal is None else jax.vmap(environment.legal)
+    return models.learned(*functions, jax.vmap(environment.observe), legal), recorded
+
+
+def build(config: Config, environment: Any, mesh: Any) -> Run:
+    """Everything for these settings on these devices.
+
+    Raises:
+        ValueError: numbers that do not fit one another, the devices or the environment.
+    """
+    own, learn = config.acting, config.learn
+    devices.check_shares(mesh.size, learn.parts, environments=own.environments, batch_size=learn.batch_size)
+    check(config, environment)
+    network, params = nets.build_learned(
+        described(config.network, environment, learn.consistency),
+        environment.observation_shape,
+        environment.num_actions,
+        jax.random.fold_in(jax.random.key(config.seed), 1),
+    )
+    model, recorded = search_models(network, environment)
+    begin_acting, act, row = make_acting(config, environment, model, mesh)
+    begin_learning, update = make_learner(config, environment, network, recorded, mesh)
+
+    def begin(params: Any) -> dict[str, Any]:
+        params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
+        key = jax.random.fold_in(jax.random.key(config.seed), 2)
+        rings = sequence_replay.new_sequences(row, own.environments, ring_length(config), learn.priority > 0)
+        state = {"acting": begin_acting(key, own.environments), "replay": rings, "learner": begin_learning(params)}
+        return state | ({"rating": Rating(jnp.float32(0), params)} if environment.num_players == 2 else {})
+
+    def tell(stats: acting.ActingStats, state: Any) -> dict[str, Any]:
+        return jax.tree.map(jnp.sum, stats)._asdict() | {"minibatches": state.steps}
+
+    split = lambda step: jax.random.split(jax.random.fold_in(jax.random.key(config.seed), step + 3), learn.parts)
+    where = {name: NamedSharding(mesh, at) for name, at in WHERE.items()}
+    where = {name: where[name] for name in jax.eval_shape(begin, params)}
+    return Run(
+        network=network,
+        model=model,
+        params=params,
+        begin=jax.jit(begin, out_shardings=where),
+        act=act,
+        update=update,
+        tell=devices.place(tell, mesh, EVERYWHERE),
+        keys=devices.place(split, mesh, SHARED),
+    )
+
+
+def make_acting(config: Config, environment: Any, model: Any, mesh: Any) -> tuple[Callable, Callable, Any]:
+    """How episodes begin; how a chunk is acted and kept; and the shapes of a step that is kept."""
+    own, choose = config.acting, exploring(random_rate=config.acting.random_rate)
+    search = policy(config, environment, model, own.simulations)
+    if on_host(environment):
+        begin, act = host_acting.host_acting(environment, search, choose, steps=own.steps)
+        add = jax.jit(sequence_replay.add, donate_argnums=0)
+
+        def act_and_keep(params: Any, now: Any, replay: Any) -> tuple:
+            now, steps, stats = act(params, now)
+            return now, add(replay, steps), stats
+
+        return begin, act_and_keep, host_acting.blank_host_transition(environment)
+    begin, act = acting.acting(environment, search, choose, steps=own.steps, openings=own.openings)
+
+    def traced(params: Any, now: Any, replay: Any) -> tuple:
+        now, steps, stats = act(params, now)
+        return now, sequence_replay.add(replay, steps), stats
+
+    shared = devices.on_every_device(traced, mesh, (EVERYWHERE, SHARED, SHARED), SHARED)
+    return begin, jax.jit(shared, donate_argnums=(1, 2)), acting.blank_transition(environment)
+
+
+def make_learner(config: Config, environment: Any, network: Any, recorded: Any, mesh: Any) -> tuple[Callable, Callable]:
+    """How learning begins; and how it goes on by some minibatches."""
+    own, learn = config.acting, config.learn
+    evaluate = lambda params, seen: network.value.decode(network.predict(params, network.represent(params, seen))[1])
+    begin, update = learner.muzero_learner(
+        environment,
+        network,
+        batch_size=learn.batch_size,
+        unroll=learn.unroll,
+        steps=learn.returns,
+        trace=learn.trace,
+        weights=LossWeights(1.0, learn.value_weight, learn.reward_weight, learn.consistency),
+        fresh=reanalyse(policy(config, environment, recorded, own.simulations), evaluate),
+        share=learn.reanalyse,
+        alpha=learn.priority,
+        beta=learn.correction,
+        weight_decay=learn.weight_decay,
+        average_decay=learn.average_decay,
+        clip_norm=learn.clip_norm,
+        devices=(devices.AXIS, mesh.size),
+    )
+    number = minibatches(config)
+    learn_some = lambda state, replay, keys, rate: update(state, replay, keys, rate, number)
+    takes, gives = (EVERYWHERE, SHARED, SHARED, EVERYWHERE), (EVERYWHERE, SHARED, EVERYWHERE)
+    return begin, jax.jit(devices.on_every_device(learn_some, mesh, takes, gives), donate_argnums=(0, 1))
+
+
+def expected(run: Run, mesh: Any) -> dict[str, Any]:
+    """The shapes of the state, and where its arrays belong."""
+    put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
+    shapes = jax.eval_shape(run.begin, run.params)
+    return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
+
+
+def fits(config: Config, environment: Any, run: Run, count: int) -> None:
+    """Raises a ValueError if the run would not fit the memory of a device."""
+    state, own, learn = jax.eval_shape(run.begin, run.params), config.acting, config.learn
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), own.environments))
+    step = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((own.environments, *x.shape[2:]), x.dtype), state["replay"].steps
+    )
+    recorded = search_models(run.network, environment)[1]
+    tree = memory.search_tree(
+        policy(config, environment, recorded, own.simulations), run.params, keys, observed(step.observation, step.legal)
+    )
+    each = memory.size(tree) / own.environments
+    anew = int(each * learn.batch_size * learn.reanalyse * (learn.unroll + 1))
+    measuring = int(each / (own.simulations + 1) * config.evaluate.final * (config.evaluate.simulations + 1))
+    parts = {
+        "search trees": tree,
+        "replay": state["replay"],
+        "learner": state["learner"],
+        "reanalyse": jax.ShapeDtypeStruct((anew,), jnp.uint8),
+        "measuring": jax.ShapeDtypeStruct((measuring,), jnp.uint8),
+    }
+    hints = {
+        "search trees": memory.Lower("--acting.environments", own.environments),
+        "replay": memory.Lower("--learn.capacity", learn.capacity),
+        "reanalyse": memory.Lower("--learn.batch-size", learn.batch_size),
+        "measuring": memory.Lower("--evaluate.final or --evaluate.simulations"),
+    }
+    memory.check(parts, hints, jax.local_devices()[0], shared=("search trees", "replay", "reanalyse"), devices=count)

@@ -1,0 +1,209 @@
+"""MuZero's training: acts a chunk, learns from the replay; and what is measured and reported of it."""
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxzero import nets
+from jaxzero.cli.muzero.acting_metrics import describe, line, losses_in_metrics, speeds
+from jaxzero.cli.muzero.evaluation import Measure, episode_measure
+from jaxzero.cli.muzero.game_evaluation import game_measure
+from jaxzero.cli.muzero.health_checks import begin_health
+from jaxzero.cli.muzero.report import write as write_report
+from jaxzero.cli.muzero.settings import FREE, Config
+from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, fits, least_steps, on_host
+from jaxzero.cli.training import loop
+from jaxzero.cli.training.console import (
+    announced,
+    commands_after,
+    first_host,
+    say,
+    say_finished,
+    say_resumed,
+    say_stopped,
+)
+from jaxzero.cli.training.evaluation import store, stored
+from jaxzero.cli.training.process import guarded, start
+from jaxzero.compilation_cache import keep_programs
+from jaxzero.runs import checkpoint, progress_display
+from jaxzero.runs.budget_clock import Clock, compiled_together
+from jaxzero.train import devices
+from jaxzero.train.devices import EVERYWHERE
+from jaxzero.train.parameter_update import learning_rate
+
+
+def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, dict[str, float]]:
+    """Act a chunk, keep it, learn from some minibatches. A function of state and step alone."""
+    acting, replay, stats = run.act(state["learner"].average, state["acting"], state["replay"])
+    state = state | {"acting": acting, "replay": replay}
+    told = {name: float(x) for name, x in run.tell(stats, state["learner"]).items()}
+    values = describe(config, told, step)
+    if values["replay/steps"] >= least_steps(config):
+        rate = learning_rate(config.learn, int(told["minibatches"]))
+        state["learner"], state["replay"], losses = run.update(
+            state["learner"], state["replay"], run.keys(step), jnp.float32(rate)
+        )
+        values |= losses_in_metrics(losses) | {"learning_rate": rate, "in_a_row": int(state["learner"].in_a_row)}
+    return state, values
+
+
+def train(config: Config, folder: pathlib.Path, environment: Any, run: Run, measure: Measure, state, step, minutes):
+    """The loop, from `step` on, `minutes` after the beginning; says what interrupted it, if so."""
+    clock = Clock(minutes)
+    run, measure = compiled(run, measure, environment, state, step, clock)
+    task = loop.Task(
+        step=lambda state, step: one_step(config, run, state, step),
+        look=measure.look,
+        speeds=lambda values, seconds: speeds(config, values, seconds),
+        line=line,
+        export=lambda state, step: export(config, folder, environment, devices.on_host(state["learner"].average), step),
+        settings=dataclasses.asdict(config),
+        health=begin_health(environment.num_actions),
+        ended=lambda values: ended(config, environment, values),
+    )
+    given = dict(budget=config.budget, save_minutes=config.save_minutes, every=config.evaluate.every)
+    return loop.train(task, folder, clock, state, step, **given)
+
+
+def compiled(run: Run, measure: Measure, environment: Any, state: dict, step: int, clock: Clock) -> tuple[Run, Measure]:
+    """What takes long to compile, compiled side by side and before it is needed, while the budget's clock stands."""
+    programs = {"the learner": (run.update, (state["learner"], state["replay"], run.keys(step), jnp.float32(0)))}
+    if not on_host(environment):
+        acting = state["learner"].average, state["acting"], state["replay"]
+        programs = {"acting": (run.act, acting)} | programs
+    if measure.program is not None:
+        programs["greedy episodes"] = measure.program, measure.arguments(state, step)
+    ready = compiled_together(programs, clock, announced)
+    run = run._replace(act=ready.get("acting", run.act), update=ready["the learner"])
+    return run, measure.with_program(ready["greedy episodes"]) if measure.program is not None else measure
+
+
+def goal(config: Config, environment: Any) -> float | None:
+    """The mean return that ends a run."""
+    return environment.solved if config.budget.until is None else config.budget.until
+
+
+def ended(config: Config, environment: Any, values: dict[str, float]) -> bool:
+    """Whether the look of this iteration reached the goal."""
+    wanted = goal(config, environment)
+    return wanted is not None and values.get("return/mean", -np.inf) >= wanted
+
+
+def prepare(config: Config, stack: contextlib.ExitStack):
+    """Environment, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
+    try:
+        environment = environment_for(config)
+        mesh = devices.mesh(jax.devices()[:1] if on_host(environment) else None)
+        folder = pathlib.Path(config.folder or f"runs/{environment.id}-learned".replace("/", "-"))
+        run = build(config, environment, mesh)  # before the folder is made: settings that cannot work leave none
+        fits(config, environment, run, mesh.size)
+        stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
+        found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
+    except (ValueError, ModuleNotFoundError) as error:
+        sys.exit(f"train: {error}")
+    step, state = found or (0, run.begin(run.params))
+    size = sum(x.size for x in jax.tree.leaves(run.params))
+    say(
+        f"[bold]jaxzero[/] learns {environment.id} without its rules on {progress_display.device()}, jax "
+        f"{jax.__version__}; the run's folder is {folder}"
+    )
+    wanted = goal(config, environment)
+    until = "" if wanted is None else f", or until the mean return is {wanted:g}"
+    say(
+        f"{described(config.network, environment, config.learn.consistency)['kind']} of {size:,} weights, "
+        f"{config.acting.environments} environments in lock-step, {config.acting.simulations} simulations per step, "
+        f"{config.budget.minutes:g} minutes{until}"
+    )
+    return config, folder, environment, mesh, run, state, step, devices.agreed(loop.minutes_at(folder, step))[0]
+
+
+def main(config: Config) -> None:
+    """Sets up, goes on where the run stopped, and trains."""
+    kept = keep_programs()
+    start(config.learn.parts, config.hosts)
+    with contextlib.ExitStack() as stack:
+        prepared = prepare(config, stack)
+        say(kept[0].upper() + kept[1:])
+        go_on(*prepared)
+
+
+def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, state: dict, step: int, minutes: float):
+    """Train, measure what was learned and what there was before, report."""
+    over = loop.over(config.budget, minutes, step, folder, lambda values: ended(config, environment, values))
+    if step:
+        say_resumed(step, minutes, over)
+    measure = measure_for(config, environment, run, mesh)
+    results = stored(folder)
+    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
+    stopped = None
+    if not over:
+        state, step, stopped = train(config, folder, environment, run, measure, state, step, minutes)
+    learned = devices.on_host(state["learner"].average)
+    if stopped:
+        export(config, folder, environment, learned, step)
+        say_stopped(stopped, step, folder)
+        return
+    alike = results.get("evaluate") == how  # both columns are to be measured alike
+    whole = lambda params: measure.whole(devices.place(lambda: params, mesh, EVERYWHERE)(), announced)
+    if results.get("step") != step or not alike:
+        say("Measuring what was learned")
+        before = results.get("before") if alike else None
+        results = store(folder, **results | {"evaluate": how, "before": before, "after": whole(learned), "step": step})
+    if results["before"] is None:
+        say("Measuring the untrained network, for the column beside it")
+        results = store(folder, **results | {"before": whole(run.params)})
+    export(config, folder, environment, learned, step, results["after"])
+    if first_host():
+        finish(config, folder, environment, run, measure, learned, int(state["learner"].steps), step, results)
+
+
+def measure_for(config: Config, environment: Any, run: Run, mesh: Any) -> Measure:
+    """How good what is learned is: by episodes, or by games."""
+    build = game_measure if environment.num_players == 2 else episode_measure
+    return build(config, environment, run, mesh)
+
+
+def export(config: Config, folder: pathlib.Path, environment: Any, params, step: int, results=None) -> None:
+    """The weights as one file, with what they are and how they came about."""
+    if first_host():
+        about = {
+            "environment": {
+                "id": environment.id,
+                "name": config.game,
+                "observation_shape": list(environment.observation_shape),
+                "num_actions": environment.num_actions,
+                "num_players": environment.num_players,
+                "discount": environment.discount,
+            },
+            "network": described(config.network, environment, config.learn.consistency),
+        }
+        words = about | loop.origin(folder, config.seed, step, results)
+        nets.save_learned(folder / "weights.safetensors", params, words, overwrite=True)
+
+
+def finish(config, folder, environment, run: Run, measure: Measure, params, minibatches, step, results) -> None:
+    """The tables, the page, and what to do next."""
+    found = measure.tables(results["before"], results["after"])
+    for caption, head, rows in found:
+        progress_display.table(caption, head, rows)
+    if not minibatches:
+        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough steps.")
+    next_ones = commands_after(config.budget, config.seed, folder, step)
+    said = measure.verdict(results["after"], results["before"])
+    page = write_report(config, folder, environment, run, params, found, next_ones, said)
+    if said:
+        say(f"[bold]{said}")
+    say_finished(page, folder, next_ones)
+
+
+def run(config: Config) -> None:
+    """`jaxzero train --model learned` with these settings."""
+    guarded(lambda: main(config))
