@@ -9,24 +9,29 @@ from jaxzero.extras import require
 require("flax", "jaxzero.nets")
 
 from jaxzero.nets.learned_network import LearnedNetwork, for_search  # noqa: E402
+from jaxzero.nets.learned_weights import build_learned, load_learned, save_learned  # noqa: E402
 from jaxzero.nets.mlp import mlp  # noqa: E402
 from jaxzero.nets.muzero_mlp import muzero_mlp  # noqa: E402
 from jaxzero.nets.muzero_planes import muzero_planes  # noqa: E402
 from jaxzero.nets.network import to_bfloat16  # noqa: E402
 from jaxzero.nets.resnet import resnet  # noqa: E402
-from jaxzero.nets.scalar_heads import ScalarHead, bounded, hl_gauss, sqrt_transform, symlog, two_hot  # noqa: E402
+from jaxzero.nets.scalar_heads import ScalarHead, Transform, bounded, hl_gauss, sqrt_transform, symlog, two_hot  # noqa: E402
 from jaxzero.nets.window_mlp import windows  # noqa: E402
 
 __all__ = [
     "LearnedNetwork",
     "ScalarHead",
+    "Transform",
     "bounded",
+    "build_learned",
     "for_search",
     "hl_gauss",
+    "load_learned",
     "mlp",
     "muzero_mlp",
     "muzero_planes",
     "resnet",
+    "save_learned",
     "sqrt_transform",
     "symlog",
     "to_bfloat16",

@@ -13,6 +13,9 @@ from jaxzero.types import Params
 __all__ = ["NORMALISATIONS", "Layer", "convolution", "dense", "initial_params", "layer_norm", "min_max", "perceptron"]
 
 
+MOST = 250_000_000  # parameters: what fits a file of weights in float32
+
+
 class Layer(NamedTuple):
     """The parameters that a layer has.
 
@@ -35,6 +38,9 @@ def initial_params(layers: Any, key: chex.PRNGKey) -> Params:
     Returns:
         The same dictionaries, with `{"kernel": ..., "bias": ...}` for each layer, in float32.
 
+    Raises:
+        ValueError: more parameters than a file of weights has room for.
+
     Example:
         >>> params = initial_params({"policy": Layer((8, 3), scale=0.0)}, jax.random.key(0))
         >>> params["policy"]["kernel"].shape, float(abs(params["policy"]["kernel"]).max())
@@ -42,6 +48,8 @@ def initial_params(layers: Any, key: chex.PRNGKey) -> Params:
     """
     flat, shape = jax.tree.flatten(layers, is_leaf=lambda node: isinstance(node, Layer))
     sizes = [math.prod(layer.kernel) for layer in flat]
+    if sum(sizes) > MOST:
+        raise ValueError(f"initial_params: {sum(sizes):,} parameters: use smaller layers, with up to {MOST:,}.")
 
     def draw(key: chex.PRNGKey) -> Params:
         # All at once: with a draw for each of twelve layers this takes four times as long to compile.
@@ -92,9 +100,10 @@ _convolved.defvjp(_convolved_forward, _convolved_backward)
 def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
     """3x3, channels last, zeros around the edge; forward XLA's own convolution, and a backward pass of our own.
 
-    XLA has a convolution for the kernel's gradient, too, whose windows are whole boards. On a CPU, in a loop, the
-    gradient of four of them took 8 to 16 times as long (batch 128; 6 x 7 x 16, 10 x 10 x 16, 6 x 7 x 32) as with nine
-    matrix products. Forward, matrix products over shifted windows took 1.2 to 2 times as long.
+    XLA's is a convolution, too, whose windows are whole boards: in a loop on a CPU, where a learner takes its steps,
+    that took 7 to 15 times as long as nine matrix products (gradient of four layers, batch 128, 6 x 7 and 10 x 10,
+    16 and 32 channels; outside a loop two thirds of their time). Forward, a matrix product over shifted windows took
+    1.2 to 2 times as long as XLA's own.
     """
     return _convolved(params["kernel"], x) + params["bias"]
 

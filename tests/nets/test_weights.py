@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
-from jaxzero.nets import weights
+from jaxzero.nets import params_file, weights
 from jaxzero.nets.weights import WeightsError
 
 
@@ -271,7 +271,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(weights.os, "fsync", full)
+    monkeypatch.setattr(params_file.os, "fsync", full)
     (tmp_path / "weights").write_text("old")
     with pytest.raises(WeightsError, match="cannot be written: No space left on device"):
         weights.save(tmp_path / "weights", mlp(), ABOUT, overwrite=True)
@@ -295,7 +295,7 @@ def test_another_game(good, tmp_path, game, message):
 
 def test_weights_that_do_not_fit_are_not_read(good, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(good[0])
-    monkeypatch.setattr(weights, "read_arrays", None)
+    monkeypatch.setattr(params_file, "read_arrays", None)
     refused(tmp_path / "file", r"'policy.bias' is of shape \[5\]", board_game(num_actions=6))
 
 
