@@ -45,8 +45,9 @@ class Network:
     normalisation: Literal["layer", "min_max"] = "layer"
     """Of the hidden state: layer norm, or MuZero's scaling to 0 ... 1."""
     head: Literal["auto", "bounded", "hl_gauss", "two_hot"] = "auto"
-    """How values and rewards are said: bounded: a number in -1 ... 1, for board games; hl_gauss and two_hot: a
-    distribution over bins, on a transformed scale, for numbers of any size. auto: bounded for games of two."""
+    """How values and rewards are said: bounded: a number in -1 ... 1, for board games; two_hot and hl_gauss: a
+    distribution over bins, on a transformed scale, for numbers of any size. auto: bounded for games of two, else
+    two_hot."""
     bins: int = 41
     """hl_gauss, two_hot: how many."""
     limit: float = 20.0
@@ -174,7 +175,11 @@ class Config:
 
 # Connect Four and tic-tac-toe chose the board's, CartPole those of control, MinAtar Breakout those of images.
 PRESETS = {
-    "control": Config(),
+    "control": Config(
+        acting=Acting(range_floor=0.5),
+        learn=Learn(returns=50, learning_rate=3e-3),
+        evaluate=Evaluate(every=6, simulations=8),
+    ),
     "image": Config(
         network=Network(channels=16, blocks=1, bins=41, limit=10.0),
         acting=Acting(environments=64, steps=16, simulations=16),

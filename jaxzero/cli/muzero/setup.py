@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 
 import jaxzero as jz
-from jaxzero import environments, models, nets
+from jaxzero import environments, games, models, nets
 from jaxzero.cli.muzero.settings import Config, Network
 from jaxzero.cli.training.evaluation import Rating
 from jaxzero.runs import memory
@@ -79,8 +79,9 @@ def environment_for(config: Config) -> Any:
         name = config.game.removeprefix(GYMNASIUM)
         return environments.from_gymnasium(name, config.acting.environments, config.seed)
     environment = environments.by_name(config.game)
-    environments.check_steps(environment)
-    environments.check_episodes(environment, jax.random.key(config.seed))
+    if games.is_own(config.game) and not config.game.startswith("gymnax:"):  # those that come along are tested
+        environments.check_steps(environment)
+        environments.check_episodes(environment, jax.random.key(config.seed))
     return environment
 
 
@@ -93,7 +94,7 @@ def described(net: Network, environment: Any, consistency: float) -> dict[str, A
             f"--network.kind planes needs observations of shape [height, width, planes], those of {environment.id} "
             f"have {list(environment.observation_shape)}: use --network.kind mlp."
         )
-    name = ("bounded" if environment.num_players == 2 else "hl_gauss") if net.head == "auto" else net.head
+    name = ("bounded" if environment.num_players == 2 else "two_hot") if net.head == "auto" else net.head
     head = {"kind": name} if name == "bounded" else {"kind": name, "bins": net.bins, "limit": net.limit}
     if name == "hl_gauss":
         head["transform"] = "sqrt"
@@ -164,8 +165,14 @@ def search_models(network: Any, environment: Any) -> tuple[Any, Any]:
     return models.learned(*functions, jax.vmap(environment.observe), legal), recorded
 
 
-def build(config: Config, environment: Any, mesh: Any) -> Run:
+def build(config: Config, environment: Any, mesh: Any, search: Callable = policy) -> Run:
     """Everything for these settings on these devices.
+
+    Args:
+        config: the settings.
+        environment: what is learned.
+        mesh: the devices.
+        search: builds the policies that act and search anew, called like `policy`.
 
     Raises:
         ValueError: numbers that do not fit one another, the devices or the environment.
@@ -180,8 +187,10 @@ def build(config: Config, environment: Any, mesh: Any) -> Run:
         jax.random.fold_in(jax.random.key(config.seed), 1),
     )
     model, recorded = search_models(network, environment)
-    begin_acting, act, row = make_acting(config, environment, model, mesh)
-    begin_learning, update = make_learner(config, environment, network, recorded, mesh)
+    begin_acting, act, row = make_acting(config, environment, search(config, environment, model, own.simulations), mesh)
+    begin_learning, update = make_learner(
+        config, environment, network, search(config, environment, recorded, own.simulations), mesh
+    )
 
     def begin(params: Any) -> dict[str, Any]:
         params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
@@ -208,10 +217,9 @@ def build(config: Config, environment: Any, mesh: Any) -> Run:
     )
 
 
-def make_acting(config: Config, environment: Any, model: Any, mesh: Any) -> tuple[Callable, Callable, Any]:
+def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -> tuple[Callable, Callable, Any]:
     """How episodes begin; how a chunk is acted and kept; and the shapes of a step that is kept."""
     own, choose = config.acting, exploring(random_rate=config.acting.random_rate)
-    search = policy(config, environment, model, own.simulations)
     if on_host(environment):
         begin, act = host_acting.host_acting(environment, search, choose, steps=own.steps)
         add = jax.jit(sequence_replay.add, donate_argnums=0)
@@ -231,9 +239,11 @@ def make_acting(config: Config, environment: Any, model: Any, mesh: Any) -> tupl
     return begin, jax.jit(shared, donate_argnums=(1, 2)), acting.blank_transition(environment)
 
 
-def make_learner(config: Config, environment: Any, network: Any, recorded: Any, mesh: Any) -> tuple[Callable, Callable]:
+def make_learner(
+    config: Config, environment: Any, network: Any, search: Callable, mesh: Any
+) -> tuple[Callable, Callable]:
     """How learning begins; and how it goes on by some minibatches."""
-    own, learn = config.acting, config.learn
+    learn = config.learn
     evaluate = lambda params, seen: network.value.decode(network.predict(params, network.represent(params, seen))[1])
     begin, update = learner.muzero_learner(
         environment,
@@ -243,7 +253,7 @@ def make_learner(config: Config, environment: Any, network: Any, recorded: Any, 
         steps=learn.returns,
         trace=learn.trace,
         weights=LossWeights(1.0, learn.value_weight, learn.reward_weight, learn.consistency),
-        fresh=reanalyse(policy(config, environment, recorded, own.simulations), evaluate),
+        fresh=reanalyse(search, evaluate),
         share=learn.reanalyse,
         alpha=learn.priority,
         beta=learn.correction,
