@@ -1,19 +1,16 @@
 """Checks that the functions of a game fit its record, before anything is compiled."""
 
-import pathlib
 import re
-import traceback
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxzero.games.game import Game, check_game
+from jaxzero.games.traced_rules import check_same_state, in_words, returned
 
 __all__ = ["check_rules"]
 
-UNKNOWN = jax.errors.TracerBoolConversionError, jax.errors.ConcretizationTypeError
 COMMANDS = {"hint", "h", "undo", "u", "swap", "s", "quit", "q", "help", "?"}  # what else is typed where moves are
 
 
@@ -31,12 +28,12 @@ def check_rules(game: Game) -> None:
     """
     check_game("check_rules", game)
     _check_fields(game)
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    state = _returned(game, "init(key)", game.init, key)
-    after = _returned(game, "step(state, action, key)", game.step, state, jax.ShapeDtypeStruct((), jnp.int32), key)
-    _same_state(game, state, after)
-    packed = _returned(game, "pack(state)", game.pack, after)
-    _returned(game, "step(pack(state), action, key)", game.step, packed, jax.ShapeDtypeStruct((), jnp.int32), key)
+    who, key = f"game {game.id}", jax.eval_shape(lambda: jax.random.key(0))
+    state = returned(who, "init(key)", game.init, key)
+    after = returned(who, "step(state, action, key)", game.step, state, jax.ShapeDtypeStruct((), jnp.int32), key)
+    check_same_state(who, "init", state, after)
+    packed = returned(who, "pack(state)", game.pack, after)
+    returned(who, "step(pack(state), action, key)", game.step, packed, jax.ShapeDtypeStruct((), jnp.int32), key)
     players = f"num_players is {game.num_players}"
     wanted: dict[str, tuple[Any, tuple[int, ...], str]] = {
         "observe": (jnp.floating, tuple(game.observation_shape), f"observation_shape is {game.observation_shape}"),
@@ -46,11 +43,11 @@ def check_rules(game: Game) -> None:
         "rewards": (jnp.floating, (game.num_players,), players),
     }
     for name, (kind, shape, why) in wanted.items():
-        found = _returned(game, f"{name}(state)", getattr(game, name), state)
+        found = returned(who, f"{name}(state)", getattr(game, name), state)
         if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != shape or not jnp.issubdtype(found.dtype, kind):
             said = {jnp.floating: "float32", jnp.integer: "int32", jnp.bool_: "bool"}[kind]
             raise ValueError(
-                f"game {game.id}: {name}(state) returns {_short(found)}, and the record says "
+                f"{who}: {name}(state) returns {in_words(found)}, and the record says "
                 f"{said}[{','.join(map(str, shape))}] ({why})."
             )
     _check_names(game)
@@ -83,43 +80,3 @@ def _check_names(game: Game) -> None:
         raise ValueError(
             f"game {game.id}: {len(game.action_names)} action_names for {game.num_actions} actions: give one for each."
         )
-
-
-def _returned(game: Game, call: str, function: Callable, *given: Any) -> Any:
-    try:
-        return jax.eval_shape(function, *given)
-    except Exception as error:  # whatever somebody's function does
-        words = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        hint = " Values are not known yet: jnp.where in place of `if`." if isinstance(error, UNKNOWN) else ""
-        raise ValueError(
-            f"game {game.id}: {call} fails{_where(error)}: {type(error).__name__}: {words}{hint}"
-        ) from error
-
-
-def _where(error: Exception) -> str:
-    """The file and the line of somebody's own that went wrong, if it is none of a package."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
-    return f" ({pathlib.Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-
-
-def _same_state(game: Game, state: Any, after: Any) -> None:
-    """Positions are carried through loops, so a step must keep their structure, shapes and types."""
-    if jax.tree.structure(state) != jax.tree.structure(after):
-        raise ValueError(
-            f"game {game.id}: step returns a state of another structure than init: {jax.tree.structure(after)}, not "
-            f"{jax.tree.structure(state)}."
-        )
-    before, now = jax.tree_util.tree_leaves_with_path(state), jax.tree.leaves(after)
-    for (path, one), other in zip(before, now):
-        if one.shape != other.shape or one.dtype != other.dtype:
-            raise ValueError(
-                f"game {game.id}: step changes state{jax.tree_util.keystr(path)} from {_short(one)} to "
-                f"{_short(other)}: keep shape and type, as in jnp.int32(0)."
-            )
-
-
-def _short(x: Any) -> str:
-    if not isinstance(x, jax.ShapeDtypeStruct):
-        return str(jax.tree.structure(x))
-    return f"{x.dtype}[{','.join(map(str, x.shape))}]" if x.shape else f"{x.dtype}[]"

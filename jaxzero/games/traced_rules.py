@@ -1,0 +1,79 @@
+"""Functions of somebody's own, traced for what they return, and what is said of those that do not fit.
+
+Whoever checks a record says what it is of: "game nim", "environment lake".
+"""
+
+import pathlib
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+__all__ = ["check_same_state", "in_words", "returned"]
+
+UNKNOWN = jax.errors.TracerBoolConversionError, jax.errors.ConcretizationTypeError
+
+
+def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
+    """The shapes and types of what a function returns; nothing is compiled.
+
+    Args:
+        who: what the function is of.
+        call: how it is called, for the message.
+        function: it.
+        given: shapes and types of its arguments.
+
+    Raises:
+        ValueError: it fails.
+
+    >>> returned("game nim", "legal(state)", lambda state: state > 0, jax.ShapeDtypeStruct((3,), "int32"))
+    ShapeDtypeStruct(shape=(3,), dtype=bool)
+    """
+    try:
+        return jax.eval_shape(function, *given)
+    except Exception as error:  # whatever somebody's function does
+        words = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        hint = " Values are not known yet: jnp.where in place of `if`." if isinstance(error, UNKNOWN) else ""
+        raise ValueError(f"{who}: {call} fails{_where(error)}: {type(error).__name__}: {words}{hint}") from error
+
+
+def _where(error: Exception) -> str:
+    """The file and the line of somebody's own that went wrong, if it is none of a package."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
+    return f" ({pathlib.Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+
+
+def check_same_state(who: str, begins: str, state: Any, after: Any) -> None:
+    """Raises a ValueError if a step changes structure, shapes or types: states are carried through loops.
+
+    Args:
+        who: what the step is of.
+        begins: the function that made `state`, for the message.
+        state: shapes and types of a state.
+        after: those of the state after a step.
+    """
+    if jax.tree.structure(state) != jax.tree.structure(after):
+        raise ValueError(
+            f"{who}: step returns a state of another structure than {begins}: {jax.tree.structure(after)}, not "
+            f"{jax.tree.structure(state)}."
+        )
+    before, now = jax.tree_util.tree_leaves_with_path(state), jax.tree.leaves(after)
+    for (path, one), other in zip(before, now):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            raise ValueError(
+                f"{who}: step changes state{jax.tree_util.keystr(path)} from {in_words(one)} to {in_words(other)}: "
+                "keep shape and type, as in jnp.int32(0)."
+            )
+
+
+def in_words(x: Any) -> str:
+    """Type and shape of an array, or the structure of what is none.
+
+    >>> in_words(jax.ShapeDtypeStruct((2, 3), "float32")), in_words((1, 2))
+    ('float32[2,3]', 'PyTreeDef((*, *))')
+    """
+    if not isinstance(x, jax.ShapeDtypeStruct):
+        return str(jax.tree.structure(x))
+    return f"{x.dtype}[{','.join(map(str, x.shape))}]"
