@@ -5,13 +5,18 @@ import math
 import numpy as np
 
 from jaxzero.cli.muzero.settings import Config
+from jaxzero.cli.muzero.sizes import room
 
 __all__ = ["describe", "line", "losses_in_metrics", "speeds"]
 
 
 def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:
-    """Means over the episodes and steps of a chunk."""
-    steps, written = max(told["steps"], 1), config.acting.environments * config.acting.steps
+    """Means over the episodes and the searches of a chunk.
+
+    "acting/steps" and "replay/steps" count searches: where episodes are cut, the last state of each is one, from which
+    no step is taken.
+    """
+    written = config.acting.environments * config.acting.steps
     values = {
         "acting/episodes": told["episodes"],
         "acting/entropy": told["entropy"] / written,
@@ -19,7 +24,8 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
         "acting/distinct": 1000 * told["distinct"] / written,
         "acting/bad": told["bad"],
         "acting/steps": written * (step + 1),
-        "replay/steps": min(written * (step + 1), config.learn.capacity),
+        "acting/taken": told["steps"],
+        "replay/steps": min(written * (step + 1), room(config)),
     }
     if told["episodes"]:
         n = told["episodes"]
@@ -31,7 +37,7 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
             "acting/first_wins": told["first_wins"] / n,
             "acting/draws": told["draws"] / n,
         }
-    return values | {"acting/taken": steps}
+    return values
 
 
 def losses_in_metrics(losses) -> dict[str, float]:

@@ -47,6 +47,7 @@ def episode_measure(config: Config, environment: Any, run: Run, mesh: Any) -> Me
     asked = config.evaluate
     play = _on_host(config, environment, run) if on_host(environment) else _jitted(config, environment, run, mesh)
     size = 1 if on_host(environment) else mesh.size
+    looks = asked.episodes and asked.every != 0
 
     def keys(seed: int, fold: int, n: int) -> Any:
         draw = lambda: jax.random.split(jax.random.fold_in(jax.random.key(seed), fold), -(-n // size) * size)
@@ -74,7 +75,7 @@ def episode_measure(config: Config, environment: Any, run: Run, mesh: Any) -> Me
             whole=whole,
             tables=lambda before, after: tables(before, after, asked.simulations),
             verdict=lambda after, before: verdict(environment, after, before),
-            program=None if on_host(environment) else play,
+            program=play if looks and not on_host(environment) else None,
             arguments=arguments,
             with_program=built,
         )
@@ -102,8 +103,7 @@ def _on_host(config: Config, environment: Any, run: Run) -> Callable:
     longest = min(environment.longest or asked.longest, asked.longest)
 
     def play(params: Any, keys: Any) -> Episodes:
-        paid, length = host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
-        return Episodes(paid, length, length < asked.longest)
+        return host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
 
     return play
 

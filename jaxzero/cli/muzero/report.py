@@ -22,7 +22,7 @@ from jaxzero.viz.observation_planes import planes
 
 __all__ = ["write"]
 
-SHOWN = 200  # steps of an episode
+SHOWN = 200  # steps of an episode; one more is recorded, which tells whether it was over by then
 WORDS = {
     "greedy": "Returns are sums of rewards, not discounted; greedy episodes do not explore. ± is the standard error.",
     "model": "One step by the model rates each move by the reward and the value that the model foretells; one step by "
@@ -112,7 +112,7 @@ def model_errors(rows: list[dict]) -> list[pages.Section]:
 def episode(config: Config, environment: Any, search: Any, params: Any) -> list[pages.Section]:
     """A greedy episode, to step through."""
     with progress_display.announced("Recording the episode of the report"):
-        recorded = jax.jit(functools.partial(record_episode, environment, search, steps=SHOWN))
+        recorded = jax.jit(functools.partial(record_episode, environment, search, steps=SHOWN + 1))
         states, told = recorded(params, jax.random.key(config.seed + 4))
         told = {name: np.asarray(x) for name, x in told.items()}
     moments, paid = [], 0.0

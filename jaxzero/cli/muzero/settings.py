@@ -231,7 +231,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     """The settings from the command line, upon those of a preset: the one asked for, or the one for the game."""
     words = sys.argv[1:] if arguments is None else arguments
     asked = [x for x in values_of(words, "--preset") if x in PRESETS]
-    game = [*values_of(words, "--game"), Config.game][0]
+    game = [Config.game, *values_of(words, "--game")][-1]
     default = PRESETS[preset or (asked[-1] if asked else preset_for(game))]
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
     for (low, high), names in RANGES.items():
@@ -240,6 +240,13 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
             if value is not None and not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    if config.evaluate.games % 2:
+        raise SystemExit(
+            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
+        )
+    for n in config.evaluate.position_simulations:
+        if n < 1:
+            raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
     if not config.budget.minutes > 0:
         raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config

@@ -10,33 +10,19 @@ from jax.sharding import NamedSharding
 import jaxzero as jz
 from jaxzero import environments, games, models, nets
 from jaxzero.cli.muzero.settings import Config, Network
+from jaxzero.cli.muzero.sizes import check, minibatches, ring_length
 from jaxzero.cli.training.evaluation import Rating
-from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay
-from jaxzero.train.muzero.reanalyse import observed, reanalyse
+from jaxzero.train.muzero.reanalyse import reanalyse
 from jaxzero.train.muzero.unroll_loss import LossWeights
 
-__all__ = [
-    "Run",
-    "build",
-    "described",
-    "environment_for",
-    "expected",
-    "fits",
-    "least_steps",
-    "minibatches",
-    "on_host",
-    "policy",
-    "ring_length",
-]
+__all__ = ["Run", "build", "described", "environment_for", "expected", "on_host", "policy", "search_models"]
 
 WHERE = {"acting": SHARED, "replay": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
-
-
 GYMNASIUM = "gymnasium:"
 
 
@@ -113,43 +99,6 @@ def policy(config: Config, environment: Any, model: Any, simulations: int, explo
     considered = min(config.acting.max_considered, simulations)
     given = dict(max_considered=considered, gumbel_scale=1.0 if explore else 0.0, qvalues=floor)
     return acting.with_improved_value(jz.gumbel(model, simulations, **given))
-
-
-def minibatches(config: Config) -> int:
-    """Per iteration."""
-    steps = config.acting.environments * config.acting.steps
-    return max(1, round(steps * config.learn.reuse / config.learn.batch_size))
-
-
-def ring_length(config: Config) -> int:
-    """Steps that the ring of one environment holds: a multiple of what is written at a time."""
-    chunk = config.acting.steps
-    return max(1, round(config.learn.capacity / (config.acting.environments * chunk))) * chunk
-
-
-def least_steps(config: Config) -> int:
-    """Steps to have before learning begins: those asked for, and a window in each ring."""
-    window = config.learn.unroll + config.learn.returns + 1
-    return max(config.learn.start, window * config.acting.environments)
-
-
-def check(config: Config, environment: Any) -> None:
-    """Raises a ValueError for numbers that do not fit one another, or the environment."""
-    own, learn = config.acting, config.learn
-    window, length = learn.unroll + learn.returns + 1, ring_length(config)
-    if window > length:
-        raise ValueError(
-            f"--learn.unroll {learn.unroll} and --learn.returns {learn.returns} need windows of {window} steps, and "
-            f"the replay holds {length} of each of {own.environments} environments: use --learn.capacity "
-            f"{window * own.environments} or more, or shorter returns."
-        )
-    if least_steps(config) > length * own.environments:
-        raise ValueError(
-            f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
-            f"Use --learn.start {length * own.environments} or less, or a larger capacity."
-        )
-    if environment.num_players == 2 and own.environments * own.steps < 2:
-        raise ValueError("--acting.environments and --acting.steps: give more than one of either.")
 
 
 def search_models(network: Any, environment: Any) -> tuple[Any, Any]:
@@ -273,33 +222,3 @@ def expected(run: Run, mesh: Any) -> dict[str, Any]:
     put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
     shapes = jax.eval_shape(run.begin, run.params)
     return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
-
-
-def fits(config: Config, environment: Any, run: Run, count: int) -> None:
-    """Raises a ValueError if the run would not fit the memory of a device."""
-    state, own, learn = jax.eval_shape(run.begin, run.params), config.acting, config.learn
-    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), own.environments))
-    step = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct((own.environments, *x.shape[2:]), x.dtype), state["replay"].steps
-    )
-    recorded = search_models(run.network, environment)[1]
-    tree = memory.search_tree(
-        policy(config, environment, recorded, own.simulations), run.params, keys, observed(step.observation, step.legal)
-    )
-    each = memory.size(tree) / own.environments
-    anew = int(each * learn.batch_size * learn.reanalyse * (learn.unroll + 1))
-    measuring = int(each / (own.simulations + 1) * config.evaluate.final * (config.evaluate.simulations + 1))
-    parts = {
-        "search trees": tree,
-        "replay": state["replay"],
-        "learner": state["learner"],
-        "reanalyse": jax.ShapeDtypeStruct((anew,), jnp.uint8),
-        "measuring": jax.ShapeDtypeStruct((measuring,), jnp.uint8),
-    }
-    hints = {
-        "search trees": memory.Lower("--acting.environments", own.environments),
-        "replay": memory.Lower("--learn.capacity", learn.capacity),
-        "reanalyse": memory.Lower("--learn.batch-size", learn.batch_size),
-        "measuring": memory.Lower("--evaluate.final or --evaluate.simulations"),
-    }
-    memory.check(parts, hints, jax.local_devices()[0], shared=("search trees", "replay", "reanalyse"), devices=count)

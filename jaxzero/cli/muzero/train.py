@@ -16,9 +16,11 @@ from jaxzero.cli.muzero.acting_metrics import describe, line, losses_in_metrics,
 from jaxzero.cli.muzero.evaluation import Measure, episode_measure
 from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
+from jaxzero.cli.muzero.memory_check import fits
 from jaxzero.cli.muzero.report import write as write_report
 from jaxzero.cli.muzero.settings import FREE, Config
-from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, fits, least_steps, on_host
+from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
+from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop
 from jaxzero.cli.training.console import (
     announced,
@@ -140,6 +142,8 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
     over = loop.over(config.budget, minutes, step, folder, lambda values: ended(config, environment, values))
     if step:
         say_resumed(step, minutes, over)
+        if on_host(environment) and not over:
+            say("Its environments keep their own states, which no checkpoint holds: their episodes begin anew.")
     measure = measure_for(config, environment, run, mesh)
     results = stored(folder)
     how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))

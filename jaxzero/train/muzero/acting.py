@@ -61,10 +61,10 @@ class Acting(NamedTuple):
 
 
 class ActingStats(NamedTuple):
-    """Sums over a chunk, one entry per device: divide by `steps`, or what is of episodes by `episodes`.
+    """Sums over a chunk, one entry per device: divide by the searches, B · T, or what is of episodes by `episodes`.
 
     Attributes:
-        steps: steps taken.
+        steps: steps taken; the last state of an episode that was cut is searched, too, and no step is taken from it.
         episodes: episodes that ended.
         returned: their rewards; of two players those of the one who acted first.
         squared: the squares of their returns.

@@ -36,6 +36,13 @@ def play_episodes(environment: Any, policy: Callable, params: Params, keys: Keys
         params: for the policy.
         keys: one per episode.
         longest: steps after which an episode is left.
+
+    >>> from types import SimpleNamespace
+    >>> from jaxzero.environments import cartpole
+    >>> right = lambda params, keys, state: SimpleNamespace(action=jnp.ones(len(keys), jnp.int32))
+    >>> found = play_episodes(cartpole(), right, None, jax.random.split(jax.random.key(0), 3), longest=100)
+    >>> found.returned.tolist(), found.length.tolist(), found.ended.tolist()
+    ([9.0, 10.0, 10.0], [9, 10, 10], [True, True, True])
     """
     keys, k_reset = jax.vmap(jax.random.split, out_axes=1)(keys)
     count = len(keys)
@@ -69,7 +76,14 @@ def record_episode(environment: Any, policy: Callable, params: Params, key: Any,
         policy: likewise.
         params: likewise.
         key: of the episode.
-        steps: how many are recorded at most.
+        steps: how many are recorded. Once the episode is over, its last state but one stands still.
+
+    >>> from types import SimpleNamespace
+    >>> from jaxzero.environments import cartpole
+    >>> right = lambda params, keys, state: SimpleNamespace(action=jnp.ones(1, jnp.int32), value=jnp.zeros(1))
+    >>> states, told = record_episode(cartpole(), right, None, jax.random.key(0), steps=20)
+    >>> states.motion.shape, told["reward"].shape, int((~told["over"]).sum())
+    ((20, 4), (20,), 10)
     """
     key, k_reset = jax.random.split(key)
     state = jax.tree.map(lambda x: x[None], environment.reset(k_reset))

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxzero.train.muzero.acting import ActingStats, summed
+from jaxzero.train.muzero.episodes import Episodes
 from jaxzero.train.muzero.sequence_replay import Transition
 from jaxzero.types import Keys, Params
 
@@ -49,8 +50,8 @@ def host_acting(
 ) -> tuple[Callable[..., HostActing], Callable[..., tuple[HostActing, Transition, ActingStats]]]:
     """Acting as two functions, as in `acting`; `act` is not to be jitted.
 
-    The last step of an episode that was cut is not recorded as a step: its state stands as the last one, for the state
-    behind it is gone by the next search.
+    The last step of an episode that was cut is taken, and not recorded as a step: its state stands as the last one, and
+    nothing is paid there, for the state behind it is gone by the next search.
 
     Args:
         environment: a `jaxzero.environments.HostEnvironment`.
@@ -81,11 +82,20 @@ def host_acting(
         for _ in range(steps):
             keys, action, random, weights, value, entropy, bad = think(params, keys, seen[0], age)
             found = environment.step(np.asarray(action))
-            reward = np.nan_to_num(found.rewards)
+            reward = np.nan_to_num(found.rewards, posinf=0.0, neginf=0.0)
             bad = np.asarray(bad) | ~np.isfinite(found.rewards)
-            rows.append(
-                Transition(seen[0], None, action, reward, found.terminated, found.truncated, random, weights, value)
+            row = Transition(
+                observation=seen[0],
+                legal=None,
+                action=action,
+                reward=np.where(found.truncated, np.float32(0), reward),
+                terminated=found.terminated,
+                last=found.truncated,
+                random=random & ~found.truncated,
+                policy=weights,
+                value=value,
             )
+            rows.append(row)
             over, paid, age = found.terminated | found.truncated, paid + reward, age + 1
             ended = over, np.where(over, paid, 0), np.where(over, age, 0), over & (paid > 0)
             told.append(((entropy, np.float32(0)), bad, ended, over & (paid == 0)))
@@ -94,27 +104,31 @@ def host_acting(
         record = jax.tree.map(lambda *parts: stack(*parts).swapaxes(0, 1), *rows)
         record = record._replace(action=record.action.astype(jnp.int32))
         now = HostActing(jnp.asarray(age, jnp.int32), jnp.asarray(paid), keys)
-        return now, record, summed(record, jax.tree.map(stack, *told))
+        stats = summed(record, jax.tree.map(stack, *told))
+        return now, record, stats._replace(steps=jnp.array([count * steps]))
 
     return begin, act
 
 
-def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns and lengths of that many episodes, whose actions are `act(observations)`.
+def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> Episodes:
+    """What comes of that many episodes, whose actions are `act(observations)`.
 
-    Episodes that are left after `longest` steps count as they are. Of each environment the same number of episodes
-    counts: were it the first ones to end, short ones would count more often.
+    All environments begin together, and begin anew when the last one is done: were it the first episodes to end that
+    count, short ones would count more often.
+
+    Args:
+        environment: a `HostEnvironment`, which is reset.
+        act: `observations [B, ...] -> actions [B]`.
+        episodes: how many.
+        longest: steps after which an episode is left.
     """
     count = environment.num_envs
-    each = -(-episodes // count)
-    seen, paid, age = environment.reset(), np.zeros(count), np.zeros(count, int)
-    finished: list[list[tuple[float, int]]] = [[] for _ in paid]
-    while min(map(len, finished)) < each:
-        found = environment.step(np.asarray(act(seen)))
-        seen, paid, age = found.observations, paid + found.rewards, age + 1
-        for i in np.flatnonzero(found.terminated | found.truncated | (age >= longest)):
-            finished[i].append((float(paid[i]), int(age[i])))
-            paid[i] = age[i] = 0
-    counted = [one for some in zip(*finished) for one in some][:episodes]
-    returned, length = zip(*counted)
-    return np.array(returned), np.array(length)
+    found: list[Episodes] = []
+    for _ in range(-(-episodes // count)):
+        seen, paid, age, ended = environment.reset(), np.zeros(count), np.zeros(count, int), np.zeros(count, bool)
+        while not ended.all() and age.max() < longest:
+            step = environment.step(np.asarray(act(seen)))
+            seen, paid, age = step.observations, paid + np.where(ended, 0, step.rewards), age + ~ended
+            ended = ended | step.terminated | step.truncated
+        found.append(Episodes(paid, age, ended))
+    return Episodes(*(np.concatenate(x)[:episodes] for x in zip(*found)))

@@ -104,7 +104,13 @@ def muzero_learner(
         reward, value, terminated, last, random = get((s.reward, s.value, s.terminated, s.last, s.random), length)
         policy = get(s.policy, unroll + 1)
         parts = len(keys)
-        if each := reanalysed(share, batch_size // shares // parts):
+        each = reanalysed(share, batch_size // shares // parts)
+        if share and not each:
+            raise ValueError(
+                f"learner: share={share} of the {batch_size // shares // parts} windows of each of {parts} parts is "
+                "none: give a larger share or batch_size, fewer parts, or share=0."
+            )
+        if fresh is not None and each:
             some = jax.tree.map(lambda x: x.reshape(parts, -1)[:, :each].reshape(-1), starts)
             seen, legal = get((s.observation, s.legal), length, some)
             drawn = jax.vmap(lambda k: jax.random.split(k, each))(k_fresh).reshape(-1)
