@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.cli.muzero.settings import Config
@@ -103,7 +104,8 @@ def _on_host(config: Config, environment: Any, run: Run) -> Callable:
     longest = min(environment.longest or asked.longest, asked.longest)
 
     def play(params: Any, keys: Any) -> Episodes:
-        return host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
+        found = host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
+        return jax.tree.map(jnp.asarray, found)
 
     return play
 

@@ -35,7 +35,7 @@ from jaxzero.cli.training.evaluation import store, stored
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.runs import checkpoint, progress_display
-from jaxzero.runs.budget_clock import Clock, compiled_together
+from jaxzero.runs.budget_clock import Clock, compiled_together, first_call_for_free
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE
 from jaxzero.train.parameter_update import learning_rate
@@ -75,7 +75,11 @@ def train(config: Config, folder: pathlib.Path, environment: Any, run: Run, meas
 
 
 def compiled(run: Run, measure: Measure, environment: Any, state: dict, step: int, clock: Clock) -> tuple[Run, Measure]:
-    """What takes long to compile, compiled side by side and before it is needed, while the budget's clock stands."""
+    """What takes long to compile, compiled side by side and before it is needed, while the budget's clock stands.
+
+    What is no single program compiles when it is first called, for free as well.
+    """
+    for_free = lambda what, function: first_call_for_free(what, function, clock, announced)
     programs = {"the learner": (run.update, (state["learner"], state["replay"], run.keys(step), jnp.float32(0)))}
     if not on_host(environment):
         acting = state["learner"].average, state["acting"], state["replay"]
@@ -83,8 +87,12 @@ def compiled(run: Run, measure: Measure, environment: Any, state: dict, step: in
     if measure.program is not None:
         programs["greedy episodes"] = measure.program, measure.arguments(state, step)
     ready = compiled_together(programs, clock, announced)
-    run = run._replace(act=ready.get("acting", run.act), update=ready["the learner"])
-    return run, measure.with_program(ready["greedy episodes"]) if measure.program is not None else measure
+    act = ready["acting"] if "acting" in ready else for_free("Compiling acting", run.act)
+    if measure.program is not None:
+        measure = measure.with_program(ready["greedy episodes"])
+    else:
+        measure = measure._replace(look=for_free("The first look, which compiles", measure.look))
+    return run._replace(act=act, update=ready["the learner"]), measure
 
 
 def goal(config: Config, environment: Any) -> float | None:
