@@ -4,8 +4,8 @@
 
 Acting, learning and, where it is on, reanalyse, as `jaxzero train --model learned` runs them; only the search differs.
 Rows: CartPole with 2 actions and 16 simulations; with 18 actions (each of the two under nine numbers) and 50
-simulations; both without and with half of each minibatch searched anew. Iterations of both alternate in one process, and the
-ratio of the medians is what counts.
+simulations; both without and with half of each minibatch searched anew. Iterations of both alternate in one process,
+and the ratio of the medians is what counts.
 """
 
 import argparse
