@@ -1,7 +1,7 @@
-"""How long CartPole-v1 takes without its rules, and how many steps: the command itself, over several seeds.
+r"""How long CartPole-v1 takes without its rules, and how many steps: the command itself, over several seeds.
 
     python experiments/muzero/cartpole_seeds.py --save                 # time: about five minutes on two quiet cores
-    python experiments/muzero/cartpole_seeds.py --save --name few_steps -- --acting.environments 8 \\
+    python experiments/muzero/cartpole_seeds.py --save --name few_steps -- --acting.environments 8 \
         --learn.reuse 32 --learn.reanalyse 0.5 --learn.start 512       # steps in the environment
     python experiments/muzero/cartpole_seeds.py --save --name gymnasium -- --game gymnasium:CartPole-v1
 
