@@ -37,8 +37,8 @@ def pictured(cell):
     return any("image/png" in data or "<svg" in data.get("text/html", "") for data in shown)
 
 
-def test_there_are_six():
-    assert [name[0] for name in NOTEBOOKS] == list("123456")
+def test_there_are_seven():
+    assert [name[0] for name in NOTEBOOKS] == list("1234567")
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
