@@ -14,7 +14,8 @@ PAGE = "notebooks/train_your_own_environment.md"
 TINY = """
     --network.channels 4 --network.width 8 --network.bins 11 --acting.environments 8 --acting.steps 4
     --acting.simulations 2 --learn.returns 4 --learn.unroll 2 --learn.batch-size 16 --learn.start 64
-    --learn.capacity 256 --evaluate.episodes 2 --evaluate.final 2 --evaluate.simulations 2 --evaluate.every 3 --budget.steps 4
+    --learn.capacity 256 --evaluate.episodes 2
+    --evaluate.final 2 --evaluate.simulations 2 --evaluate.every 3 --budget.steps 4
 """.split()
 
 

@@ -111,7 +111,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     try:
         environment = environment_for(config)
         mesh = devices.mesh(jax.devices()[:1] if on_host(environment) else None)
-        folder = pathlib.Path(config.folder or f"runs/{environment.id}-learned".replace("/", "-"))
+        folder = pathlib.Path(config.folder or f"runs/{environment.id.replace('/', '-')}-learned")
         run = build(config, environment, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, environment, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
