@@ -31,7 +31,8 @@ class Environment(NamedTuple):
     """An environment whose rules the search does not know, for one state each: use `jax.vmap` for a batch.
 
     Nothing resets itself: after the end of an episode its last state is still there to be observed, and whoever acts
-    calls `reset`.
+    calls `reset`. The last state of a truncated episode is searched once more, for its value: `legal` should name the
+    actions that could be taken there; where it names none, only the network is asked.
 
     Attributes:
         id: the environment's name.

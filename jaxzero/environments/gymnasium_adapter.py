@@ -41,7 +41,7 @@ class HostEnvironment(NamedTuple):
         discount: γ per step.
         longest: steps in the longest episode; None: nobody said.
         solved: the mean return at which it counts as solved; None: nobody said.
-        reset: `() -> observations [B, ...]`: begins anew everywhere. The first call seeds environment i by seed + i, a
+        reset: `() -> observations [B, ...]`: begins anew everywhere. The first call seeds the environments, a
             later one goes on with the random numbers of the one before.
         step: `actions [B] -> HostStep`. Where an episode ends the next one begins in the same call.
         close: `() -> None`: ends what the environments hold, such as windows.
@@ -73,7 +73,7 @@ def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.
     Args:
         name: Gymnasium's, e.g. "CartPole-v1"; "module:Name-v0" imports the module that registers it first.
         num_envs: B.
-        seed: environment i is seeded by seed + i.
+        seed: the seeds of all environments follow from it.
         discount: γ per step.
         options: passed on to the environment.
 
@@ -90,7 +90,8 @@ def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.
         raise ValueError(f"from_gymnasium({name!r}, num_envs={num_envs}): give 1 or more.")
     envs = _make(name, num_envs, options)
     num_actions, observation_shape = _spaces(name, envs)
-    seeds = iter([seed])
+    # Numbers that have nothing in common for neighbouring seeds: with seed + i two runs would share environments.
+    seeds = iter([np.random.SeedSequence(seed).generate_state(num_envs).tolist()])
 
     def reset() -> Shaped[np.ndarray, "B ..."]:
         return _seen(envs.reset(seed=next(seeds, None))[0])

@@ -90,7 +90,9 @@ def muzero_planes(
     square = Layer((3, 3, channels, channels))
     tower = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
     overview = {"look": Layer((channels, HEAD_PLANES)), "hidden": Layer((squares * HEAD_PLANES, width))}
-    action, head = Layer((num_actions, squares * channels)), lambda size: Layer((width, size), scale=0.0)
+    # One action is taken of all: what it adds is to have the same size however many there are.
+    action = Layer((num_actions, squares * channels), scale=num_actions**0.5)
+    head = lambda size: Layer((width, size), scale=0.0)
     layers = {
         "representation": {"stem": Layer((3, 3, planes, channels))} | tower,
         "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview,

@@ -27,9 +27,10 @@ def test_a_batch_is_single_environments_begun_anew(limit):
     environment = from_gymnasium("CartPole-v1", BATCH, seed=5, max_episode_steps=limit)
     actions = np.random.default_rng(0).integers(0, 2, (STEPS, BATCH))
     environment.reset()
+    seeds = np.random.SeedSequence(5).generate_state(BATCH).tolist()
     ours = [environment.step(action) for action in actions]
     for i in range(BATCH):
-        theirs = list(single(5 + i, actions[:, i], max_episode_steps=limit))
+        theirs = list(single(seeds[i], actions[:, i], max_episode_steps=limit))
         for field, values in zip(ours[0]._fields, zip(*theirs)):
             assert np.array_equal([getattr(step, field)[i] for step in ours], values), field
     ended = np.array([step.terminated | step.truncated for step in ours])

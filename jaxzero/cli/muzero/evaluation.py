@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, on_host, policy
+from jaxzero.environments import from_gymnasium
 from jaxzero.runs import progress_display
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE, SHARED
@@ -61,13 +62,14 @@ def episode_measure(config: Config, environment: Any, run: Run, mesh: Any) -> Me
         if not asked.final:
             return {}
         with announced(f"  {asked.final} greedy episodes, {asked.simulations} simulations per step"):
-            return {"greedy": in_numbers(progress_display.wait(play(params, keys(config.seed + 1, 0, asked.final))))}
+            found = progress_display.wait(play(params, keys(config.seed + 1, 0, asked.final)))
+            return {"greedy": in_numbers(found, asked.final)}
 
     def built(program: Callable) -> Measure:
         def look(state: dict, step: int) -> tuple[dict, dict[str, float]]:
             if not asked.episodes:
                 return state, {}
-            told = in_numbers(progress_display.wait(program(*arguments(state, step))))
+            told = in_numbers(progress_display.wait(program(*arguments(state, step))), asked.episodes)
             names = "mean", "deviation", "least", "greatest"
             return state, {f"return/{name}": told[name] for name in names}
 
@@ -93,25 +95,26 @@ def _jitted(config: Config, environment: Any, run: Run, mesh: Any) -> Callable:
 
 
 def _on_host(config: Config, environment: Any, run: Run) -> Callable:
-    """On environments of their own, with other seeds than those that are acted in."""
-    asked = config.evaluate
-    from jaxzero.environments import from_gymnasium
-
-    name = config.game.partition(":")[2]
-    own = from_gymnasium(name, min(max(asked.episodes, 1), 64), config.seed + 1_000_003)
+    """On environments of their own, made anew and seeded from the keys of each look."""
+    asked, name = config.evaluate, config.game.partition(":")[2]
     search = policy(config, environment, run.model, asked.simulations, explore=False)
     think = jax.jit(lambda params, key, seen: search(params, jax.random.split(key, len(seen)), (seen,)).action)
     longest = min(environment.longest or asked.longest, asked.longest)
 
     def play(params: Any, keys: Any) -> Episodes:
-        found = host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
+        own = from_gymnasium(name, min(len(keys), 64), int(jax.random.bits(keys[0])))
+        try:
+            found = host_episodes(own, lambda seen: think(params, keys[0], seen), len(keys), longest)
+        finally:
+            own.close()
         return jax.tree.map(jnp.asarray, found)
 
     return play
 
 
-def in_numbers(found: Episodes) -> dict[str, float]:
-    """Episodes as a results file holds them."""
+def in_numbers(found: Episodes, count: int | None = None) -> dict[str, float]:
+    """Episodes as a results file holds them: the first `count`, for devices share out no fewer than they are."""
+    found = jax.tree.map(lambda x: np.asarray(x)[:count], found)
     paid = np.asarray(found.returned, np.float64)
     return {
         "mean": float(paid.mean()),

@@ -64,7 +64,8 @@ def states_alike(health: Health) -> str | None:
         return None
     return (
         f"Of 1,000 states {distinct:.0f} differed, over {health.block.iterations} iterations. A learned model knows "
-        "nothing of states that are not visited: raise --acting.openings or --acting.random-rate."
+        "nothing of states that are not visited (or there are few, in a small world): raise --acting.openings or "
+        "--acting.random-rate."
     )
 
 
@@ -72,7 +73,7 @@ def collapsed(health: Health) -> str | None:
     """The search's policy is certain, and the search only repeats what the network says."""
     entropy, change = (mean(health, f"acting/{name}") for name in ("entropy", "improvement"))
     least = CERTAIN * math.log(max(health.num_actions, 2))
-    if not (entropy < least and change < IDLE):
+    if not (entropy < least and change < IDLE and mean(health, "acting/distinct") < ALIKE):  # else it may be solved
         return None
     return (
         f"The search's policy had an entropy of {entropy:.4f} nats, and differs from the network's by {change:.4f} "

@@ -12,6 +12,8 @@ from jaxzero.train.muzero.reanalyse import observed
 
 __all__ = ["fits"]
 
+KNOWN = {"connect_four": 1144, "tic_tac_toe": 4520}  # positions with exact values
+
 
 def fits(config: Config, environment: Any, run: Run, count: int) -> None:
     """Raises a ValueError if the run would not fit the memory of a device, one of `count`."""
@@ -26,7 +28,7 @@ def fits(config: Config, environment: Any, run: Run, count: int) -> None:
     )
     each = memory.size(tree) / own.environments
     anew = int(each * learn.batch_size * learn.reanalyse * (learn.unroll + 1))
-    measuring = int(each / (own.simulations + 1) * config.evaluate.final * (config.evaluate.simulations + 1))
+    measuring = int(each / (own.simulations + 1) * nodes_of_evaluation(config, environment))
     parts = {
         "search trees": tree,
         "replay": state["replay"],
@@ -38,6 +40,19 @@ def fits(config: Config, environment: Any, run: Run, count: int) -> None:
         "search trees": memory.Lower("--acting.environments", own.environments),
         "replay": memory.Lower("--learn.capacity", learn.capacity),
         "reanalyse": memory.Lower("--learn.batch-size", learn.batch_size),
-        "measuring": memory.Lower("--evaluate.final or --evaluate.simulations"),
+        "measuring": memory.Lower(
+            "--evaluate.position-simulations or --evaluate.games"
+            if environment.num_players == 2
+            else "--evaluate.final or --evaluate.simulations"
+        ),
     }
     memory.check(parts, hints, jax.local_devices()[0], shared=("search trees", "replay", "reanalyse"), devices=count)
+
+
+def nodes_of_evaluation(config: Config, environment: Any) -> int:
+    """Nodes of the largest batch of searches that measures something."""
+    asked = config.evaluate
+    if environment.num_players == 1:
+        return asked.final * (asked.simulations + 1)
+    positions = KNOWN.get(environment.id, 0) * (max(asked.position_simulations, default=0) + 1)
+    return max(positions, asked.games * (max(asked.simulations, asked.rollouts) + 1))

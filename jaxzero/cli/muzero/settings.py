@@ -10,7 +10,7 @@ import tyro
 from jaxzero.cli.training.settings import Hosts
 from jaxzero.cli.training.variant import values_of
 
-__all__ = ["FREE", "PRESETS", "Config", "parse"]
+__all__ = ["FREE", "PRESETS", "Config", "parse", "preset_for"]
 
 DESCRIPTION = """Learn without the rules: MuZero with the Gumbel search, on whatever devices are there.
 
@@ -25,7 +25,7 @@ The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM
 prolongs a finished run. What the papers call what: see notebooks/choosing.md.
 """
 
-Preset = Literal["auto", "control", "image", "board"]
+Preset = Literal["auto", "control", "image", "board", "2048"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Network:
     """hl_gauss, two_hot: how many."""
     limit: float = 20.0
     """hl_gauss, two_hot: the support reaches from -limit to limit, on the transformed scale of MuZero:
-    sign(x) (sqrt(|x| + 1) - 1) + 0.001 x, where 20 means 428."""
+    sign(x) (sqrt(|x| + 1) - 1) + 0.001 x, where 20 means 422."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,8 +157,8 @@ class Config:
     model: Literal["learned"] = "learned"
     """The rules are not known to the search. (`--model rules`: AlphaZero, for board games.)"""
     preset: Preset = "auto"
-    """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two);
-    auto: by the game's name."""
+    """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two),
+    2048; auto: by the game's name, and control for environments of your own."""
     folder: str = ""
     """Where the run lives. Default: runs/<the environment's id>-learned."""
     seed: int = 0
@@ -174,18 +174,21 @@ class Config:
 
 
 # Connect Four and tic-tac-toe chose the board's, CartPole those of control, MinAtar Breakout those of images.
+IMAGE = Config(
+    network=Network(channels=16, blocks=1, bins=41, limit=10.0),
+    acting=Acting(environments=64, steps=16, simulations=16),
+    learn=Learn(capacity=262_144, reuse=2.0, start=8192),
+    budget=Budget(minutes=60.0),
+)
 PRESETS = {
     "control": Config(
         acting=Acting(range_floor=0.5),
         learn=Learn(returns=50, learning_rate=3e-3),
         evaluate=Evaluate(every=6, simulations=8),
     ),
-    "image": Config(
-        network=Network(channels=16, blocks=1, bins=41, limit=10.0),
-        acting=Acting(environments=64, steps=16, simulations=16),
-        learn=Learn(capacity=262_144, reuse=2.0, start=8192),
-        budget=Budget(minutes=60.0),
-    ),
+    "image": IMAGE,
+    # Scores of 2048 reach hundreds of thousands: a wide support, on which 300 means 90,000.
+    "2048": dataclasses.replace(IMAGE, network=Network(channels=16, blocks=1, bins=121, limit=300.0)),
     "board": Config(
         network=Network(channels=16, blocks=1),
         acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
@@ -194,7 +197,6 @@ PRESETS = {
     ),
 }
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
-CONTROL = ("cartpole", "gymnasium:", "gymnax:")
 
 
 def preset_for(game: str) -> str:
@@ -203,9 +205,11 @@ def preset_for(game: str) -> str:
     >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "gymnasium:Acrobot-v1")]
     ['control', 'image', 'board', 'control']
     """
-    if game.endswith("-MinAtar") or game == "2048":
+    if game == "2048":
+        return "2048"
+    if game.endswith("-MinAtar") or game.startswith("minatar-"):
         return "image"
-    return "control" if game.startswith(CONTROL) else "board"
+    return "control" if game == "cartpole" or ":" in game else "board"
 
 
 # What lies outside these has no meaning.
@@ -217,10 +221,11 @@ RANGES = {
         "evaluate.longest",
     ),
     (2, 10_000): ("network.bins",),
+    (1e-9, float("inf")): ("network.limit", "acting.range_floor", "learn.reuse", "learn.clip_norm"),
     (0, float("inf")): (
-        "network.limit", "network.blocks", "acting.openings", "acting.range_floor", "learn.reuse", "learn.priority",
+        "network.blocks", "acting.openings", "learn.priority",
         "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
-        "learn.warmup", "learn.weight_decay", "learn.clip_norm", "learn.start", "budget.steps", "save_minutes",
+        "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
         "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
     ),
     (0, 1): ("acting.random_rate", "learn.trace", "learn.reanalyse", "learn.average_decay"),

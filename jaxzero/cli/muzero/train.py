@@ -18,7 +18,7 @@ from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
 from jaxzero.cli.muzero.memory_check import fits
 from jaxzero.cli.muzero.report import write as write_report
-from jaxzero.cli.muzero.settings import FREE, Config
+from jaxzero.cli.muzero.settings import FREE, Config, preset_for
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
 from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop
@@ -34,7 +34,7 @@ from jaxzero.cli.training.console import (
 from jaxzero.cli.training.evaluation import store, stored
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.compilation_cache import keep_programs
-from jaxzero.runs import checkpoint, progress_display
+from jaxzero.runs import checkpoint, metrics, progress_display
 from jaxzero.runs.budget_clock import Clock, compiled_together, first_call_for_free
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE
@@ -106,10 +106,25 @@ def ended(config: Config, environment: Any, values: dict[str, float]) -> bool:
     return wanted is not None and values.get("return/mean", -np.inf) >= wanted
 
 
+def suits(config: Config, environment: Any) -> None:
+    """Says so where the settings of another preset are made for such an environment: the name alone did not tell."""
+    board = len(environment.observation_shape) == 3
+    better = "board" if environment.num_players == 2 else "image" if board else "control"
+    if config.preset == "auto" and better != preset_for(config.game) and config.game != "2048":
+        say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
+
+
+def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -> float | None:
+    """The goal, if it is what ended the run."""
+    last = [row for row in metrics.read(folder) if row["step"] == step]
+    return goal(config, environment) if any(ended(config, environment, row) for row in last) else None
+
+
 def prepare(config: Config, stack: contextlib.ExitStack):
     """Environment, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
         environment = environment_for(config)
+        suits(config, environment)
         mesh = devices.mesh(jax.devices()[:1] if on_host(environment) else None)
         folder = pathlib.Path(config.folder or f"runs/{environment.id.replace('/', '-')}-learned")
         run = build(config, environment, mesh)  # before the folder is made: settings that cannot work leave none
@@ -149,7 +164,7 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
     """Train, measure what was learned and what there was before, report."""
     over = loop.over(config.budget, minutes, step, folder, lambda values: ended(config, environment, values))
     if step:
-        say_resumed(step, minutes, over)
+        say_resumed(step, minutes, over, reached(config, environment, folder, step))
         if on_host(environment) and not over:
             say("Its environments keep their own states, which no checkpoint holds: their episodes begin anew.")
     measure = measure_for(config, environment, run, mesh)
@@ -208,7 +223,8 @@ def finish(config, folder, environment, run: Run, measure: Measure, params, mini
         progress_display.table(caption, head, rows)
     if not minibatches:
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough steps.")
-    next_ones = commands_after(config.budget, config.seed, folder, step)
+    ended_by = reached(config, environment, folder, step)
+    next_ones = commands_after(config.budget, config.seed, folder, step, goal=ended_by)
     said = measure.verdict(results["after"], results["before"])
     page = write_report(config, folder, environment, run, params, found, next_ones, said)
     if said:

@@ -29,10 +29,11 @@ def announced(what: str):
     return progress_display.announced(what) if first_host() else contextlib.nullcontext()
 
 
-def say_resumed(step: int, minutes: float, over: bool) -> None:
-    """Where a run stands that was there already: how far it is, and whether anything is left of its budget."""
+def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None) -> None:
+    """Where a run stands that was there already: how far it is, and whether budget or goal is reached."""
     spent = f"after {minutes:.1f} minutes"
-    say(f"The budget is used up {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
+    reached = "The budget is used up" if goal is None else f"The goal of {goal:g} was reached"
+    say(f"{reached} {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
 
 
 def say_stopped(stopped: str, step: int, folder: pathlib.Path) -> None:
@@ -51,12 +52,26 @@ def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[s
         say(f"    {command}")
 
 
-def commands_after(budget: Any, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = ()) -> list[str]:
-    """Commands that may be next after any run, with `own` ones of what was trained among them."""
+def commands_after(
+    budget: Any, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = (), goal: float | None = None
+) -> list[str]:
+    """Commands that may be next after any run, with `own` ones of what was trained among them.
+
+    Args:
+        budget: of the run.
+        seed: likewise.
+        folder: likewise.
+        step: iterations so far.
+        own: commands for what was trained.
+        goal: what ended the run, if not its budget.
+    """
     by_steps = 0 < budget.steps <= step  # double what ran out
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
+    on = f"{again(*longer)}    # train on, to twice the budget"
+    if goal is not None:
+        on = f"{again('--budget.until', f'{goal + abs(goal) / 10:g}')}    # train on, to a higher goal"
     return [
-        f"{again(*longer)}    # train on, to twice the budget",
+        on,
         f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",
         *own,
         f"{python()} -m pip install tensorboard",

@@ -3,7 +3,7 @@
 __all__ = ["learned_only", "values_of", "variant"]
 
 # Environments of one agent, whose training looks ahead with a model that is learned, too.
-LEARNED_ONLY, FAMILIES = ("cartpole", "2048"), ("gymnax:", "gymnasium:")
+LEARNED_ONLY, FAMILIES = ("cartpole", "2048"), ("gymnax:", "gymnasium:", "minatar-")
 
 
 def variant(arguments: list[str]) -> str:

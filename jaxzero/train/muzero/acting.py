@@ -18,8 +18,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.environments.environment import check_environment
 from jaxzero.options.graph_search import hash_state
 from jaxzero.root.search_diagnostics import policy_improvement
+from jaxzero.search.edge_view import edge_view
+from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.search.tree import Tree
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero.sequence_replay import Transition
@@ -36,8 +39,6 @@ __all__ = [
     "summed",
     "with_improved_value",
 ]
-
-STARTS_PER_STEPS = 8  # fresh openings per environment and chunk: one for so many steps
 
 
 class Acting(NamedTuple):
@@ -111,15 +112,20 @@ def blank_transition(environment: Any) -> Transition:
 def with_improved_value(policy: Callable) -> Callable:
     """The policy, with Σ π'(a) · q(a) for its value: the mean over visits leans on what was tried to explore.
 
-    Of actions that were not tried, the mean over visits stands for q. A Gumbel search spends half of its simulations on
-    actions that the halving then drops, which draws the mean down.
+    A Gumbel search spends half of its simulations on actions that the halving then drops, which draws the mean down. Of
+    actions that were not tried, the mixed value stands for q (Danihelka et al. 2022, equation 33), as in the policy;
+    where the policy shows no tree, the mean over visits.
     """
 
     def improved(params: Params, keys: Keys, state: State, *rest: Any) -> Any:
         out = policy(params, keys, state, *rest)
         found = out.info.summary
         share = jnp.where(found.visits > 0, out.action_weights, 0.0)
-        value = jnp.sum(share * found.qvalues, -1) + (1 - share.sum(-1)) * found.value
+        others = found.value
+        if isinstance(out.tree, Tree):
+            view = edge_view(out.tree)
+            others = mixed_value(view, prior_weights(view))
+        value = jnp.sum(share * found.qvalues, -1) + (1 - share.sum(-1)) * others
         return out.replace(value=value)
 
     return improved
@@ -163,13 +169,14 @@ def acting(
         openings: episodes begin after up to so many random actions.
 
     Raises:
-        ValueError: steps < 1 or openings < 0.
+        ValueError: steps < 1 or openings < 0, or something else in place of the environment.
     """
     if steps < 1 or openings < 0:
         raise ValueError(f"acting: steps={steps} must be 1 or more, and openings={openings} 0 or more.")
+    check_environment("acting", environment)
     choose = exploring() if choose is None else choose
-    pool = -(-steps // STARTS_PER_STEPS)
-    fresh = lambda key: jax.vmap(lambda k: opening(environment, k, openings))(jax.random.split(key, pool))
+    # As many as can be needed: an episode takes a step at least.
+    fresh = lambda key: jax.vmap(lambda k: opening(environment, k, openings))(jax.random.split(key, steps))
 
     def begin(key: chex.PRNGKey, environments: int) -> Acting:
         keys, k_begin = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, environments))
@@ -192,15 +199,15 @@ def acting(
             terminated=outcome.terminated & taken,
             last=now.last,
             random=(trace == 0) & taken,
-            policy=out.action_weights,
+            policy=jnp.where(legal.any(-1, keepdims=True), out.action_weights, 0.0),  # nothing to learn: nothing to do
             value=out.value,
         )
         over = record.terminated | now.last
         paid = now.paid + jnp.where(now.first, 1, -1) * record.reward
-        bad = (out.info.status != 0) | (taken & ~jnp.isfinite(outcome.reward))
+        bad = (out.info.status != 0) & (taken | legal.any(-1)) | (taken & ~jnp.isfinite(outcome.reward))
         counted = over, jnp.where(over, paid, 0.0), jnp.where(over, now.age + taken, 0), over & (paid > 0)
         told = _told(out), bad, counted, over & (paid == 0)
-        start = jax.tree.map(lambda x: x[jnp.arange(len(used)), used % pool], starts)
+        start = jax.tree.map(lambda x: x[jnp.arange(len(used)), used], starts)
         turned = ~now.first if environment.num_players == 2 else now.first
         following = Acting(
             state=select(over, start, select(now.last, now.state, after)),

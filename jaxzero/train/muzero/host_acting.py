@@ -63,6 +63,7 @@ def host_acting(
     seen: list[np.ndarray] = []  # by the environments, which keep their states themselves
 
     def begin(key: chex.PRNGKey, environments: int) -> HostActing:
+        seen.clear()
         return HostActing(jnp.zeros(count, jnp.int32), jnp.zeros(count), jax.random.split(key, environments))
 
     @jax.jit

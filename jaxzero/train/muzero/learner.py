@@ -70,7 +70,7 @@ def muzero_learner(
         steps: n, of the returns.
         trace: λ of the returns.
         weights: of the parts of the loss.
-        fresh: `(params, keys, observation, legal, states) -> (policies, values)`, see `reanalyse`.
+        fresh: `(params, keys, observation, legal, later) -> (policies, values, later values)`, see `reanalyse`.
         share: of each minibatch that gets fresh targets, from the moving average of the parameters: the network that
             follows the present one.
         alpha: how much priorities matter.
@@ -86,6 +86,7 @@ def muzero_learner(
             without `fresh`.
     """
     axis, shares = devices or (None, 1)
+    axis = axis if shares > 1 else None
     if batch_size < 1 or batch_size % shares:
         raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
     if unroll < 1 or steps < 1 or not 0 <= trace <= 1:
@@ -94,6 +95,8 @@ def muzero_learner(
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
     signed = -environment.discount if environment.num_players == 2 else environment.discount
     length = unroll + steps + 1
+    # From which state of a window on values are bootstrapped from; before, they are read where a return is cut only.
+    bootstrap = max(steps, unroll + 1) if trace == 1 else unroll + 1
     begin, apply = parameter_update(weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm)
 
     def windows(params: Params, rings: Sequences, keys: Keys) -> tuple[Starts, tuple]:
@@ -112,10 +115,13 @@ def muzero_learner(
             )
         if fresh is not None and each:
             some = jax.tree.map(lambda x: x.reshape(parts, -1)[:, :each].reshape(-1), starts)
-            seen, legal = get((s.observation, s.legal), length, some)
+            seen, legal = get((s.observation, s.legal), unroll + 1, some)
+            later = get(s.observation, length - bootstrap, some._replace(time=some.time + bootstrap))
             drawn = jax.vmap(lambda k: jax.random.split(k, each))(k_fresh).reshape(-1)
-            policies, values = fresh(params, drawn, seen, legal, unroll + 1)
-            policy, value = replaced(policy, policies, parts), replaced(value, values, parts)
+            policies, searched, valued = fresh(params, drawn, seen, legal, later)
+            between = get(s.value, length, some)[:, unroll + 1 : bootstrap]
+            policy = replaced(policy, policies, parts)
+            value = replaced(value, jnp.concatenate([searched, between, valued], 1), parts)
         targets = make_targets(
             policy, reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=signed, trace=trace
         )
@@ -126,10 +132,12 @@ def muzero_learner(
     def step(state: Learner, rings: Sequences, keys: Keys, learning_rate: Any) -> tuple:
         starts, (seen, action, targets) = windows(state.average, rings, keys)
         later = seen[:, 1:] if weights.consistency else None
-        of = lambda p: unroll_loss(network, p, seen[:, 0], action, targets, starts.weight, weights=weights, later=later)
+        of = lambda p: unroll_loss(
+            network, p, seen[:, 0], action, targets, starts.weight, weights=weights, later=later, axis=axis
+        )
         (total, (parts, error)), gradients = jax.value_and_grad(of, has_aux=True)(state.params)
         if shares > 1:
-            gradients, total, parts = jax.lax.pmean((gradients, total, parts), axis)
+            gradients, total = jax.lax.pmean((gradients, total), axis)
         state, norm, bad = apply(state, gradients, total, learning_rate)
         rings = replay.reprioritise(rings, starts, jnp.nan_to_num(error, nan=1.0, posinf=1.0))
         return state, rings, MuZeroLosses(total, parts, norm, bad.astype(jnp.float32))

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
 from jaxzero.types import Keys, Params
 
@@ -17,31 +17,33 @@ def observed(observation: Array, legal: Bool[Array, "n A"] | None) -> tuple:
     return (observation,) if legal is None else (observation, legal)
 
 
-def reanalyse(
-    policy: Callable, evaluate: Callable
-) -> Callable[..., tuple[Float[Array, "n K1 A"], Float[Array, "n W"]]]:
-    """Fresh targets of windows: `fresh(params, keys, observation, legal, states) -> (policies, values)`.
+def reanalyse(policy: Callable, evaluate: Callable) -> Callable[..., tuple[Array, Array, Array]]:
+    """Fresh targets of windows: `fresh(params, keys, observation, legal, later) -> (policies, values, later values)`.
 
     MuZero Reanalyse (Schrittwieser et al. 2020, appendix H; Schrittwieser et al. 2021, "Online and offline
     reinforcement learning by planning with a learned model"): policies come from a search with the present network,
     and the values that returns are bootstrapped from are those of a network that follows it. There 80 % of the updates
     are such.
 
-    `observation` `[n, W, ...]` and `legal` are of the whole window; the first `states` of it are searched, with `keys`
-    `[n]`.
+    `observation` `[n, K + 1, ...]` and `legal` are of the states that the model will unroll: these are searched, with
+    `keys` `[n]`, which gives `policies` `[n, K + 1, A]` and `values` `[n, K + 1]`. `later` `[n, M, ...]` are
+    observations of states further on, for which the network alone says a value `[n, M]`. The policy of a state without
+    a legal action is all 0: nothing is learned from it.
 
     Args:
         policy: `(params, keys, state) -> PolicyOutput` on states as `observed` makes them.
         evaluate: `(params, observation) -> value`, what the network says.
     """
 
-    def fresh(params: Params, keys: Keys, observation: Array, legal: Any, states: int) -> tuple[Array, Array]:
-        n, width = observation.shape[:2]
+    def fresh(params: Params, keys: Keys, observation: Array, legal: Any, later: Array) -> tuple[Array, Array, Array]:
+        n, states = observation.shape[:2]
         flat = lambda x: x.reshape(-1, *x.shape[2:])
-        head = jax.tree.map(lambda x: flat(x[:, :states]), observed(observation, legal))
-        out = policy(params, jax.vmap(lambda k: jax.random.split(k, states))(keys).reshape(-1), head)
-        value = evaluate(params, flat(observation)).reshape(n, width)
-        return out.action_weights.reshape(n, states, -1), value
+        keys = jax.vmap(lambda k: jax.random.split(k, states))(keys).reshape(-1)
+        out = policy(params, keys, jax.tree.map(flat, observed(observation, legal)))
+        policies = out.action_weights.reshape(n, states, -1)
+        if legal is not None:
+            policies = jnp.where(legal.any(-1, keepdims=True), policies, 0.0)
+        return policies, out.value.reshape(n, states), evaluate(params, flat(later)).reshape(n, -1)
 
     return fresh
 

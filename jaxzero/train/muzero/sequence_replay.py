@@ -180,4 +180,6 @@ def reprioritise(rings: Sequences, starts: Starts, priority: Float[Array, "n"]) 
     if rings.priority is None:
         return rings
     at = starts.time % capacity(rings)
-    return rings._replace(priority=rings.priority.at[starts.ring, at].set(jnp.maximum(priority, 1e-6)))
+    # A start may have been drawn twice, with two errors: the greater one holds, on every device.
+    blank = rings.priority.at[starts.ring, at].set(0.0)
+    return rings._replace(priority=blank.at[starts.ring, at].max(jnp.maximum(priority, 1e-6)))

@@ -1,5 +1,6 @@
 """MuZero's loss: the model unrolled along the actions of a window, compared with what happened."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
@@ -31,7 +32,7 @@ class LossWeights(NamedTuple):
 
 
 class UnrollLosses(NamedTuple):
-    """Means over windows, by step of the unroll; states 0 ... K, rewards and consistency of steps 1 ... K.
+    """Means over the windows that count, by step of the unroll; states 0 ... K, rewards and consistency of 1 ... K.
 
     Attributes:
         policy: cross-entropy less the target's entropy, KL(target‖network), in nats.
@@ -40,7 +41,7 @@ class UnrollLosses(NamedTuple):
         consistency: 1 − cosine; zeros where it has no weight.
         value_error: |decoded value − target|.
         reward_error: |decoded reward − target|.
-        outside: share of value targets that the head cannot say.
+        outside: share of the value targets, of all states, that the head cannot say.
         spread: standard deviation over windows of the numbers of the last embedding, mean; 0: all are the same.
         reward_spread: standard deviation of the reward targets.
         reward_said: standard deviation of the decoded rewards; 0: the head says nothing.
@@ -94,6 +95,7 @@ def unroll_loss(
     weights: LossWeights = LossWeights(),
     later: Array | None = None,
     into: float = 0.5,
+    axis: str | None = None,
 ) -> tuple[Float[Array, ""], tuple[UnrollLosses, Float[Array, "n"]]]:
     """The sum over k of policy, value and reward losses, those of unrolled steps over K (Schrittwieser et al. 2020).
 
@@ -112,6 +114,7 @@ def unroll_loss(
         later: observations of states 1 ... K, `[n, K, ...]`, for the consistency loss (Ye et al. 2021, "Mastering Atari
             games with limited data", section 4.1); None: without.
         into: see `unroll`.
+        axis: of the mesh, over which the parts of the loss are counted together; None: there is one device only.
 
     Returns:
         The loss; its parts; and |value − target| of state 0, a priority.
@@ -123,6 +126,7 @@ def unroll_loss(
     logits, value = jax.tree.map(lambda x: x.reshape(steps + 1, n, *x.shape[1:]), network.predict(params, flat))
     chex.assert_equal_shape([logits, targets.policy])
     entropy = -jnp.sum(jax.scipy.special.xlogy(targets.policy, targets.policy), -1)
+    total = lambda x: x if axis is None else jax.lax.psum(jax.lax.stop_gradient(x), axis)
     known = targets.known
     paid = network.reward.decode(reward)
     last = jax.tree.leaves(embedding)[0][-1]
@@ -133,16 +137,32 @@ def unroll_loss(
         consistency=_consistency(network, params, embedding, later, targets.running[1:], weights.consistency),
         value_error=jnp.where(known, jnp.abs(network.value.decode(value) - targets.value), 0.0),
         reward_error=jnp.where(known[1:], jnp.abs(paid - targets.reward), 0.0),
-        outside=(network.value.outside(targets.value) & known).mean(dtype=jnp.float32),
-        spread=jnp.std(last, axis=0).mean(),
-        reward_spread=jnp.std(targets.reward),
-        reward_said=jnp.std(paid),
+        outside=total((network.value.outside(targets.value) & known).sum()) / total(known.sum()),
+        spread=_deviation(last, jnp.ones(n, jnp.bool_), total).mean(),
+        reward_spread=_deviation(targets.reward.reshape(-1), known[1:].reshape(-1), total),
+        reward_said=_deviation(paid.reshape(-1), known[1:].reshape(-1), total),
     )
     parts = {name: getattr(weights, name) * getattr(losses, name) for name in LossWeights._fields}
     scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
     per_window = sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
-    means = jax.tree.map(lambda x: x.mean(-1) if x.ndim else x, losses)
+    means = _over_what_counts(losses, targets, total)
     return (weight * per_window).mean(), (jax.lax.stop_gradient(means), jax.lax.stop_gradient(losses.value_error[0]))
+
+
+def _over_what_counts(losses: UnrollLosses, targets: Targets, total: Callable) -> UnrollLosses:
+    """Means over the windows in which a state is learned from: the zeros of the others would make it look easier."""
+    running, known = (total(x.sum(1)) for x in (targets.running, targets.known))
+    counts = dict(policy=running, value=known, reward=known[1:], consistency=running[1:])
+    counts |= dict(value_error=known, reward_error=known[1:])
+    mean = lambda name, n: total(getattr(losses, name).sum(1)) / jnp.maximum(n, 1)
+    return losses._replace(**{name: mean(name, n) for name, n in counts.items()})
+
+
+def _deviation(x: Float[Array, "n ..."], counted: Array, total: Callable) -> Float[Array, "..."]:
+    """The standard deviation over the first axis of what counts; 0 where nothing does."""
+    n, counted = jnp.maximum(total(counted.sum()), 1), counted.reshape(-1, *[1] * (x.ndim - 1))
+    mean = total(jnp.where(counted, x, 0).sum(0)) / n
+    return jnp.sqrt(total(jnp.where(counted, jnp.square(x - mean), 0).sum(0)) / n)
 
 
 def _consistency(network: Any, params: Params, embedding: Any, later: Any, running: Array, weight: float) -> Array:

@@ -29,9 +29,10 @@ def test_help_answers_without_jax():
     ("gymnasium:Acrobot-v1", "control"),
     ("gymnax:CartPole-v1", "control"),
     ("gymnax:Breakout-MinAtar", "image"),
-    ("2048", "image"),
+    ("2048", "2048"),
     ("connect_four", "board"),
-    ("my_module:environment", "board"),
+    ("my_module:environment", "control"),
+    ("minatar-breakout", "image"),
 ])  # fmt: skip
 def test_other_defaults_come_from_the_preset_for_the_game(game, preset):
     assert preset_for(game) == preset

@@ -91,7 +91,8 @@ def test_a_goal_ends_a_run_and_the_same_command_does_not_go_on(tmp_path, capsys)
     assert "or until the mean return is 1" in capsys.readouterr().out
     assert [row["step"] for row in rows(tmp_path)] == [1, 2, 3], "the first look was at step 3"
     trained(tmp_path, *flags, "--budget.until", "1")
-    assert len(rows(tmp_path)) == 3 and "The budget is used up" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert len(rows(tmp_path)) == 3 and "The goal of 1 was reached" in said and "--budget.until 1.1 " in said
 
 
 @pytest.mark.parametrize("flags, said", [

@@ -110,8 +110,9 @@ def test_devices_learn_the_same_as_one():
     steps, params = rows(4, 3 * WINDOW), params_of()
     by_seen = lambda seen: jax.nn.softmax(seen[..., :A])
 
-    def fresh(params, keys, seen, legal, states):
-        return by_seen(seen[:, :states] + params["g"][0, 0]), seen[..., 0] + params["g"][0, 1]
+    def fresh(params, keys, seen, legal, later):
+        say = lambda seen: seen[..., 0] + params["g"][0, 1]
+        return by_seen(seen + params["g"][0, 0]), say(seen), say(later)
 
     found = {}
     for shares in (1, 2):

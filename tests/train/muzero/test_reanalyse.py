@@ -14,7 +14,6 @@ from jaxzero.train.muzero import sequence_replay as replay
 from jaxzero.train.muzero.learner import muzero_learner
 from jaxzero.train.muzero.reanalyse import observed, reanalyse, reanalysed, replaced
 from jaxzero.train.muzero.sequence_replay import Transition
-from jaxzero.train.muzero.unroll_loss import LossWeights
 from jaxzero.types import PolicyOutput
 
 K, STEPS, A = 2, 3, 2
@@ -46,7 +45,7 @@ def policy(params, keys, state):
     return PolicyOutput(
         action=jnp.zeros(len(seen), jnp.int32),
         action_weights=weights_of(seen + params["x"], legal),
-        value=jnp.full(len(seen), 99.0),
+        value=evaluate(params, seen),
         tree=None,
         info=types.SimpleNamespace(draws=jax.vmap(jax.random.uniform)(keys)),
     )
@@ -83,36 +82,40 @@ def filled(steps, prioritised=False):
     return replay.add(replay.new_sequences(blank, *steps.reward.shape, prioritised), steps)
 
 
-def losses_of(share, steps, average, parts=2, batch=8):
+def losses_of(share, steps, average, parts=2, batch=8, **given):
     """One minibatch that changes nothing; the average of the parameters is another than the parameters."""
     fresh = reanalyse(policy, evaluate)
-    begin, update = muzero_learner(
-        ENVIRONMENT, NETWORK, batch_size=batch, unroll=K, steps=STEPS, fresh=fresh, share=share, weights=LossWeights()
-    )
+    sizes = dict(batch_size=batch, unroll=K, steps=STEPS)
+    begin, update = muzero_learner(ENVIRONMENT, NETWORK, fresh=fresh, share=share, **sizes, **given)
     state = begin(dict(x=jnp.float32(5.0)))._replace(average=dict(x=jnp.float32(average)))
     keys = jax.random.split(jax.random.key(0), parts)
     return jax.jit(update, static_argnums=4)(state, filled(steps), keys, 0.0, 1)[2].parts
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_policies_are_those_of_the_first_states_and_values_those_of_the_whole_window(masked):
+def test_first_states_are_searched_and_of_later_ones_the_network_says_a_value(masked):
     steps = rows(5, WINDOW)
-    legal = steps.legal if masked else None
+    head, later = steps.observation[:, : K + 1], steps.observation[:, K + 1 :]
+    legal = steps.legal[:, : K + 1].at[0, 0].set(False) if masked else None
     keys, params = jax.random.split(jax.random.key(0), 5), dict(x=0.25)
-    policies, values = reanalyse(policy, evaluate)(params, keys, steps.observation, legal, K + 1)
-    everything = jnp.ones_like(steps.legal)
-    want = weights_of(steps.observation + 0.25, steps.legal if masked else everything)[:, : K + 1]
+    search = lambda *x: policy(*x).replace(value=policy(*x).value + 7)
+    policies, searched, valued = reanalyse(search, evaluate)(params, keys, head, legal, later)
+    want = np.array(weights_of(head + 0.25, legal if masked else jnp.ones((*head.shape[:2], A), bool)))
+    if masked:
+        want[0, 0] = 0  # nothing is legal, and nothing is learned
     np.testing.assert_allclose(policies, want, rtol=1e-6)
-    np.testing.assert_allclose(values, np.tanh(steps.observation[..., 0]) + 0.25, rtol=1e-5)
-    assert len(observed(steps.observation, legal)) == 1 + masked
+    np.testing.assert_allclose(searched, np.tanh(head[..., 0]) + 7.25, rtol=1e-5)
+    np.testing.assert_allclose(valued, np.tanh(later[..., 0]) + 0.25, rtol=1e-5)
+    assert len(observed(head, legal)) == 1 + masked
 
 
 def test_every_search_has_a_key_of_its_own():
     by_key = lambda *x: policy(*x).replace(action_weights=policy(*x).info.draws[:, None])
     keys = jax.random.split(jax.random.key(0), 4)
-    draws, _ = reanalyse(by_key, evaluate)(dict(x=0.0), keys, jnp.zeros((4, WINDOW, 1)), None, K + 1)
+    seen, later = jnp.zeros((4, K + 1, 1)), jnp.zeros((4, STEPS, 1))
+    draws, _, _ = reanalyse(by_key, evaluate)(dict(x=0.0), keys, seen, None, later)
     assert draws.shape == (4, K + 1, 1) and len(np.unique(draws)) == 4 * (K + 1)
-    alone, _ = reanalyse(by_key, evaluate)(dict(x=0.0), keys[2:3], jnp.zeros((1, WINDOW, 1)), None, K + 1)
+    alone, _, _ = reanalyse(by_key, evaluate)(dict(x=0.0), keys[2:3], seen[:1], None, later[:1])
     np.testing.assert_array_equal(alone[0], draws[2])  # whatever stands beside it
 
 
@@ -141,6 +144,9 @@ def test_where_the_network_is_as_it_was_fresh_targets_are_the_stored_ones():
         jax.tree.map(
             lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5), losses_of(share, steps, average=0.0), stored
         )
+    traced = losses_of(0.0, steps, average=0.0, trace=0.6)  # every state's value counts
+    fresh = losses_of(1.0, steps, average=0.0, trace=0.6)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5), fresh, traced)
     other = losses_of(1.0, steps, average=0.5)
     assert (np.abs(other.policy - stored.policy) > 1e-3).all()
 

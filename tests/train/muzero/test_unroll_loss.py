@@ -116,15 +116,17 @@ def test_loss_parts_and_errors_are_those_of_a_walk_along_each_window(seed):
     want, by_window, embeddings = walked(params, data)
     np.testing.assert_allclose(total, want, rtol=1e-4)
     np.testing.assert_allclose(error, by_window["value_error"][:, 0], rtol=1e-4)
-    for name in ("policy", "value", "value_error"):
-        np.testing.assert_allclose(getattr(parts, name), by_window[name].mean(0), rtol=1e-4, atol=1e-5)
-    for name in ("reward", "consistency", "reward_error"):
-        np.testing.assert_allclose(getattr(parts, name), by_window[name][:, 1:].mean(0), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(parts.outside, by_window["outside"].mean(), rtol=1e-5)
-    np.testing.assert_allclose(parts.spread, embeddings[:, -1].std(0).mean(), rtol=1e-4)
     t = data["targets"]
-    np.testing.assert_allclose(parts.reward_spread, t.reward.std(), rtol=1e-4)
-    np.testing.assert_allclose(parts.reward_said, by_window["said"][:, 1:].std(), rtol=1e-4)
+    counted = dict(policy=t.running, value=t.known, value_error=t.known)
+    counted |= dict(reward=t.known[:, 1:], consistency=t.running[:, 1:], reward_error=t.known[:, 1:])
+    for name, which in counted.items():  # means over the windows that count
+        found = by_window[name][:, -which.shape[1] :].sum(0) / np.maximum(np.sum(which, 0), 1)
+        np.testing.assert_allclose(getattr(parts, name), found, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(parts.outside, by_window["outside"].sum() / np.sum(t.known), rtol=1e-5)
+    np.testing.assert_allclose(parts.spread, embeddings[:, -1].std(0).mean(), rtol=1e-4)
+    paid = np.asarray(t.known[:, 1:], bool)
+    np.testing.assert_allclose(parts.reward_spread, np.asarray(t.reward)[paid].std(), rtol=1e-4)
+    np.testing.assert_allclose(parts.reward_said, by_window["said"][:, 1:][paid].std(), rtol=1e-4)
     assert (~t.running & t.known).any() and (~t.known).any() and 0 < parts.outside < 1
 
 
