@@ -84,6 +84,24 @@ def new_sequences(step: Transition, environments: int, length: int, prioritised:
 
     Raises:
         ValueError: environments or length < 1.
+
+    Example:
+        One environment, whose observation at time t is t; 8 steps fit, and 12 are written, 4 at a time.
+
+        >>> def chunk(first):
+        ...     t, action, even = jnp.arange(first, first + 4.0)[None], jnp.zeros((1, 4), jnp.int32), jnp.full((1, 4, 2), 0.5)
+        ...     return Transition(t, None, action, t, *[action > 0] * 3, policy=even, value=t)
+        >>> rings = new_sequences(jax.tree.map(lambda x: x[0, 0], chunk(0)), environments=1, length=8)
+        >>> for first in (0, 4, 8):
+        ...     rings = add(rings, chunk(first))
+        >>> rings.written.tolist(), rings.steps.observation.tolist()
+        ([12], [[8.0, 9.0, 10.0, 11.0, 4.0, 5.0, 6.0, 7.0]])
+        >>> draw = jax.jit(lambda keys: sample(rings, keys, n=100, length=6))
+        >>> starts = draw(jax.random.split(jax.random.key(0), 1))
+        >>> sorted(set(starts.time.tolist()))  # a window of 6 that is still there as a whole begins at one of these
+        [4, 5, 6]
+        >>> window(rings, rings.steps.observation, jax.tree.map(lambda x: x[:1] * 0 + 6, starts), 6).tolist()
+        [[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]]
     """
     if environments < 1 or length < 1:
         raise ValueError(f"new_sequences: environments={environments}, length={length}; both count from 1.")

@@ -81,6 +81,14 @@ def returns(
 
     Raises:
         ValueError: steps < 1, or windows of another length.
+
+    >>> reward, value = jnp.array([[1.0, 1.0, 1.0, 5.0]]), jnp.array([[9.0, 9.0, 20.0, 9.0]])
+    >>> never, ends = jnp.zeros((1, 4), bool), jnp.array([[False, True, False, False]])
+    >>> given = dict(last=never, random=never, unroll=1, steps=2, discount=0.5)
+    >>> returns(reward, value, never, **given).tolist()  # 1 + 1/2 + 20/4, and 1 + 1/2 + 9/4
+    [[6.5, 3.75]]
+    >>> returns(reward, value, ends, **given).tolist()  # the episode ends with step 1: 1 + 1/2, and 1
+    [[1.5, 1.0]]
     """
     needed = unroll + steps + 1
     if steps < 1 or reward.shape[1] != needed:
