@@ -89,8 +89,8 @@ def new_sequences(step: Transition, environments: int, length: int, prioritised:
         One environment, whose observation at time t is t; 8 steps fit, and 12 are written, 4 at a time.
 
         >>> def chunk(first):
-        ...     t, action, even = jnp.arange(first, first + 4.0)[None], jnp.zeros((1, 4), jnp.int32), jnp.full((1, 4, 2), 0.5)
-        ...     return Transition(t, None, action, t, *[action > 0] * 3, policy=even, value=t)
+        ...     t, action = jnp.arange(first, first + 4.0)[None], jnp.zeros((1, 4), jnp.int32)
+        ...     return Transition(t, None, action, t, *[action > 0] * 3, policy=jnp.full((1, 4, 2), 0.5), value=t)
         >>> rings = new_sequences(jax.tree.map(lambda x: x[0, 0], chunk(0)), environments=1, length=8)
         >>> for first in (0, 4, 8):
         ...     rings = add(rings, chunk(first))
