@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.types import Params, State
@@ -12,6 +11,7 @@ from jaxzero.types import Params, State
 __all__ = ["Replies", "every_reply"]
 
 MOST = 100_000  # positions of one ply
+LEAST = 128  # positions of a batch, filled up to so many
 
 
 class Replies(NamedTuple):
@@ -45,41 +45,51 @@ def every_reply(game: Any, policy: Callable, params: Params, key: Any, first: bo
     Raises:
         ValueError: a game with too many positions.
     """
-    state = jax.tree.map(lambda x: x[None], game.init(key))
-    think = jax.jit(lambda state: policy(params, jax.random.split(key, len(jax.tree.leaves(state)[0])), state).action)
     step = jax.jit(jax.vmap(lambda s, a: game.step(s, a, key)))
+    think = jax.jit(lambda state: policy(params, jax.random.split(key, len(jax.tree.leaves(state)[0])), state).action)
+    see = jax.jit(jax.vmap(lambda s: _Seen(*(getattr(game, name)(s) for name in _Seen._fields))))
+    state = jax.tree.map(lambda x: np.asarray(x)[None], game.init(key))
     counted, positions, ours = np.zeros(3, int), 0, first
-    while len(jax.tree.leaves(state)[0]):
-        mover = np.asarray(jax.vmap(game.to_play)(state))
+    seen = _on_all(see, state)
+    while len(seen.to_play):
         if ours:
-            positions += len(mover)
-            after = step(state, think(_filled(state))[: len(mover)])
+            positions += len(seen.to_play)
+            at, action = np.arange(len(seen.to_play)), _on_all(think, state)
         else:
-            at, action = np.nonzero(np.asarray(jax.vmap(game.legal)(state)))
-            after, mover = step(_at(state, at), jnp.asarray(action)), mover[at]
-        after, mover = _different(game, after, mover)
-        over = np.asarray(jax.vmap(game.terminal)(after))
-        paid = np.asarray(jax.vmap(game.rewards)(after))[np.arange(len(mover)), mover] * (1 if ours else -1)
-        counted += [int((over & (np.sign(paid) == sign)).sum()) for sign in (1, 0, -1)]
-        state, ours = _at(after, ~over), not ours
+            at, action = np.nonzero(seen.legal)
+        after, mover = _on_all(step, _at(state, at), action.astype(np.int32)), seen.to_play[at]
+        after, mover, seen = _different(game, after, mover, _on_all(see, after))
+        paid = seen.rewards[np.arange(len(mover)), mover] * (1 if ours else -1)
+        counted += [int((seen.terminal & (np.sign(paid) == sign)).sum()) for sign in (1, 0, -1)]
+        state, seen, ours = _at(after, ~seen.terminal), _at(seen, ~seen.terminal), not ours
     return Replies(*counted.tolist(), positions)
 
 
-def _at(state: State, which: np.ndarray) -> State:
-    return jax.tree.map(lambda x: x[which], state)
+class _Seen(NamedTuple):
+    """What a game says of positions, by the names of its functions."""
+
+    to_play: np.ndarray
+    legal: np.ndarray
+    observe: np.ndarray
+    terminal: np.ndarray
+    rewards: np.ndarray
 
 
-def _filled(state: State) -> State:
-    """The batch filled up to a power of two with copies, so that few sizes are compiled."""
-    n = len(jax.tree.leaves(state)[0])
-    size = 1 << (n - 1).bit_length()
-    return _at(state, np.minimum(np.arange(size), n - 1))
+def _at(tree: Any, which: np.ndarray) -> Any:
+    return jax.tree.map(lambda x: x[which], tree)
 
 
-def _different(game: Any, state: State, mover: np.ndarray) -> tuple[State, np.ndarray]:
+def _on_all(function: Callable, *given: Any) -> Any:
+    """A function of a batch, which is filled up with copies, so that few sizes are compiled."""
+    n = len(jax.tree.leaves(given)[0])
+    size = max(LEAST, 1 << (n - 1).bit_length())
+    found = function(*_at(given, np.minimum(np.arange(size), n - 1)))
+    return jax.tree.map(lambda x: np.asarray(x)[:n], found)
+
+
+def _different(game: Any, state: State, mover: np.ndarray, seen: _Seen) -> tuple[State, np.ndarray, _Seen]:
     """One of each kind of position, by what is observed."""
-    seen = np.asarray(jax.vmap(game.observe)(state)).reshape(len(mover), -1)
-    _, kept = np.unique(seen, axis=0, return_index=True)
+    _, kept = np.unique(seen.observe.reshape(len(mover), -1), axis=0, return_index=True)
     if len(kept) > MOST:
         raise ValueError(f"every_reply: {game.id} has more than {MOST:,} positions at one ply: take a smaller game.")
-    return _at(state, np.sort(kept)), mover[np.sort(kept)]
+    return _at((state, mover, seen), np.sort(kept))

@@ -184,7 +184,7 @@ PRESETS = {
     "control": Config(
         acting=Acting(range_floor=0.5),
         learn=Learn(returns=50, learning_rate=3e-3),
-        evaluate=Evaluate(every=6, simulations=8),
+        evaluate=Evaluate(every=6, simulations=16),
     ),
     "image": IMAGE,
     # Scores of 2048 reach hundreds of thousands: a wide support, on which 300 means 90,000.

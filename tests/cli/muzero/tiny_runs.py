@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import sys
+from unittest import mock
 
 import jax
 import numpy as np
@@ -27,8 +29,9 @@ BLIND = "--evaluate.every", "0", "--evaluate.final", "0"  # nothing is measured,
 
 def trained(folder, *flags):
     """A run as `jaxzero train` does it, but for what concerns the process: signals, devices, kept programs."""
-    with contextlib.ExitStack() as stack:
-        train.go_on(*train.prepare(parse([*flags, "--folder", str(folder)]), stack))
+    words = [*flags, "--folder", str(folder)]
+    with mock.patch.object(sys, "argv", ["jaxzero", "train", *words]), contextlib.ExitStack() as stack:
+        train.go_on(*train.prepare(parse(words), stack))
 
 
 def state_of(folder, *flags):
