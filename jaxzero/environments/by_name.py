@@ -1,5 +1,7 @@
 """Environments by name: our own, gymnax's, pgx's, games, and one's own as `module:attribute`."""
 
+import difflib
+
 from jaxzero.environments.cartpole import cartpole
 from jaxzero.environments.environment import Environment
 from jaxzero.environments.environment_checks import check_steps
@@ -51,9 +53,11 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
     try:
         game = game_by_name(name, size, komi)
     except ValueError as error:
+        ours = difflib.get_close_matches(name, ["cartpole"], cutoff=0.7)
+        hint = f"Did you mean {ours[0]!r}?" if ours else str(error)
         raise ValueError(
             f"environment {name}: no such environment. There are cartpole, gymnax:NAME, 2048, your own as "
-            f"module:attribute, and games. {error}"
+            f"module:attribute, and games. {hint}"
         ) from error
     return from_game(game)
 

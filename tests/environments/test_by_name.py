@@ -61,7 +61,8 @@ def test_ones_own_is_found_by_module_and_by_file(here):
     ("own_carts:need", "called without arguments, it fails: TypeError"),
     ("json:dumps", "called without arguments, it fails"),
     ("gymnasium:CartPole-v1", r"make it with from_gymnasium\('CartPole-v1', num_envs, seed\)"),
-    ("cartpol", "There are cartpole, gymnax:NAME, 2048, your own as module:attribute, and games.*connect_four"),
+    ("cartpoel", "There are cartpole, gymnax:NAME, 2048, your own .* games. Did you mean 'cartpole'"),
+    ("conect_four", "There are cartpole, .* and games.*Did you mean 'connect_four'.*othello"),
 ])  # fmt: skip
 def test_a_name_that_means_nothing_is_answered_by_what_there_is(here, name, said):
     with pytest.raises(ValueError, match=f"(?s)environment {name}: .*{said}"):

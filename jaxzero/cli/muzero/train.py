@@ -5,6 +5,8 @@ import dataclasses
 import json
 import pathlib
 import sys
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -120,10 +122,22 @@ def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -
     return goal(config, environment) if any(ended(config, environment, row) for row in last) else None
 
 
+@contextlib.contextmanager
+def warnings_said() -> Iterator[None]:
+    """What the checks of somebody's own environment warn of is said, as all else is."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in found:
+        if issubclass(warning.category, UserWarning):
+            say(f"[bold yellow]{warning.message}")
+
+
 def prepare(config: Config, stack: contextlib.ExitStack):
     """Environment, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
-        environment = environment_for(config)
+        with warnings_said():
+            environment = environment_for(config)
         suits(config, environment)
         mesh = devices.mesh(jax.devices()[:1] if on_host(environment) else None)
         folder = pathlib.Path(config.folder or f"runs/{environment.id.replace('/', '-')}-learned")

@@ -15,7 +15,7 @@ from jaxzero.cli.muzero.setup import Run
 from jaxzero.runs import checkpoint
 from jaxzero.train.muzero.learner import MuZeroLosses
 from jaxzero.train.muzero.unroll_loss import UnrollLosses
-from tests.cli.muzero.tiny_runs import BLIND, CARTPOLE, rows, state_of, trained
+from tests.cli.muzero.tiny_runs import BLIND, CARTPOLE, TINY, rows, state_of, trained
 
 LEFT = {"weights.safetensors", "metrics.jsonl", "results.json", "report.html", "config.json", "checkpoints"}
 
@@ -98,7 +98,7 @@ def test_a_goal_ends_a_run_and_the_same_command_does_not_go_on(tmp_path, capsys)
     assert [row["step"] for row in rows(tmp_path)] == [1, 2, 3], "the first look was at step 3"
     trained(tmp_path, *flags, "--budget.until", "1")
     said = capsys.readouterr().out
-    assert len(rows(tmp_path)) == 3 and "The goal of 1 was reached" in said and "--budget.until 1.1 " in said
+    assert len(rows(tmp_path)) == 3 and "The goal of 1 was reached" in said and "--budget.until inf " in said
 
 
 @pytest.mark.parametrize("flags, said", [
@@ -160,6 +160,58 @@ def test_losses_that_are_not_finite_end_the_run(tmp_path, capsys):
     with pytest.raises(SystemExit, match="not finite in 1[0-9] minibatches in a row|not finite in 10 minibatches"):
         trained(tmp_path, *CARTPOLE, *flags)
     assert "skipped" in capsys.readouterr().out and len(rows(tmp_path)) < 30
+
+
+@pytest.mark.slow
+def test_environments_on_the_host_are_learned_and_begin_anew_when_a_run_goes_on(tmp_path, capsys):
+    flags = "--game", "gymnasium:CartPole-v1", *TINY
+    trained(tmp_path, *flags, "--budget.steps", "4")
+    assert "begin anew" not in capsys.readouterr().out
+    trained(tmp_path, *flags, "--budget.steps", "6")
+    assert "their episodes begin anew" in capsys.readouterr().out
+    found = rows(tmp_path)
+    assert [row["step"] for row in found] == [1, 2, 3, 4, 5, 6] and all(row["acting/taken"] == 8 for row in found)
+    assert [row["step"] for row in found if "return/mean" in row] == [3, 6]
+    _, state = state_of(tmp_path, *flags)
+    steps = state["replay"].steps
+    assert (state["replay"].written == 24).all() and (steps.reward[:, :24] == 1).all()
+    begun = np.abs(steps.observation[:, 16]) <= 0.05  # as an episode of CartPole begins: here with the fifth chunk
+    assert begun.all() and (np.abs(steps.observation[:, :24]).max(-1) > 0.05).any()
+    greedy = json.loads((tmp_path / "results.json").read_text())["after"]["greedy"]
+    assert greedy["episodes"] == 2 and 0 < greedy["mean"] == greedy["length"] <= 20
+    trained(tmp_path, *flags, "--budget.steps", "6")
+    assert "The budget is used up" in capsys.readouterr().out, "nothing begins anew where nothing goes on"
+
+
+@pytest.mark.slow
+def test_a_game_of_two_is_measured_by_games_ratings_exact_positions_and_every_reply(tmp_path, capsys):
+    flags = "--game", "tic_tac_toe", "--model", "learned", *TINY, "--acting.openings", "4", "--budget.steps", "4"
+    trained(tmp_path, *flags)
+    looked = [row for row in rows(tmp_path) if "rating/elo" in row]
+    assert [row["step"] for row in looked] == [3]
+    assert {"mistakes/raw", "mistakes/2", "model/raw", "model/learned", "model/true"} <= set(looked[0])
+    assert looked[0]["mistakes/raw"] == pytest.approx(looked[0]["model/raw"]), "two ways to count the same"
+    results = json.loads((tmp_path / "results.json").read_text())
+    for when in ("before", "after"):
+        found = results[when]
+        assert sum(found["uct"]["score"]) == sum(found["random"]["score"]) == 4
+        for who, most in (("first", 2423), ("second", 2097)):  # boards with an even or an odd number of stones
+            told = found["replies"][who]
+            assert 0 < told["positions"] <= most and told["wins"] + told["draws"] + told["losses"] > 0
+    untrained = results["before"]["model"]
+    assert untrained["learned"] == untrained["raw"], "nothing is foretold, so the first legal move stands"
+    _, state = state_of(tmp_path, *flags)
+    steps, held = state["replay"].steps, state["replay"].written[0]
+    boards = steps.observation[:, :held].reshape(2, held, 9, 2)
+    np.testing.assert_array_equal(steps.legal[:, :held], boards.sum(-1) == 0)
+    assert set(np.unique(steps.reward)) <= {0.0, 1.0} and steps.terminated[:, :held].any()
+    assert float(state["rating"].elo) == pytest.approx(looked[0]["rating/elo"])
+    report, said = (tmp_path / "report.html").read_text(), capsys.readouterr().out
+    headings = re.findall(r"<h2[^>]*>([^<]*)<", report)
+    assert headings == ["What was learned", "How it went", "The model", "Six games, with what the search thought",
+                        "Settings", "Made with", "What next"]  # fmt: skip
+    for words in ("Against every legal reply", "What the network and the model know", "a random player"):
+        assert words in report and words in said
 
 
 def test_one_step_acts_with_the_average_and_learns_at_the_rate_of_its_minibatches():
