@@ -326,3 +326,10 @@ def test_errors_name_the_numbers():
     for share in (-0.5, 2):
         with pytest.raises(ValueError, match=f"share of {share}"):
             build(batch_size=4, share=share)
+
+
+def test_a_share_that_is_no_window_of_a_part_is_refused():
+    begin, update = muzero_learner(ENVIRONMENT, NETWORK, batch_size=8, share=0.1, fresh=lambda *_: None, **SIZES)
+    rings, given = filled(rows(4, 2 * WINDOW)), (keys(4), 0.01, 1)
+    with pytest.raises(ValueError, match="share=0.1 of the 2 windows of each of 4 parts is none: give a larger share"):
+        update(begin(params_of()), rings, *given)
