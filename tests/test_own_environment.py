@@ -12,7 +12,7 @@ from tests import documents
 
 PAGE = "notebooks/train_your_own_environment.md"
 TINY = """
-    --network.channels 4 --network.width 8 --network.bins 11 --acting.environments 8 --acting.steps 4
+    --network.embedding 4 --network.width 8 --network.bins 11 --acting.environments 8 --acting.steps 4
     --acting.simulations 2 --learn.returns 4 --learn.unroll 2 --learn.batch-size 16 --learn.start 64
     --learn.capacity 256 --evaluate.episodes 2
     --evaluate.final 2 --evaluate.simulations 2 --evaluate.every 3 --budget.steps 4
@@ -39,7 +39,7 @@ def test_it_keeps_the_contract(here):
     environment = environments.by_name("courier:environment")
     environments.check_steps(environment)
     state, outcome = environment.step(environment.reset(jax.random.key(0)), 0, jax.random.key(1))
-    assert environment.observe(state).shape == (5, 5, 3) and not outcome.truncated
+    assert environment.observe(state).shape == (50,) and not outcome.truncated
 
 
 @pytest.mark.slow
