@@ -97,7 +97,7 @@ def _tried(game: Game, batch: int = 8, plies: int = 256) -> tuple[bool, bool]:
         action = jnp.argmax(jnp.where(game.legal(state), jax.random.gumbel(draw, (game.num_actions,)), -jnp.inf))
         after = game.step(state, action, move)
         over = game.terminal(after)
-        cut = False if game.truncated is None else game.truncated(after)  # its value is still asked for
+        cut = jnp.bool_(False) if game.truncated is None else game.truncated(after)  # its value is still asked for
         alternates = (over & ~cut) | (game.to_play(after) != game.to_play(state))
         zero = jnp.abs(game.rewards(after).sum()) < 1e-5
         return jax.tree.map(lambda x, y: jnp.where(over, x, y), game.init(new), after), (alternates, zero)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
 
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, on_host, policy
@@ -91,7 +92,8 @@ def _jitted(config: Config, environment: Any, run: Run, mesh: Any) -> Callable:
     greedy = policy(config, environment, run.model, asked.simulations, explore=False)
     longest = min(environment.longest or asked.longest, asked.longest)
     episodes = lambda params, keys: play_episodes(environment, greedy, params, keys, longest)
-    return jax.jit(devices.on_every_device(episodes, mesh, (EVERYWHERE, SHARED), SHARED))
+    shared = devices.on_every_device(episodes, mesh, (EVERYWHERE, SHARED), SHARED)
+    return jax.jit(shared, out_shardings=NamedSharding(mesh, EVERYWHERE))  # every host reads them all
 
 
 def _on_host(config: Config, environment: Any, run: Run) -> Callable:

@@ -89,7 +89,7 @@ def described(net: Network, environment: Any, consistency: float) -> dict[str, A
         "planes": {"channels": net.channels, "blocks": net.blocks, "width": net.width},
     }
     projection = {"projection": net.width if consistency else 0}
-    heads = {"value": head, "reward": head, "normalisation": net.normalisation}
+    heads = {"value": head, "reward": head, "normalisation": net.normalisation, "squash": net.squash}
     return {"kind": f"muzero_{kind}"} | sizes[kind] | projection | heads
 
 
@@ -172,9 +172,13 @@ def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -
     if on_host(environment):
         begin, act = host_acting.host_acting(environment, search, choose, steps=own.steps)
         add = jax.jit(sequence_replay.add, donate_argnums=0)
+        cut = jax.jit(sequence_replay.cut_at_head, donate_argnums=0)
+        began: list[bool] = []  # whether the environments' episodes are those of the replay
 
         def act_and_keep(params: Any, now: Any, replay: Any) -> tuple:
             now, steps, stats = act(params, now)
+            replay = replay if began else cut(replay)
+            began[:] = [True]
             return now, add(replay, steps), stats
 
         return begin, act_and_keep, host_acting.blank_host_transition(environment)

@@ -109,11 +109,13 @@ def ended(config: Config, environment: Any, values: dict[str, float]) -> bool:
 
 
 def suits(config: Config, environment: Any) -> None:
-    """Says so where the settings of another preset are made for such an environment: the name alone did not tell."""
+    """Says so where another preset is made for such an environment, which its name did not tell; and of chance."""
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
     if config.preset == "auto" and better != preset_for(config.game) and config.game != "2048":
         say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
+    if getattr(environment, "chance", False):
+        say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn.")
 
 
 def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -> float | None:
@@ -146,7 +148,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
-    except (ValueError, ModuleNotFoundError) as error:
+    except (ValueError, ImportError) as error:
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))

@@ -69,7 +69,7 @@ def commands_after(
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
     on = f"{again(*longer)}    # train on, to twice the budget"
     if goal is not None:
-        on = f"{again('--budget.until', f'{goal + abs(goal) / 10:g}')}    # train on, to a higher goal"
+        on = f"{again('--budget.until', 'inf')}    # train on, to the end of the budget"
     return [
         on,
         f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",

@@ -95,7 +95,8 @@ def muzero_learner(
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
     signed = -environment.discount if environment.num_players == 2 else environment.discount
     length = unroll + steps + 1
-    # From which state of a window on values are bootstrapped from; before, they are read where a return is cut only.
+    # From which state of a window on values are bootstrapped from. Before, beyond the states that are searched, one is
+    # read: that of the first at which returns are cut.
     bootstrap = max(steps, unroll + 1) if trace == 1 else unroll + 1
     begin, apply = parameter_update(weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm)
 
@@ -116,12 +117,16 @@ def muzero_learner(
         if fresh is not None and each:
             some = jax.tree.map(lambda x: x.reshape(parts, -1)[:, :each].reshape(-1), starts)
             seen, legal = get((s.observation, s.legal), unroll + 1, some)
-            later = get(s.observation, length - bootstrap, some._replace(time=some.time + bootstrap))
+            cut = _first_cut(get((s.last, s.random), length, some), unroll + 1)
+            at = jnp.concatenate(
+                [jnp.broadcast_to(jnp.arange(bootstrap, length), (len(cut), length - bootstrap)), cut], 1
+            )
+            later = replay.at_times(rings, s.observation, some, at)
             drawn = jax.vmap(lambda k: jax.random.split(k, each))(k_fresh).reshape(-1)
             policies, searched, valued = fresh(params, drawn, seen, legal, later)
-            between = get(s.value, length, some)[:, unroll + 1 : bootstrap]
-            policy = replaced(policy, policies, parts)
-            value = replaced(value, jnp.concatenate([searched, between, valued], 1), parts)
+            known = get(s.value, length, some).at[:, : unroll + 1].set(searched)
+            known = known.at[jnp.arange(len(at))[:, None], at].set(valued)
+            policy, value = replaced(policy, policies, parts), replaced(value, known, parts)
         targets = make_targets(
             policy, reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=signed, trace=trace
         )
@@ -155,6 +160,13 @@ def muzero_learner(
         return state, rings, jax.tree.map(good, losses)._replace(skipped=losses.skipped.sum())
 
     return begin, update
+
+
+def _first_cut(ends: tuple[Array, Array], first: int) -> Array:
+    """Of each window the first state, from `first` on, whose value returns stop at; the last state if there is none."""
+    stays = (ends[0] | ends[1])[:, first:-1]
+    found = jnp.argmax(stays, axis=1, keepdims=True) if stays.shape[1] else jnp.zeros((len(stays), 1), jnp.int32)
+    return first + jnp.where(stays.any(1, keepdims=True), found, stays.shape[1])
 
 
 def _any_after_the_end(keys: Keys, action: Array, targets: Targets, num_actions: int) -> Array:

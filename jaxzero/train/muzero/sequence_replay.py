@@ -16,7 +16,19 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.types import Keys
 
-__all__ = ["Sequences", "Starts", "Transition", "add", "capacity", "new_sequences", "reprioritise", "sample", "window"]
+__all__ = [
+    "Sequences",
+    "Starts",
+    "Transition",
+    "add",
+    "at_times",
+    "capacity",
+    "cut_at_head",
+    "new_sequences",
+    "reprioritise",
+    "sample",
+    "window",
+]
 
 
 class Transition(NamedTuple):
@@ -138,6 +150,22 @@ def add(rings: Sequences, steps: Transition) -> Sequences:
     return Sequences(jax.tree.map(put, rings.steps, steps), priority, rings.written + length)
 
 
+def cut_at_head(rings: Sequences) -> Sequences:
+    """The rings as if all episodes had been cut: nothing that is written from now on follows the newest step.
+
+    For environments that begin anew while their replay goes on.
+    """
+    at = (rings.written[0] - 1) % capacity(rings)
+    newest = ~rings.steps.terminated[:, at] & (rings.written > 0)
+    steps = rings.steps
+    steps = steps._replace(
+        last=steps.last.at[:, at].set(steps.last[:, at] | newest),
+        random=steps.random.at[:, at].set(steps.random[:, at] & ~newest),
+        reward=steps.reward.at[:, at].set(jnp.where(newest, 0.0, steps.reward[:, at])),
+    )
+    return rings._replace(steps=steps)
+
+
 def sample(rings: Sequences, keys: Keys, n: int, length: int, alpha: float = 1.0, beta: float = 1.0) -> Starts:
     """Where `n` windows of `length` steps begin, drawn uniformly, or by priority where there are priorities.
 
@@ -189,12 +217,17 @@ def _by_chance(key: chex.PRNGKey, chance: Float[Array, "m"], n: int) -> tuple[In
 
 def window(rings: Sequences, field: Any, starts: Starts, length: int) -> Any:
     """`length` steps from each start on, `[n, length, ...]`, of one field of `rings.steps`, or of a tree of them."""
-    at = (starts.time[:, None] + jnp.arange(length)) % capacity(rings)
+    return at_times(rings, field, starts, jnp.arange(length)[None])
+
+
+def at_times(rings: Sequences, field: Any, starts: Starts, times: Int[Array, "n M"]) -> Any:
+    """The steps so many after each start, `[n, M, ...]`, of one field of `rings.steps`, or of a tree of them."""
+    at = (starts.time[:, None] + times) % capacity(rings)
     return jax.tree.map(lambda x: x[starts.ring[:, None], at], field)
 
 
 def reprioritise(rings: Sequences, starts: Starts, priority: Float[Array, "n"]) -> Sequences:
-    """Gives the steps that windows began with new priorities, |ν − z| in MuZero; nothing where all are alike."""
+    """Gives the steps that windows began with new priorities; nothing where all are alike."""
     if rings.priority is None:
         return rings
     at = starts.time % capacity(rings)

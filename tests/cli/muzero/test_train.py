@@ -174,7 +174,8 @@ def test_environments_on_the_host_are_learned_and_begin_anew_when_a_run_goes_on(
     assert [row["step"] for row in found if "return/mean" in row] == [3, 6]
     _, state = state_of(tmp_path, *flags)
     steps = state["replay"].steps
-    assert (state["replay"].written == 24).all() and (steps.reward[:, :24] == 1).all()
+    assert (state["replay"].written == 24).all() and steps.last[:, 15].all(), "nothing follows what was there before"
+    assert (steps.reward[:, :24] == ~steps.last[:, :24]).all() and steps.last[:, :24].sum() == len(steps.last)
     begun = np.abs(steps.observation[:, 16]) <= 0.05  # as an episode of CartPole begins: here with the fifth chunk
     assert begun.all() and (np.abs(steps.observation[:, :24]).max(-1) > 0.05).any()
     greedy = json.loads((tmp_path / "results.json").read_text())["after"]["greedy"]

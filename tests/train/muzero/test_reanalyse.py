@@ -167,3 +167,15 @@ def test_shares_that_are_none_are_named():
             reanalysed(share, 8)
     with pytest.raises(ValueError, match="share=0.5 .* give fresh="):
         muzero_learner(ENVIRONMENT, NETWORK, batch_size=8, share=0.5)
+
+
+def test_returns_that_are_cut_far_off_stop_at_a_fresh_value():
+    steps, average = rows(4, 4 * WINDOW, seed=3), 0.75
+    random = jnp.zeros_like(steps.random).at[:, ::2].set(True)  # in every window beyond the searched states
+    steps = steps._replace(random=random & ~steps.last, policy=weights_of(steps.observation + average, steps.legal))
+    stored = steps._replace(value=evaluate(dict(x=average), steps.observation))
+    jax.tree.map(  # as if all values were those of the network as it is
+        lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5),
+        losses_of(1.0, steps, average),
+        losses_of(0.0, stored, average),
+    )

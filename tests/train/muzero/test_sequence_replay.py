@@ -185,3 +185,22 @@ def test_errors_name_the_numbers():
     for n, parts in ((5, 2), (6, 3)):
         with pytest.raises(ValueError, match=f"n={n} and 4 rings in {parts} parts"):
             replay.sample(rings(), keys(parts), n, 5)
+
+
+def test_what_begins_anew_does_not_follow_what_was_written():
+    steps = Transition(
+        observation=jnp.arange(8.0).reshape(2, 4),
+        legal=None,
+        action=jnp.zeros((2, 4), jnp.int32),
+        reward=jnp.ones((2, 4)),
+        terminated=jnp.array([[False] * 4, [False, False, False, True]]),
+        last=jnp.zeros((2, 4), bool),
+        random=jnp.ones((2, 4), bool),
+        policy=jnp.ones((2, 4, 1)),
+        value=jnp.ones((2, 4)),
+    )
+    empty = replay.new_sequences(jax.tree.map(lambda x: x[0, 0], steps), 2, 8)
+    jax.tree.map(np.testing.assert_array_equal, replay.cut_at_head(empty), empty)
+    found = replay.cut_at_head(replay.add(empty, steps)).steps
+    assert found.last.tolist() == [[False, False, False, True] + [False] * 4, [False] * 8]
+    assert found.reward[:, 3].tolist() == [0.0, 1.0] and found.random[:, 3].tolist() == [False, True]
