@@ -39,8 +39,8 @@ class Environment(NamedTuple):
         num_actions: A, a Python int.
         observation_shape: shape of what `observe` returns.
         reset: `key -> state`, the beginning of an episode.
-        step: `(state, action, key) -> (state, Outcome)`. A batch may call it when an episode is over; what comes of that
-            is thrown away.
+        step: `(state, action, key) -> (state, Outcome)`. A batch may call it when an episode is over; the result of
+            such a call is thrown away.
         observe: `state -> observation`, of any real type, from the view of the player to act.
         legal: `state -> bool [A]`, True where an action may be taken; None: all always are.
         num_players: 1; or 2, who alternate strictly and share one sum of zero.
