@@ -46,14 +46,17 @@ def mctx_search(config: Config, environment, model, simulations: int, explore: b
 
     def recurrent(params, key, action, embedding):
         step, embedding = model.step(params, jax.random.split(key, len(action)), action, embedding)
-        return mctx.RecurrentFnOutput(step.reward, step.discount, step.prior_logits, step.value), embedding
+        output = mctx.RecurrentFnOutput(
+            reward=step.reward, discount=step.discount, prior_logits=step.prior_logits, value=step.value
+        )
+        return output, embedding
 
     def search(params, keys, state):
         step, embedding = model.root(params, keys, state)
         out = mctx.gumbel_muzero_policy(
             params,
             keys[0],
-            mctx.RootFnOutput(step.prior_logits, step.value, embedding),
+            mctx.RootFnOutput(prior_logits=step.prior_logits, value=step.value, embedding=embedding),
             recurrent,
             simulations,
             None if step.legal is None else ~step.legal,

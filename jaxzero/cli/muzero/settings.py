@@ -185,7 +185,7 @@ IMAGE = Config(
 PRESETS = {
     "control": Config(
         acting=Acting(range_floor=0.5),
-        learn=Learn(returns=50, learning_rate=3e-3),
+        learn=Learn(returns=50, learning_rate=3e-3, average_decay=0.998),
         evaluate=Evaluate(every=6, simulations=16),
     ),
     "image": IMAGE,
