@@ -25,7 +25,7 @@ The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM
 prolongs a finished run. What the papers call what: see notebooks/choosing.md.
 """
 
-Preset = Literal["auto", "control", "image", "board", "2048"]
+Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Config:
     """The rules are not known to the search. (`--model rules`: AlphaZero, for board games.)"""
     preset: Preset = "auto"
     """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two),
-    2048; auto: by the game's name, and control for environments of your own."""
+    tic_tac_toe, 2048; auto: by the game's name, and control for environments of your own."""
     folder: str = ""
     """Where the run lives. Default: runs/<the environment's id>-learned."""
     seed: int = 0
@@ -182,6 +182,12 @@ IMAGE = Config(
     learn=Learn(capacity=262_144, reuse=2.0, start=8192),
     budget=Budget(minutes=60.0),
 )
+BOARD = Config(
+    network=Network(channels=16, blocks=1),
+    acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
+    learn=Learn(capacity=131_072, returns=42, reuse=2.0, value_weight=1.0, average_decay=0.998, start=16_384),
+    budget=Budget(minutes=60.0),
+)
 PRESETS = {
     "control": Config(
         acting=Acting(range_floor=0.5),
@@ -191,11 +197,12 @@ PRESETS = {
     "image": IMAGE,
     # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. Nothing chose it by measuring.
     "2048": dataclasses.replace(IMAGE, network=Network(channels=16, blocks=1, bins=121, limit=300.0)),
-    "board": Config(
-        network=Network(channels=16, blocks=1),
-        acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
-        learn=Learn(capacity=131_072, returns=42, reuse=2.0, value_weight=1.0, average_decay=0.998, start=16_384),
-        budget=Budget(minutes=60.0),
+    "board": BOARD,
+    "tic_tac_toe": dataclasses.replace(
+        BOARD,
+        acting=dataclasses.replace(BOARD.acting, openings=6),
+        learn=dataclasses.replace(BOARD.learn, returns=9),
+        budget=Budget(minutes=3.0),
     ),
 }
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
@@ -207,8 +214,8 @@ def preset_for(game: str) -> str:
     >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "gymnasium:Acrobot-v1")]
     ['control', 'image', 'board', 'control']
     """
-    if game == "2048":
-        return "2048"
+    if game in ("2048", "tic_tac_toe"):
+        return game
     if game.endswith("-MinAtar") or game.startswith("minatar-"):
         return "image"
     return "control" if game == "cartpole" or ":" in game else "board"
