@@ -201,7 +201,7 @@ PRESETS = {
     "tic_tac_toe": dataclasses.replace(
         BOARD,
         acting=dataclasses.replace(BOARD.acting, openings=6),
-        learn=dataclasses.replace(BOARD.learn, returns=9),
+        learn=dataclasses.replace(BOARD.learn, returns=9, reuse=8.0, learning_rate=4e-3),
         budget=Budget(minutes=3.0),
     ),
 }
@@ -211,10 +211,10 @@ FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # ma
 def preset_for(game: str) -> str:
     """Which preset will be right, by the name alone.
 
-    >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "gymnasium:Acrobot-v1")]
-    ['control', 'image', 'board', 'control']
+    >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "tic_tac_toe", "2048")]
+    ['control', 'image', 'board', 'tic_tac_toe', '2048']
     """
-    if game in ("2048", "tic_tac_toe"):
+    if game in PRESETS:
         return game
     if game.endswith("-MinAtar") or game.startswith("minatar-"):
         return "image"

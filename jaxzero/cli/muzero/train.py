@@ -112,7 +112,7 @@ def suits(config: Config, environment: Any) -> None:
     """Says so where another preset is made for such an environment, which its name did not tell; and of chance."""
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
-    if config.preset == "auto" and better != preset_for(config.game) and config.game != "2048":
+    if config.preset == "auto" and config.game not in PRESETS and better != preset_for(config.game):
         say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
     if getattr(environment, "chance", False):
         say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn.")
