@@ -15,7 +15,16 @@ from jaxzero.nets.muzero_mlp import muzero_mlp  # noqa: E402
 from jaxzero.nets.muzero_planes import muzero_planes  # noqa: E402
 from jaxzero.nets.network import to_bfloat16  # noqa: E402
 from jaxzero.nets.resnet import resnet  # noqa: E402
-from jaxzero.nets.scalar_heads import ScalarHead, Transform, bounded, hl_gauss, sqrt_transform, symlog, two_hot  # noqa: E402
+from jaxzero.nets.scalar_heads import (  # noqa: E402
+    ScalarHead,
+    Transform,
+    bounded,
+    hl_gauss,
+    sqrt_transform,
+    symlog,
+    two_hot,
+    win_draw_loss,
+)
 from jaxzero.nets.window_mlp import windows  # noqa: E402
 
 __all__ = [
@@ -36,5 +45,6 @@ __all__ = [
     "symlog",
     "to_bfloat16",
     "two_hot",
+    "win_draw_loss",
     "windows",
 ]

@@ -16,7 +16,7 @@ from jaxzero.nets.muzero_planes import muzero_planes
 from jaxzero.nets.network_arguments import Argument, Kind, count, counts, described, number, one_of, shapes_of, whether
 from jaxzero.nets.params_file import Path, check_shapes, read_params, write_params
 from jaxzero.nets.safetensors_file import WeightsError, short
-from jaxzero.nets.scalar_heads import bounded, hl_gauss, sqrt_transform, symlog, two_hot
+from jaxzero.nets.scalar_heads import bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
 from jaxzero.types import Params
 
 __all__ = ["build_learned", "load_learned", "save_learned"]
@@ -25,6 +25,7 @@ SUPPORT = {"bins": count(4096, least=2), "limit": number(1e6)}
 TRANSFORM = {"transform": one_of(symlog=symlog, sqrt=sqrt_transform)}
 HEADS = {
     "bounded": Kind(bounded, {}, {}, lambda given: 0),
+    "win_draw_loss": Kind(win_draw_loss, {}, {}, lambda given: 0),
     "two_hot": Kind(two_hot, SUPPORT, TRANSFORM, lambda given: 0),
     "hl_gauss": Kind(hl_gauss, SUPPORT, {"sigma": number(100.0)} | TRANSFORM, lambda given: 0),
 }
@@ -40,8 +41,9 @@ def _head(value: Any) -> Any:
 
 
 HEAD = Argument(
-    '{"kind": "bounded"}, {"kind": "two_hot", "bins": 601, "limit": 300} or {"kind": "hl_gauss", "bins": 41, "limit": '
-    "5}, where sigma (of hl_gauss) and transform (symlog or sqrt) may be added",
+    '{"kind": "bounded"}, {"kind": "win_draw_loss"}, {"kind": "two_hot", "bins": 601, "limit": 300} or '
+    '{"kind": "hl_gauss", "bins": 41, "limit": 5}, where sigma (of hl_gauss) and transform (symlog or sqrt) may '
+    "be added",
     _head,
 )
 BOTH = {
@@ -71,9 +73,9 @@ def build_learned(
     Args:
         network: "kind", `"muzero_mlp"` or `"muzero_planes"`, and all arguments of the function of that name in
             `jaxzero.nets`, as JSON has them; "squash" may be left out where it is false. Heads are
-            `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41,
-            "limit": 5}`, the last with "sigma" and both with "transform", `"symlog"` or `"sqrt"`, if these are not to
-            be as published.
+            `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or
+            `{"kind": "hl_gauss", "bins": 41, "limit": 5}`, the last with "sigma" and both of these with "transform",
+            `"symlog"` or `"sqrt"`, if these are not to be as published.
         observation_shape: of an observation.
         num_actions: A.
         key: for the initial parameters.

@@ -13,8 +13,6 @@ from jaxzero.types import Params
 
 __all__ = ["muzero_planes"]
 
-HEAD_PLANES = 4  # what a head sees of each square; AlphaZero has 1 and 2
-
 
 def muzero_planes(
     observation_shape: tuple[int, ...],
@@ -33,13 +31,15 @@ def muzero_planes(
     """Representation and dynamics as residual blocks of 3x3 convolutions (Schrittwieser et al. 2020, appendix F).
 
     The published size is 256 channels and 16 blocks. What an action does to each number of the embedding is learned,
-    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads begin at zero: a
-    uniform policy, and numbers that are 0.
+    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads see every square,
+    and the mean and maximum of each plane, as in KataGo (Wu 2019, section 3.3): what completes a line is learned for
+    all squares at once. The reward also sees those of the planes where state and action first meet. Heads begin at
+    zero: a uniform policy, and numbers that are 0.
 
     Args:
         observation_shape: of an observation, `[height, width, planes]`.
         num_actions: A.
-        value: what the value output means, like `bounded()` for games, or `hl_gauss(bins=41, limit=5.0)`.
+        value: what the value output means, like `win_draw_loss()` for games, or `hl_gauss(bins=41, limit=5.0)`.
         reward: what the reward output means.
         channels: C of the embedding `[H, W, C]`.
         blocks: residual blocks of two convolutions, in the representation and in the dynamics.
@@ -74,14 +74,15 @@ def muzero_planes(
     def represent(params: Params, observation: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
         params, x = params["representation"], observation.astype(jnp.float32)
         x = jax.nn.relu(convolution(params["stem"], symlog.forward(x) if squash else x))
-        return normalised(_tower(params, x, blocks))
+        return normalised(_tower(params, x, blocks)[0])
 
     def dynamics(
         params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
         params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
-        state = normalised(_tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape)))
-        return state, dense(params["reward"], _overview(params, state))
+        state, first = _tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
+        state = normalised(state)
+        return state, dense(params["reward"], _overview(params, state, first))
 
     def predict(params: Params, state: Float[Array, "B H W C"]) -> tuple[Float[Array, "B A"], Float[Array, "B ..."]]:
         hidden = _overview(params["prediction"], state)
@@ -89,13 +90,14 @@ def muzero_planes(
 
     square = Layer((3, 3, channels, channels))
     tower = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
-    overview = {"look": Layer((channels, HEAD_PLANES)), "hidden": Layer((squares * HEAD_PLANES, width))}
+    first = {"first": Layer((2 * channels, width))}
+    overview = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     # One action is taken of all: what it adds is to have the same size however many there are.
     action = Layer((num_actions, squares * channels), scale=num_actions**0.5)
     head = lambda size: Layer((width, size), scale=0.0)
     layers = {
         "representation": {"stem": Layer((3, 3, planes, channels))} | tower,
-        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview,
+        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview | first,
         "prediction": {"policy": head(num_actions), "value": head(value.size)} | overview,
     }
     project, foretell, more = consistency_heads(squares * channels, width, projection)
@@ -103,19 +105,24 @@ def muzero_planes(
     return network, initial_params(layers | more, key)
 
 
-def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> Array:
-    """Residual blocks, the action's planes within the first."""
-    for i in range(blocks):
+def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> tuple[Array, Array]:
+    """Residual blocks, the action's planes within the first; and the hidden planes of the first block."""
+    first = jax.nn.relu(convolution(params["block_0"]["first"], x) + action)
+    x = x + convolution(params["block_0"]["second"], first)
+    for i in range(1, blocks):
         block = params[f"block_{i}"]
-        seen = convolution(block["first"], x)
-        x = x + convolution(block["second"], jax.nn.relu(seen if i else seen + action))
-    return x
+        x = x + convolution(block["second"], jax.nn.relu(convolution(block["first"], x)))
+    return x, first
 
 
-def _overview(params: Params, state: Float[Array, "B H W C"]) -> Float[Array, "B width"]:
-    """The hidden layer of a head, which sees all squares."""
-    seen = jax.nn.relu(dense(params["look"], state))
-    return jax.nn.relu(dense(params["hidden"], seen.reshape(len(seen), -1)))
+def _overview(params: Params, state: Float[Array, "B H W C"], more: Array | None = None) -> Float[Array, "B width"]:
+    """The hidden layer of a head: it sees every square, and the mean and maximum of each plane."""
+    seen = dense(params["hidden"], state.reshape(len(state), -1)) + dense(params["pooled"], _pooled(state))
+    return jax.nn.relu(seen if more is None else seen + dense(params["first"], _pooled(more)))
+
+
+def _pooled(planes: Float[Array, "B H W C"]) -> Float[Array, "B 2C"]:
+    return jnp.concatenate([planes.mean((1, 2)), planes.max((1, 2))], -1)
 
 
 def _check(

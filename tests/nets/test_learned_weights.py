@@ -23,7 +23,7 @@ MLP = {
     "embedding": 4,
     "depth": 2,
 }
-PLANES = {"kind": "muzero_planes", "value": {"kind": "bounded"}, "reward": {"kind": "bounded"}, **BOTH}
+PLANES = {"kind": "muzero_planes", "value": {"kind": "win_draw_loss"}, "reward": {"kind": "bounded"}, **BOTH}
 PLANES |= {"channels": 3, "blocks": 1, "normalisation": "layer", "squash": False, "projection": 0}
 TASKS = {"muzero_mlp": (MLP, (2, 3), 3), "muzero_planes": (PLANES, (3, 4, 2), 5)}
 

@@ -41,22 +41,30 @@ def plain(params, observation, action, blocks, normalised, squash):
     relu = lambda x: np.maximum(x, 0)
 
     def tower(part, x, action=0.0):
+        first = None
         for i in range(blocks):
             block = params[part][f"block_{i}"]
             y = plain_convolution(block["first"], x)
-            x = x + plain_convolution(block["second"], relu(y + action if i == 0 else y))
-        return normalised(x)
+            y = relu(y + action if i == 0 else y)
+            first = first if i else y
+            x = x + plain_convolution(block["second"], y)
+        return normalised(x), first
 
-    def head(part, name, x):
-        y = relu(x @ params[part]["look"]["kernel"] + params[part]["look"]["bias"]).reshape(len(x), -1)
-        y = relu(y @ params[part]["hidden"]["kernel"] + params[part]["hidden"]["bias"])
-        return y @ params[part][name]["kernel"] + params[part][name]["bias"]
+    def layer(part, name, x):
+        return x @ params[part][name]["kernel"] + params[part][name]["bias"]
+
+    def head(part, name, x, **more):
+        y = layer(part, "hidden", x.reshape(len(x), -1))
+        for planes, of in [("pooled", x), *more.items()]:
+            y = y + layer(part, planes, np.concatenate([of.mean((1, 2)), of.max((1, 2))], -1))
+        return layer(part, name, relu(y))
 
     x = np.sign(observation) * np.log(1 + abs(observation)) if squash else observation
-    state = tower("representation", relu(plain_convolution(params["representation"]["stem"], x)))
+    state, _ = tower("representation", relu(plain_convolution(params["representation"]["stem"], x)))
     done = params["dynamics"]["action"]["kernel"][action] + params["dynamics"]["action"]["bias"]
-    new = tower("dynamics", state, done.reshape(state.shape))
-    return state, new, head("dynamics", "reward", new), *(head("prediction", name, new) for name in ("policy", "value"))
+    new, first = tower("dynamics", state, done.reshape(state.shape))
+    reward = head("dynamics", "reward", new, first=first)
+    return state, new, reward, *(head("prediction", name, new) for name in ("policy", "value"))
 
 
 def layer_norm(x):

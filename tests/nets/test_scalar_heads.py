@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero.nets.scalar_heads import Transform, bounded, hl_gauss, sqrt_transform, symlog, two_hot
+from jaxzero.nets.scalar_heads import Transform, bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
 
 MAGNITUDES = np.concatenate([[0.0], np.logspace(-7, 5, 121)])
 NUMBERS = np.concatenate([-MAGNITUDES[:0:-1], MAGNITUDES]).astype(np.float32)
@@ -75,6 +75,7 @@ def plain_hl_gauss(x, bins, limit, sigma):
 TARGETS = np.array([-200.0, -21.3, -3.0, -0.7, -1e-4, 0.0, 0.01, 1.0, 2.5, 20.0, 147.0, 1e4], np.float32)
 CATEGORICAL = {
     "two_hot": (two_hot(13, 3.0), plain_sqrt, lambda y: plain_two_hot(y, 13, 3.0)),
+    "win_draw_loss": (win_draw_loss(), lambda x: x, lambda y: plain_two_hot(y, 3, 1.0)),
     "two_hot, even": (two_hot(8, 2.0, IDENTITY), lambda x: x, lambda y: plain_two_hot(y, 8, 2.0)),
     "hl_gauss": (hl_gauss(21, 5.0), FORMULAS["symlog"][1], lambda y: plain_hl_gauss(y, 21, 5.0, 0.75)),
     "hl_gauss, even": (hl_gauss(8, 3.0, 0.4, sqrt_transform), plain_sqrt, lambda y: plain_hl_gauss(y, 8, 3.0, 0.4)),
@@ -118,9 +119,9 @@ def test_what_is_learned_is_what_is_said(head, target):
     np.testing.assert_allclose(head.decode(jnp.float32(best)), numbers, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("head", [bounded(), two_hot(13, 3.0), hl_gauss(13, 3.0), two_hot(601, 300.0)])
+@pytest.mark.parametrize("head", [bounded(), win_draw_loss(), two_hot(13, 3.0), hl_gauss(13, 3.0), two_hot(601, 300.0)])
 def test_what_cannot_be_said_is_clipped(head):
-    reach = {1: 1.0, 13: None, 601: plain_sqrt_inverse(300)}[head.size]
+    reach = {1: 1.0, 3: 1.0, 13: None, 601: plain_sqrt_inverse(300)}[head.size]
     far = jnp.array([-jnp.inf, -1e30, 1e6, jnp.inf])
     assert head.outside(far).all() and not head.outside(jnp.array([-0.99, 0.0, 0.99])).any()
     output = jnp.broadcast_to(jnp.linspace(-1.0, 2.0, head.size), (4, head.size))

@@ -41,7 +41,7 @@ def values_outside(health: Health) -> str | None:
     return (
         f"{share:.1%} of the value targets lie outside what the value head can say, and were clipped, over "
         f"{health.block.iterations} iterations: raise --network.limit, or use --network.head hl_gauss in place of "
-        "bounded."
+        "bounded or win_draw_loss."
     )
 
 

@@ -46,10 +46,10 @@ class Network:
     """Whether observations go through symlog first, for numbers that are far from 1."""
     normalisation: Literal["layer", "min_max"] = "layer"
     """Of the hidden state: layer norm, or MuZero's scaling to 0 ... 1."""
-    head: Literal["auto", "bounded", "hl_gauss", "two_hot"] = "auto"
-    """How values and rewards are said: bounded: a number in -1 ... 1, for board games; two_hot and hl_gauss: a
-    distribution over bins, on a transformed scale, for numbers of any size. auto: bounded for games of two, else
-    two_hot."""
+    head: Literal["auto", "win_draw_loss", "bounded", "hl_gauss", "two_hot"] = "auto"
+    """How values and rewards are said. win_draw_loss: three classes, and bounded: a number in -1 ... 1, both for board
+    games; two_hot and hl_gauss: a distribution over bins, on a transformed scale, for numbers of any size. auto:
+    win_draw_loss for games of two, else two_hot."""
     bins: int = 41
     """hl_gauss, two_hot: how many."""
     limit: float = 20.0
@@ -185,7 +185,9 @@ IMAGE = Config(
 BOARD = Config(
     network=Network(channels=16, blocks=1),
     acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
-    learn=Learn(capacity=131_072, returns=42, reuse=2.0, value_weight=1.0, average_decay=0.998, start=16_384),
+    learn=Learn(
+        capacity=131_072, returns=42, reuse=4.0, value_weight=1.0, learning_rate=4e-3, average_decay=0.998, start=16_384
+    ),
     budget=Budget(minutes=60.0),
 )
 PRESETS = {
@@ -201,7 +203,7 @@ PRESETS = {
     "tic_tac_toe": dataclasses.replace(
         BOARD,
         acting=dataclasses.replace(BOARD.acting, openings=6),
-        learn=dataclasses.replace(BOARD.learn, returns=9, reuse=8.0, learning_rate=4e-3),
+        learn=dataclasses.replace(BOARD.learn, returns=9, reuse=8.0),
         budget=Budget(minutes=3.0),
     ),
 }

@@ -80,8 +80,10 @@ def described(net: Network, environment: Any, consistency: float) -> dict[str, A
             f"--network.kind planes needs observations of shape [height, width, planes], those of {environment.id} "
             f"have {list(environment.observation_shape)}: use --network.kind mlp."
         )
-    name = ("bounded" if environment.num_players == 2 else "two_hot") if net.head == "auto" else net.head
-    head = {"kind": name} if name == "bounded" else {"kind": name, "bins": net.bins, "limit": net.limit}
+    name = ("win_draw_loss" if environment.num_players == 2 else "two_hot") if net.head == "auto" else net.head
+    head = (
+        {"kind": name} if name in ("bounded", "win_draw_loss") else {"kind": name, "bins": net.bins, "limit": net.limit}
+    )
     if name == "hl_gauss":
         head["transform"] = "sqrt"
     sizes = {

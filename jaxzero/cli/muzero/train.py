@@ -20,7 +20,7 @@ from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
 from jaxzero.cli.muzero.memory_check import fits
 from jaxzero.cli.muzero.report import write as write_report
-from jaxzero.cli.muzero.settings import FREE, Config, preset_for
+from jaxzero.cli.muzero.settings import FREE, PRESETS, Config, preset_for
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
 from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop

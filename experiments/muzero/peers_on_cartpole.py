@@ -1,0 +1,152 @@
+r"""How long other libraries take to learn CartPole-v1 without its rules: mujax and muax, as their pages say.
+
+    python -m venv peers && peers/bin/python -m pip install mujax muax          # an environment of their own
+    python experiments/muzero/peers_on_cartpole.py --python peers/bin/python --limit 300 --save
+
+Each seed is a process of its own. Seconds count from its start until the mean of ten greedy episodes in a row first
+reached 475, or until the limit. mujax: `mujax --env CartPole-v1 --size S gmz --num-simulations 16`, and the returns
+that its evaluator tells. muax: the training script of its page, and the tests that it runs itself.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_peers_on_cartpole.json"
+WANTED, EPISODES = 475.0, 10
+
+
+def mujax(seed: int, tell) -> None:
+    """Trains, and tells steps and mean return."""
+    from mujax import cli, loggers
+
+    last, steps = [], [0]
+
+    def write(self, step, scalars):
+        steps[0] = int(scalars.get("actor/steps", scalars.get("evaluator/actor_steps", steps[0])))
+        found = [x for name, x in scalars.items() if name.startswith("evaluator/") and name.endswith("return")]
+        if found:
+            last.append(float(found[0]))
+            if len(last) >= EPISODES:
+                tell(steps[0], sum(last[-EPISODES:]) / EPISODES)
+
+    loggers.ConsoleWriter.write = write
+    cli.main(["--env", "CartPole-v1", "--size", "S", "--seed", str(seed), "gmz", "--num-simulations", "16"])
+
+
+def muax(seed: int, tell) -> None:
+    """The same."""
+    import muax
+    import optax  # noqa: F401
+    from muax import nn
+    from muax import train as training
+
+    test, steps = training.test, [0]
+
+    def told(*given, **rest):
+        mean = test(*given, **rest)
+        tell(steps[0], float(mean))
+        return mean
+
+    class Counting(training.TrainMonitor):
+        def step(self, action):
+            steps[0] += 1
+            return super().step(action)
+
+    training.test, training.TrainMonitor = told, Counting
+    support, embedding, actions, discount = 10, 8, 2, 0.99
+    full = 2 * support + 1
+    model = muax.MuZero(
+        nn._init_representation_func(nn.Representation, embedding),
+        nn._init_prediction_func(nn.Prediction, actions, full),
+        nn._init_dynamic_func(nn.Dynamic, embedding, actions, full),
+        policy="muzero",
+        discount=discount,
+        optimizer=muax.model.optimizer(
+            init_value=0.02, peak_value=0.02, end_value=0.002, warmup_steps=5000, transition_steps=5000
+        ),
+        support_size=support,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        muax.fit(
+            model,
+            "CartPole-v1",
+            max_episodes=1000,
+            max_training_steps=10000,
+            tracer=muax.PNStep(10, discount, 0.5),
+            buffer=muax.TrajectoryReplayBuffer(500),
+            k_steps=10,
+            sample_per_trajectory=1,
+            num_trajectory=32,
+            tensorboard_dir=folder,
+            model_save_path=folder,
+            save_name="params",
+            random_seed=seed,
+        )
+
+
+PEERS = {"mujax": mujax, "muax": muax}
+
+
+def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
+    """A process, until it is good enough or its time is over."""
+    began, told = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder:
+        errors = pathlib.Path(folder) / "errors"
+        command = [python, "-u", str(pathlib.Path(__file__).resolve()), "--one", name, "--seed", str(seed)]
+        with (
+            errors.open("w") as said,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder) as process,
+        ):
+            timer = subprocess.Popen(["sh", "-c", f"sleep {limit}; kill {process.pid}"])
+            for line in process.stdout:
+                if line.startswith("{"):
+                    told.append(json.loads(line) | {"seconds": round(time.monotonic() - began, 1)})
+                    if told[-1]["mean"] >= WANTED:
+                        break
+            process.kill()
+            timer.kill()
+        seconds = time.monotonic() - began
+        reached = bool(told) and told[-1]["mean"] >= WANTED
+        if not reached and seconds < limit - 1:
+            sys.exit(f"{name} ended after {seconds:.0f} s:\n{errors.read_text()[-2000:]}")
+    best = max(told, key=lambda row: row["mean"], default=None)
+    last = told[-1] if told else None
+    return {"seed": seed, "reached": reached, "seconds": round(seconds, 1), "last": last, "best": best}
+
+
+def main() -> None:
+    """Measures both, or is one of the processes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--python", help="of the environment where both are installed")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each seed")
+    parser.add_argument("--seeds", type=int, default=3, help="how many")
+    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument("--one", choices=PEERS, help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        PEERS[given.one](given.seed, lambda steps, mean: print(json.dumps({"steps": steps, "mean": mean}), flush=True))
+        return
+    if not given.python:
+        parser.error("--python: give the Python of an environment with mujax and muax")
+    listed = [given.python, "-m", "pip", "list", "--format", "json"]
+    versions = {row["name"]: row["version"] for row in json.loads(subprocess.check_output(listed))}
+    rows = {}
+    for name in PEERS:
+        rows[name] = {"version": versions[name], "seeds": []}
+        for seed in range(given.seeds):
+            rows[name]["seeds"].append(one_seed(given.python, name, seed, given.limit))
+            print(name, rows[name]["seeds"][-1], flush=True)
+    if given.save:
+        from jaxzero.cli.circumstances import circumstances
+
+        RESULTS.write_text(json.dumps(circumstances() | {"limit": given.limit, **rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
