@@ -175,11 +175,12 @@ class Config:
     hosts: Hosts = Hosts()
 
 
-# Connect Four and tic-tac-toe chose the board's, CartPole those of control, MinAtar Breakout those of images.
+# What chose the settings: CartPole those of control, MinAtar Breakout those of images, tic-tac-toe and Connect Four
+# those of boards.
 IMAGE = Config(
     network=Network(channels=16, blocks=1, bins=41, limit=10.0),
-    acting=Acting(environments=64, steps=16, simulations=16),
-    learn=Learn(capacity=262_144, reuse=2.0, start=8192),
+    acting=Acting(environments=64, steps=16, simulations=16, range_floor=0.5),
+    learn=Learn(capacity=262_144, reuse=4.0, learning_rate=4e-3, start=8192),
     budget=Budget(minutes=60.0),
 )
 BOARD = Config(
