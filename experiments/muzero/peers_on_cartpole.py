@@ -3,17 +3,21 @@ r"""How long other libraries take to learn CartPole-v1 without its rules: mujax 
     python -m venv peers && peers/bin/python -m pip install mujax muax          # an environment of their own
     python experiments/muzero/peers_on_cartpole.py --python peers/bin/python --limit 300 --save
 
-Each seed is a process of its own. Seconds count from its start until the mean of ten greedy episodes in a row first
-reached 475, or until the limit. mujax: `mujax --env CartPole-v1 --size S gmz --num-simulations 16`, and the returns
-that its evaluator tells. muax: the training script of its page, and the tests that it runs itself.
+Each seed is a process of its own. Seconds count from its start until a mean of ten episodes first reached 475, or until
+the limit. These are easier to reach than what `cartpole_seeds.py` asks for, 495 over fifty.
+mujax: `mujax --env CartPole-v1 --size S gmz --num-simulations 16`; the last ten episodes of its evaluator, which takes
+new parameters before each. muax: the training script of its page, with 50 simulations; the tests of ten episodes that
+it runs itself, noise at the root included.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_peers_on_cartpole.json"
@@ -27,7 +31,7 @@ def mujax(seed: int, tell) -> None:
     last, steps = [], [0]
 
     def write(self, step, scalars):
-        steps[0] = int(scalars.get("actor/steps", scalars.get("evaluator/actor_steps", steps[0])))
+        steps[0] = int(scalars.get("actor/actor_steps", steps[0]))
         found = [x for name, x in scalars.items() if name.startswith("evaluator/") and name.endswith("return")]
         if found:
             last.append(float(found[0]))
@@ -40,8 +44,8 @@ def mujax(seed: int, tell) -> None:
 
 def muax(seed: int, tell) -> None:
     """The same."""
+    import gymnasium
     import muax
-    import optax  # noqa: F401
     from muax import nn
     from muax import train as training
 
@@ -52,12 +56,12 @@ def muax(seed: int, tell) -> None:
         tell(steps[0], float(mean))
         return mean
 
-    class Counting(training.TrainMonitor):
+    class Counting(gymnasium.Wrapper):
         def step(self, action):
             steps[0] += 1
             return super().step(action)
 
-    training.test, training.TrainMonitor = told, Counting
+    training.test = told
     support, embedding, actions, discount = 10, 8, 2, 0.99
     full = 2 * support + 1
     model = muax.MuZero(
@@ -74,7 +78,9 @@ def muax(seed: int, tell) -> None:
     with tempfile.TemporaryDirectory() as folder:
         muax.fit(
             model,
-            "CartPole-v1",
+            env=Counting(gymnasium.make("CartPole-v1", render_mode="rgb_array")),
+            test_env=gymnasium.make("CartPole-v1", render_mode="rgb_array"),
+            name="CartPole-v1",
             max_episodes=1000,
             max_training_steps=10000,
             tracer=muax.PNStep(10, discount, 0.5),
@@ -97,26 +103,35 @@ def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
     began, told = time.monotonic(), []
     with tempfile.TemporaryDirectory() as folder:
         errors = pathlib.Path(folder) / "errors"
-        command = [python, "-u", str(pathlib.Path(__file__).resolve()), "--one", name, "--seed", str(seed)]
+        program = [os.path.abspath(python), "-u", str(pathlib.Path(__file__).resolve())]
+        command = [*program, "--one", name, "--seed", str(seed)]
         with (
             errors.open("w") as said,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder) as process,
         ):
-            timer = subprocess.Popen(["sh", "-c", f"sleep {limit}; kill {process.pid}"])
+            timer = threading.Timer(limit, process.kill)
+            timer.start()
             for line in process.stdout:
                 if line.startswith("{"):
                     told.append(json.loads(line) | {"seconds": round(time.monotonic() - began, 1)})
                     if told[-1]["mean"] >= WANTED:
                         break
-            process.kill()
-            timer.kill()
-        seconds = time.monotonic() - began
-        reached = bool(told) and told[-1]["mean"] >= WANTED
-        if not reached and seconds < limit - 1:
-            sys.exit(f"{name} ended after {seconds:.0f} s:\n{errors.read_text()[-2000:]}")
+            seconds, reached = time.monotonic() - began, bool(told) and told[-1]["mean"] >= WANTED
+            if reached:
+                process.kill()
+            timer.cancel()
+        if process.returncode > 0 and not reached:
+            sys.exit(f"{name} failed after {seconds:.0f} s:\n{errors.read_text()[-2000:]}")
     best = max(told, key=lambda row: row["mean"], default=None)
     last = told[-1] if told else None
-    return {"seed": seed, "reached": reached, "seconds": round(seconds, 1), "last": last, "best": best}
+    return {
+        "seed": seed,
+        "reached": reached,
+        "ended": process.returncode == 0,
+        "seconds": round(seconds, 1),
+        "last": last,
+        "best": best,
+    }
 
 
 def main() -> None:

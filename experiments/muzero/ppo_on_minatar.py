@@ -1,11 +1,12 @@
-r"""PPO on gymnax's MinAtar games, by rejax: what MuZero's curve is drawn beside.
+r"""PPO on gymnax's MinAtar games, by rejax: to compare MuZero's curve with.
 
     python -m venv ppo && ppo/bin/python -m pip install rejax "gymnax<1"     # an environment of its own
     ppo/bin/python experiments/muzero/ppo_on_minatar.py --game Breakout-MinAtar --steps 1000000
 
-Prints a line of JSON for each look: steps in the environment, seconds, and the mean return of 128 episodes that are
-played as it acts. Settings: those of rejax, but 64 environments of 128 steps, 4 epochs of 8 minibatches, and
-perceptrons of 64 and 64.
+Prints a line of JSON for each look: steps in the environment, seconds since the imports, compilation and looks
+included, and the mean return of 128 episodes that are played as it acts, by sampling. The policy is a perceptron on the
+flattened image. Settings are those of rejax but for 128 steps of each environment (64), 4 epochs (8), 8 minibatches
+(16), a learning rate of 0.001 (0.0003), and ReLU (swish).
 """
 
 import argparse
@@ -20,7 +21,12 @@ def main() -> None:
     """Trains, and tells how good it has become."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--game", default="Breakout-MinAtar", help="as gymnax knows it")
-    parser.add_argument("--steps", type=int, default=1_000_000, help="in the environment")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=1_000_000,
+        help="in the environment; between looks they are rounded up to multiples of 8,192",
+    )
     parser.add_argument("--looks", type=int, default=10, help="how many")
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="of Adam")
     parser.add_argument("--seed", type=int, default=0, help="of everything")

@@ -74,8 +74,8 @@ def build_learned(
         network: "kind", `"muzero_mlp"` or `"muzero_planes"`, and all arguments of the function of that name in
             `jaxzero.nets`, as JSON has them; "squash" may be left out where it is false. Heads are
             `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or
-            `{"kind": "hl_gauss", "bins": 41, "limit": 5}`, the last with "sigma" and both of these with "transform",
-            `"symlog"` or `"sqrt"`, if these are not to be as published.
+            `{"kind": "hl_gauss", "bins": 41, "limit": 5}`. The latter two also take "transform" (`"symlog"` or
+            `"sqrt"`), and `hl_gauss` takes "sigma"; left out, they are as published.
         observation_shape: of an observation.
         num_actions: A.
         key: for the initial parameters.

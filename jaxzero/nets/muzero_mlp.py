@@ -38,7 +38,7 @@ def muzero_mlp(
     Args:
         observation_shape: of an observation, which is flattened.
         num_actions: A.
-        value: what the value output means, like `hl_gauss(bins=41, limit=5.0)`, or `bounded()` for games.
+        value: what the value output means, like `hl_gauss(bins=41, limit=5.0)`, or `win_draw_loss()` for games.
         reward: what the reward output means.
         embedding: length of the embedding.
         width: of the hidden layers.

@@ -31,10 +31,11 @@ def muzero_planes(
     """Representation and dynamics as residual blocks of 3x3 convolutions (Schrittwieser et al. 2020, appendix F).
 
     The published size is 256 channels and 16 blocks. What an action does to each number of the embedding is learned,
-    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads see every square,
-    and the mean and maximum of each plane, as in KataGo (Wu 2019, section 3.3): what completes a line is learned for
-    all squares at once. The reward also sees those of the planes where state and action first meet. Heads begin at
-    zero: a uniform policy, and numbers that are 0.
+    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads see every square
+    and, after KataGo's global pooling (Wu 2019, section 3.3; here without its scaling by the size of the board), the
+    mean and maximum of each plane: what completes a line is learned for all squares at once. The reward head also sees
+    the mean and maximum of the first block's hidden planes, where state and action meet. Heads begin at zero: a uniform
+    policy, and numbers that are 0.
 
     Args:
         observation_shape: of an observation, `[height, width, planes]`.
@@ -46,8 +47,8 @@ def muzero_planes(
         width: of the heads' hidden layers.
         projection: length of what the consistency loss compares (Ye et al. 2021, section 4.1); 0: the embeddings
             themselves, and no parameters are spent on it.
-        normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", each channel from 0 to 1;
-            the first is smooth everywhere.
+        normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", each channel from 0 to 1.
+            "layer" is smooth everywhere; with "min_max" the maximum of a plane tells heads nothing.
         squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
         key: for the initial parameters.
 
@@ -80,9 +81,9 @@ def muzero_planes(
         params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
         params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
-        state, first = _tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
+        state, met = _tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
         state = normalised(state)
-        return state, dense(params["reward"], _overview(params, state, first))
+        return state, dense(params["reward"], _overview(params, state, met))
 
     def predict(params: Params, state: Float[Array, "B H W C"]) -> tuple[Float[Array, "B A"], Float[Array, "B ..."]]:
         hidden = _overview(params["prediction"], state)
@@ -90,14 +91,14 @@ def muzero_planes(
 
     square = Layer((3, 3, channels, channels))
     tower = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
-    first = {"first": Layer((2 * channels, width))}
+    met = {"met": Layer((2 * channels, width))}
     overview = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     # One action is taken of all: what it adds is to have the same size however many there are.
     action = Layer((num_actions, squares * channels), scale=num_actions**0.5)
     head = lambda size: Layer((width, size), scale=0.0)
     layers = {
         "representation": {"stem": Layer((3, 3, planes, channels))} | tower,
-        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview | first,
+        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview | met,
         "prediction": {"policy": head(num_actions), "value": head(value.size)} | overview,
     }
     project, foretell, more = consistency_heads(squares * channels, width, projection)
@@ -107,18 +108,18 @@ def muzero_planes(
 
 def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> tuple[Array, Array]:
     """Residual blocks, the action's planes within the first; and the hidden planes of the first block."""
-    first = jax.nn.relu(convolution(params["block_0"]["first"], x) + action)
-    x = x + convolution(params["block_0"]["second"], first)
+    met = jax.nn.relu(convolution(params["block_0"]["first"], x) + action)
+    x = x + convolution(params["block_0"]["second"], met)
     for i in range(1, blocks):
         block = params[f"block_{i}"]
         x = x + convolution(block["second"], jax.nn.relu(convolution(block["first"], x)))
-    return x, first
+    return x, met
 
 
-def _overview(params: Params, state: Float[Array, "B H W C"], more: Array | None = None) -> Float[Array, "B width"]:
+def _overview(params: Params, state: Float[Array, "B H W C"], met: Array | None = None) -> Float[Array, "B width"]:
     """The hidden layer of a head: it sees every square, and the mean and maximum of each plane."""
     seen = dense(params["hidden"], state.reshape(len(state), -1)) + dense(params["pooled"], _pooled(state))
-    return jax.nn.relu(seen if more is None else seen + dense(params["first"], _pooled(more)))
+    return jax.nn.relu(seen if met is None else seen + dense(params["met"], _pooled(met)))
 
 
 def _pooled(planes: Float[Array, "B H W C"]) -> Float[Array, "B 2C"]:

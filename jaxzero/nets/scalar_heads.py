@@ -104,9 +104,10 @@ def two_hot(bins: int = 601, limit: float = 300.0, transform: Transform = sqrt_t
 def win_draw_loss() -> ScalarHead:
     """Three classes, which stand for -1, 0 and 1; cross-entropy. For games that are won, drawn or lost.
 
-    The head of Leela Chess Zero ("WDL"). A number in between is a mixture of the two nearest. Rewards that are rare, as
-    those of a move that wins, are learned from fewer examples than with `bounded` and its squared error, whose slope
-    vanishes where the head is wrong and sure of it.
+    After the head of Leela Chess Zero ("WDL"); the outputs are in the order loss, draw, win. A number in between is a
+    mixture of the two nearest: of a bootstrapped target only the mean is kept, and half wins and half losses count as
+    drawn. Rare rewards, like those of a move that wins, are learned from fewer minibatches than with `bounded`: a
+    missed win costs -log of its probability, without bound, where the squared error is 1.
 
     Example:
         >>> head = win_draw_loss()

@@ -63,7 +63,7 @@ def plain(params, observation, action, blocks, normalised, squash):
     state, _ = tower("representation", relu(plain_convolution(params["representation"]["stem"], x)))
     done = params["dynamics"]["action"]["kernel"][action] + params["dynamics"]["action"]["bias"]
     new, first = tower("dynamics", state, done.reshape(state.shape))
-    reward = head("dynamics", "reward", new, first=first)
+    reward = head("dynamics", "reward", new, met=first)
     return state, new, reward, *(head("prediction", name, new) for name in ("policy", "value"))
 
 

@@ -10,7 +10,7 @@ import tyro
 from jaxzero.cli.training.settings import Hosts
 from jaxzero.cli.training.variant import values_of
 
-__all__ = ["FREE", "PRESETS", "Config", "parse", "preset_for"]
+__all__ = ["FREE", "OF_ONE_GAME", "PRESETS", "Config", "parse", "preset_for"]
 
 DESCRIPTION = """Learn without the rules: MuZero with the Gumbel search, on whatever devices are there.
 
@@ -175,8 +175,8 @@ class Config:
     hosts: Hosts = Hosts()
 
 
-# What chose the settings: CartPole those of control, MinAtar Breakout those of images, tic-tac-toe and Connect Four
-# those of boards.
+# CartPole chose the settings of control, tic-tac-toe those of boards. Those of images are first guesses, from short
+# runs of MinAtar Breakout.
 IMAGE = Config(
     network=Network(channels=16, blocks=1, bins=41, limit=10.0),
     acting=Acting(environments=64, steps=16, simulations=16, range_floor=0.5),
@@ -208,6 +208,7 @@ PRESETS = {
         budget=Budget(minutes=3.0),
     ),
 }
+OF_ONE_GAME = ("2048", "tic_tac_toe")  # games with a preset of their own
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
@@ -217,7 +218,7 @@ def preset_for(game: str) -> str:
     >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "tic_tac_toe", "2048")]
     ['control', 'image', 'board', 'tic_tac_toe', '2048']
     """
-    if game in PRESETS:
+    if game in OF_ONE_GAME:
         return game
     if game.endswith("-MinAtar") or game.startswith("minatar-"):
         return "image"

@@ -20,7 +20,7 @@ from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
 from jaxzero.cli.muzero.memory_check import fits
 from jaxzero.cli.muzero.report import write as write_report
-from jaxzero.cli.muzero.settings import FREE, PRESETS, Config, preset_for
+from jaxzero.cli.muzero.settings import FREE, OF_ONE_GAME, Config, preset_for
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
 from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop
@@ -112,7 +112,7 @@ def suits(config: Config, environment: Any) -> None:
     """Says so where another preset is made for such an environment, which its name did not tell; and of chance."""
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
-    if config.preset == "auto" and config.game not in PRESETS and better != preset_for(config.game):
+    if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game):
         say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
     if getattr(environment, "chance", False):
         say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn.")

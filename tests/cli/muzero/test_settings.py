@@ -30,6 +30,7 @@ def test_help_answers_without_jax():
     ("gymnax:CartPole-v1", "control"),
     ("gymnax:Breakout-MinAtar", "image"),
     ("2048", "2048"),
+    ("tic_tac_toe", "tic_tac_toe"),
     ("connect_four", "board"),
     ("my_module:environment", "control"),
     ("minatar-breakout", "image"),
