@@ -6,12 +6,21 @@ from typing import Any, NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxzero.types import Params
 
-__all__ = ["NORMALISATIONS", "Layer", "convolution", "dense", "initial_params", "layer_norm", "min_max", "perceptron"]
-
+__all__ = [
+    "NORMALISATIONS",
+    "Layer",
+    "convolution",
+    "dense",
+    "initial_params",
+    "largest",
+    "layer_norm",
+    "min_max",
+    "perceptron",
+]
 
 MOST = 250_000_000  # parameters: what fits a file of weights in float32
 
@@ -108,6 +117,31 @@ def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H
     return _convolved(params["kernel"], x) + params["bias"]
 
 
+@jax.custom_vjp
+def largest(x: Float[Array, "B n C"]) -> Float[Array, "B C"]:
+    """The maximum over the middle axis. Of equal ones the first has the gradient.
+
+    The gradient of `jnp.max` looks for the numbers that equal the maximum. XLA may compute them anew for that, with
+    other rounding: then none is equal, and the gradient is 0 / 0. Here the place is kept from the forward pass.
+
+    >>> x = jnp.array([[[1.0], [3.0], [3.0]]])
+    >>> largest(x).tolist(), jax.grad(lambda x: largest(x).sum())(x).ravel().tolist()
+    ([[3.0]], [0.0, 1.0, 0.0])
+    """
+    return x.max(1)
+
+
+def _largest_forward(x: Float[Array, "B n C"]) -> tuple[Float[Array, "B C"], Bool[Array, "B n C"]]:
+    return x.max(1), jax.nn.one_hot(x.argmax(1), x.shape[1], dtype=jnp.bool_, axis=1)
+
+
+def _largest_backward(taken: Bool[Array, "B n C"], slope: Float[Array, "B C"]) -> tuple[Float[Array, "B n C"]]:
+    return (jnp.where(taken, slope[:, None], 0),)
+
+
+largest.defvjp(_largest_forward, _largest_backward)
+
+
 def layer_norm(x: Float[Array, "B ... C"]) -> Float[Array, "B ... C"]:
     """Mean 0 and variance 1 in each sample, over all axes but the first (Ba et al. 2016, without gain and bias)."""
     axes = tuple(range(1, x.ndim))
@@ -120,9 +154,10 @@ def min_max(x: Float[Array, "B ... C"]) -> Float[Array, "B ... C"]:
 
     A range below 0.01 is not blown up: where all are equal all become 0, and gradients grow by a factor of 100 at most.
     """
-    axes = tuple(range(1, max(x.ndim - 1, 2)))
-    low, high = jnp.min(x, axes, keepdims=True), jnp.max(x, axes, keepdims=True)
-    return (x - low) / jnp.maximum(high - low, 0.01)
+    over = math.prod(x.shape[1 : max(x.ndim - 1, 2)])
+    flat = x.reshape(len(x), over, math.prod(x.shape[1:]) // over)
+    low, high = -largest(-flat)[:, None], largest(flat)[:, None]
+    return ((flat - low) / jnp.maximum(high - low, 0.01)).reshape(x.shape)
 
 
 NORMALISATIONS = {"layer": layer_norm, "min_max": min_max}

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.nets.consistency_heads import consistency_heads
-from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params
+from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params, largest
 from jaxzero.nets.learned_network import LearnedNetwork
 from jaxzero.nets.scalar_heads import ScalarHead, symlog
 from jaxzero.types import Params
@@ -123,7 +123,9 @@ def _overview(params: Params, state: Float[Array, "B H W C"], met: Array | None 
 
 
 def _pooled(planes: Float[Array, "B H W C"]) -> Float[Array, "B 2C"]:
-    return jnp.concatenate([planes.mean((1, 2)), planes.max((1, 2))], -1)
+    """The mean and the maximum of each plane."""
+    squares = planes.reshape(len(planes), -1, planes.shape[-1])
+    return jnp.concatenate([squares.mean(1), largest(squares)], -1)
 
 
 def _check(

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, initial_params, layer_norm, min_max
+from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, initial_params, largest, layer_norm, min_max
 
 
 def test_kernels_keep_the_size_of_what_goes_through():
@@ -36,6 +36,15 @@ def test_equal_numbers_are_normalised_safely(name):
     assert abs(NORMALISATIONS[name](equal)).max() < 2e-3
     slope = jax.grad(lambda x: jnp.sum(NORMALISATIONS[name](x) * jnp.arange(8.0)))(equal)
     assert jnp.isfinite(slope).all() and abs(slope).max() < 5000
+
+
+def test_the_gradient_of_the_largest_is_that_which_jax_derives():
+    """Where none are equal. Of equal ones the first has it: an example in the docstring."""
+    x, weight = np.random.default_rng(1).normal(size=(3, 5, 4)).astype(np.float32), np.arange(12.0).reshape(3, 4)
+    derived = lambda x: x.max(1)
+    ours, theirs = (jax.grad(lambda x, f=f: jnp.sum(weight * f(x) ** 2))(x) for f in (largest, derived))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert (largest(x) == x.max(1)).all()
 
 
 def test_the_gradients_of_a_convolution_are_those_that_jax_derives():

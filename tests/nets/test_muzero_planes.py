@@ -100,8 +100,9 @@ def test_it_begins_with_a_uniform_policy_and_zeros():
     assert not logits.any() and not HEAD.decode(reward).round(5).any() and not VALUE.decode(value).any()
 
 
-def test_every_parameter_learns():
-    network, params = build(blocks=1)
+@pytest.mark.parametrize("normalisation", ["layer", "min_max"])
+def test_every_parameter_learns(normalisation):
+    network, params = build(blocks=1, normalisation=normalisation)
 
     def loss(params):
         state, new, reward, logits, value = said(network, params, OBSERVATION > 0, ACTION)

@@ -40,8 +40,8 @@ def values_outside(health: Health) -> str | None:
         return None
     return (
         f"{share:.1%} of the value targets lie outside what the value head can say, and were clipped, over "
-        f"{health.block.iterations} iterations: raise --network.limit of two_hot and hl_gauss; "
-        "bounded and win_draw_loss say -1 ... 1 only: use --network.head hl_gauss in their place."
+        f"{health.block.iterations} iterations: raise --network.limit with two_hot or hl_gauss. "
+        "bounded and win_draw_loss reach from -1 to 1: use --network.head hl_gauss in their place."
     )
 
 

@@ -81,9 +81,9 @@ def described(net: Network, environment: Any, consistency: float) -> dict[str, A
             f"have {list(environment.observation_shape)}: use --network.kind mlp."
         )
     name = ("win_draw_loss" if environment.num_players == 2 else "two_hot") if net.head == "auto" else net.head
-    head = (
-        {"kind": name} if name in ("bounded", "win_draw_loss") else {"kind": name, "bins": net.bins, "limit": net.limit}
-    )
+    head: dict[str, Any] = {"kind": name}
+    if name in ("two_hot", "hl_gauss"):
+        head |= {"bins": net.bins, "limit": net.limit}
     if name == "hl_gauss":
         head["transform"] = "sqrt"
     sizes = {
