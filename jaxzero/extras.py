@@ -20,9 +20,9 @@ EXTRAS = {
 
 
 def install(package: str) -> str | None:
-    """The command that installs a package with its extra; None: no extra has it."""
+    """How a package is installed with its extra; None: no extra has it."""
     extra = EXTRAS.get(package.partition(".")[0])
-    return None if extra is None else f"pip install 'jaxzero[{extra}]'"
+    return None if extra is None else f"pip install '.[{extra}]' in the clone"
 
 
 def require(package: str, who: str) -> None:

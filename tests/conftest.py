@@ -13,7 +13,8 @@ events and the text of a compiled program are the same with and without; the tim
 may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
 
 What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.0 seconds with nothing
-compiled before. `make slow-tests` measures and writes that list anew.
+compiled before. `make slow-tests` measures and writes that list anew. What is exhaustive: tests marked so, and those
+that `exhaustive_tests.txt` names. They are variants of tests that stay, and take what CI has no time for.
 """
 
 import gc
@@ -31,7 +32,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 QUICK = "--xla_cpu_use_fusion_emitters=false"
 QUICKLY = os.environ.setdefault("XLA_FLAGS", QUICK) == QUICK
 
-SLOW = frozenset(pathlib.Path(__file__).with_name("slow_tests.txt").read_text().splitlines())
+SLOW, EXHAUSTIVE = (
+    frozenset(pathlib.Path(__file__).with_name(f"{kind}_tests.txt").read_text().splitlines())
+    for kind in ("slow", "exhaustive")
+)
 
 import hypothesis  # noqa: E402
 import jax  # noqa: E402
@@ -43,16 +47,20 @@ hypothesis.settings.register_profile("jaxzero", deadline=None, derandomize=True,
 hypothesis.settings.load_profile("jaxzero")
 
 # Most programs of tests run for milliseconds: they are compiled with few of LLVM's optimisations, too, unless marked
-# as `optimised`.
+# as `optimised`. So are those of the commands that tests start, which read the environment.
+FEW = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 jax.config.update("jax_disable_most_optimizations", QUICKLY)
+os.environ[FEW] = str(QUICKLY)
 COMPILES = {"few optimisations": QUICKLY}
 
 
 def pytest_collection_modifyitems(items):
-    """Marks as slow what the list names."""
+    """Marks as slow and as exhaustive what the lists name."""
     for item in items:
-        if item.nodeid in SLOW:
+        if item.nodeid in SLOW | EXHAUSTIVE:
             item.add_marker(pytest.mark.slow)
+        if item.nodeid in EXHAUSTIVE:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +69,7 @@ def optimised(request):
     few = QUICKLY and request.node.get_closest_marker("optimised") is None
     if COMPILES["few optimisations"] != few:
         jax.config.update("jax_disable_most_optimizations", few)
+        os.environ[FEW] = str(few)
         jax.clear_caches()  # the setting is no part of their key
         COMPILES["few optimisations"] = few
 

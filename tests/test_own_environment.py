@@ -22,7 +22,7 @@ TINY = """
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A folder with the file of the page."""
-    (block,) = documents.examples(PAGE)
+    block, *_ = documents.examples(PAGE)
     name = re.match(r"# (\w+\.py)\n", block)
     (tmp_path / name[1]).write_text(block)
     monkeypatch.chdir(tmp_path)
@@ -43,9 +43,13 @@ def test_it_keeps_the_contract(here):
 
 
 @pytest.mark.slow
-def test_the_command_of_the_page_trains_it(here):
+def test_the_command_of_the_page_trains_it_and_what_was_learned_is_used(here):
     command = re.search(r"\$ jaxzero (train .*)", documents.text(PAGE))[1].split()
     environments.check_episodes(environments.by_name("courier:environment"), jax.random.key(0))
     done = subprocess.run([sys.executable, "-m", "jaxzero", *command, *TINY], cwd=here, capture_output=True, text=True)
     assert not done.returncode, done.stderr
     assert (here / "runs" / "courier-learned" / "report.html").exists()
+    found: dict = {}
+    for block in documents.examples(PAGE)[1:]:  # the network of either model plans in either
+        exec(block, found)
+        assert found.pop("moves").shape == (8,)

@@ -52,7 +52,7 @@ def test_a_game_is_found_by_module_and_by_file(here, name):
     assert game.id == name and games.by_name(f"{here / name}.py:game").num_actions == game.num_actions
 
 
-@pytest.mark.parametrize("name, plies", [("domineering", 15), ("three_in_a_row", 25)])
+@pytest.mark.parametrize("name, plies", [("domineering", 15), ("three_in_a_row", 25), ("pig", 200)])
 def test_random_games_keep_the_contract(here, name, plies):
     game = games.by_name(f"{name}:game")
 
@@ -72,6 +72,17 @@ def test_random_games_keep_the_contract(here, name, plies):
     assert set(np.unique(paid).tolist()) <= {-1.0, -0.5, 0.0, 1.0} and float(jnp.abs(paid).max()) == 1
 
 
+def test_the_dice_of_pig_are_those_that_it_lists(here):
+    game = games.by_name("pig:game")
+    games.check_outcomes(game)
+    state = game.init(jax.random.key(0))
+    for face in (3, 5):
+        state = game.outcomes.step(state, 0, face, None)
+    assert game.text(state) == "Points: 0 and 0, and 10 in this turn of player 1"
+    after = game.step(state, 1, jax.random.key(1))
+    assert after.points.tolist() == [10, 0] and int(after.mover) == 1
+
+
 def test_dominoes_lie_where_they_fit(here):
     game = games.by_name("domineering:game")
     start = game.init(jax.random.key(0))
@@ -83,12 +94,12 @@ def test_dominoes_lie_where_they_fit(here):
 
 
 @pytest.mark.parametrize("name, said", [
-    ("dominering:game", "no module dominering.*Modules in this folder: domineering, three_in_a_row"),
+    ("dominering:game", "no module dominering.*Modules in this folder: domineering, pig, three"),
     ("dominering.py:game", "no file dominering.py"),
     ("domineering:play", "has no 'play'.*Games there: domineering:game"),
     ("domineering:step", "called without arguments, it fails: TypeError"),
-    ("domineering:ROWS", "ROWS is a int, and no jaxzero.games.Game"),
-    ("json:decoder", "decoder is a module"),
+    ("domineering:ROWS", "ROWS is of type int, not jaxzero.games.Game"),
+    ("json:decoder", "decoder is of type module"),
 ])  # fmt: skip
 def test_a_name_that_means_no_game_is_answered_by_what_there_is(here, name, said):
     with pytest.raises(ValueError, match=f"(?s)game {name}.*({said})"):

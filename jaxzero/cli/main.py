@@ -1,10 +1,11 @@
 """The commands: `jaxzero train`, `play`, `gtp`, `match`, `tournament`, `doctor`."""
 
+import difflib
 import importlib
 import sys
 from typing import Any, NamedTuple
 
-from jaxzero.cli.training.variant import variant
+from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
 
 __all__ = ["COMMANDS", "main"]
@@ -21,7 +22,11 @@ class Command(NamedTuple):
 
 PLAY = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.play"
 COMMANDS = {
-    "train": Command("learn a game by self-play", "jaxzero.cli.training.settings", "jaxzero.cli.training.train"),
+    "train": Command(
+        "learn a game or an environment: AlphaZero, MuZero",
+        "jaxzero.cli.training.settings",
+        "jaxzero.cli.training.train",
+    ),
     "play": Command("play against it, in the terminal or with --browser", *PLAY),
     "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *PLAY, ("--gtp",)),
     "match": Command(
@@ -33,8 +38,16 @@ COMMANDS = {
         "jaxzero.cli.playing.tournament",
     ),
 }
-# What `train` is where a model is learned: settings of its own, and a loop of its own.
-LEARNED = Command("learn with a learned model", "jaxzero.cli.muzero.settings", "jaxzero.cli.muzero.train")
+# What else `train` is, each with settings of its own, and a loop of its own.
+VARIANTS = {
+    "rules": COMMANDS["train"],
+    "learned": Command("learn with a learned model", "jaxzero.cli.muzero.settings", "jaxzero.cli.muzero.train"),
+    "afterstates": Command(
+        "learn values of afterstates", "jaxzero.cli.afterstates.settings", "jaxzero.cli.afterstates.train"
+    ),
+}
+# And `play`, where the game is 2048.
+PLAY_2048 = Command("play 2048, with hints", "jaxzero.cli.afterstates.play_settings", "jaxzero.cli.afterstates.play")
 DOCTOR = "what is installed, on which devices, and whether searches give exactly the visits they should"
 
 
@@ -48,9 +61,17 @@ def usage() -> str:
             *lines,
             f"  {'doctor':<12}{DOCTOR}",
             "",
-            "jaxzero <command> --help lists its flags.",
+            "jaxzero <command> --help lists its flags; jaxzero train --model learned --help, those of MuZero.",
+            "jaxzero --version tells which one this is.",
         ]
     )
+
+
+def meant(name: str, arguments: list[str]) -> Command:
+    """The command of this name, or what it is with these arguments."""
+    if name == "train":
+        return VARIANTS[variant(arguments)]
+    return PLAY_2048 if name == "play" and plays_2048(arguments) else COMMANDS[name]
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -64,12 +85,18 @@ def main(arguments: list[str] | None = None) -> Any:
         from jaxzero.cli import doctor
 
         return doctor.report()
+    if name == "--version":
+        print(f"jaxzero {importlib.import_module('jaxzero').__version__}")
+        return 0
     if name not in COMMANDS:
+        nearest = difflib.get_close_matches(name, [*COMMANDS, "doctor"], n=1)
+        hint = f" Did you mean {nearest[0]}?" if nearest else ""
         print(
-            f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.", file=sys.stderr
+            f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.{hint}",
+            file=sys.stderr,
         )
         return 2
-    command = LEARNED if name == "train" and variant(rest) == "learned" else COMMANDS[name]
+    command = meant(name, rest)
     try:
         config = importlib.import_module(command.settings).parse([*command.given, *rest])
         return importlib.import_module(command.work).run(config)

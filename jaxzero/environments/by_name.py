@@ -2,18 +2,22 @@
 
 import difflib
 
+import jax.numpy as jnp
+
 from jaxzero.environments.cartpole import cartpole
 from jaxzero.environments.environment import Environment
 from jaxzero.environments.environment_checks import check_steps
 from jaxzero.environments.game_adapter import from_game
 from jaxzero.environments.gymnax_adapter import from_gymnax
+from jaxzero.environments.pendulum import pendulum
 from jaxzero.environments.pgx_single_player import from_pgx
 from jaxzero.games.by_name import by_name as game_by_name
 from jaxzero.games.by_name import is_own, loaded
 from jaxzero.games.game import Game
 from jaxzero.games.rule_checks import check_rules
+from jaxzero.games.rules_2048 import game_2048
 
-__all__ = ["by_name"]
+__all__ = ["by_name", "no_such_name"]
 
 GYMNAX, GYMNASIUM = "gymnax:", "gymnasium:"
 
@@ -22,7 +26,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
     """The environment that a command line names.
 
     Args:
-        name: "cartpole"; "gymnax:NAME", one that gymnax knows; "2048" or "minatar-...", of one player, from pgx; an
+        name: "cartpole" or "pendulum"; "gymnax:NAME", one that gymnax knows; "2048"; "minatar-...", from pgx; an
             environment of one's own as "module:attribute", or "folder/file.py:attribute", where the attribute is an
             `Environment`, a `Game`, or a function without arguments that returns one; else a game of two players by
             the names of `games.by_name`.
@@ -39,6 +43,8 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
     """
     if name == "cartpole":
         return cartpole()
+    if name == "pendulum":
+        return pendulum()
     if name.startswith(GYMNAX):
         return from_gymnax(name.removeprefix(GYMNAX))
     if name.startswith(GYMNASIUM):
@@ -48,18 +54,28 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
         )
     if is_own(name):
         return _own(name)
-    if name == "2048" or name.startswith("minatar-"):
+    if name == "2048":
+        return from_game(game_2048(), discount=0.999, observation_dtype=jnp.bool_)  # γ: Antonoglou et al. 2022
+    if name.startswith("minatar-"):
         return from_pgx(name)
     try:
         game = game_by_name(name, size, komi)
     except ValueError as error:
-        ours = difflib.get_close_matches(name, ["cartpole"], cutoff=0.7)
-        hint = f"Did you mean {ours[0]!r}?" if ours else str(error)
-        raise ValueError(
-            f"environment {name}: no such environment. There are cartpole, gymnax:NAME, 2048, your own as "
-            f"module:attribute, and games. {hint}"
-        ) from error
+        raise ValueError(no_such_name(name, str(error))) from error
     return from_game(game)
+
+
+def no_such_name(name: str, error: str) -> str:
+    """What is wrong with a name, for people: the nearest of all that there are.
+
+    Args:
+        name: of no environment and no game.
+        error: what `games.by_name` says of it, which lists the games.
+    """
+    nearest = difflib.get_close_matches(name, ["cartpole", "pendulum"], cutoff=0.7)
+    if nearest:
+        return f"{name}: no such environment or game. Did you mean {nearest[0]!r}?"
+    return f"{error} Environments: cartpole, pendulum, gymnax:NAME (like gymnax:Acrobot-v1), gymnasium:NAME."
 
 
 def _own(name: str) -> Environment:

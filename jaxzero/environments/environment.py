@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.types import State
 
-__all__ = ["Environment", "Outcome", "all_legal", "check_environment"]
+__all__ = ["Bounds", "Environment", "Outcome", "all_legal", "an_action", "check_environment"]
 
 
 class Outcome(NamedTuple):
@@ -27,6 +28,13 @@ class Outcome(NamedTuple):
     truncated: Bool[Array, ""]
 
 
+class Bounds(NamedTuple):
+    """Of continuous actions, arrays `[D]`: the least and the greatest value of each coordinate."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
 class Environment(NamedTuple):
     """An environment whose rules the search does not know, for one state each: use `jax.vmap` for a batch.
 
@@ -36,7 +44,8 @@ class Environment(NamedTuple):
 
     Attributes:
         id: the environment's name.
-        num_actions: A, a Python int.
+        num_actions: A, a Python int. Of continuous actions: how many a search samples at a state (Hubert et al. 2021,
+            Sampled MuZero: 20).
         observation_shape: shape of what `observe` returns.
         reset: `key -> state`, the beginning of an episode.
         step: `(state, action, key) -> (state, Outcome)`. A batch may call it when an episode is over; the result of
@@ -51,6 +60,7 @@ class Environment(NamedTuple):
         symmetries: of observations and actions, the identity first; none: nobody said.
         game: the rules that stand behind it, if it is a game.
         draw: `state -> str`, one state as an `<svg>` element, for people; None: there is no picture.
+        bounds: of continuous actions: `step` takes a float32 array `[D]`. None: actions are 0 ... A − 1.
     """
 
     id: str
@@ -68,6 +78,15 @@ class Environment(NamedTuple):
     symmetries: tuple[Symmetry, ...] = ()
     game: Game | None = None
     draw: Callable[[State], str] | None = None
+    bounds: Bounds | None = None
+
+
+def an_action(environment: Environment, number: Int[Array, ""], key: chex.PRNGKey) -> Array:
+    """What `step` takes: the number of an action, or of continuous ones a uniformly random one."""
+    if environment.bounds is None:
+        return number
+    low, high = (jnp.float32(x) for x in environment.bounds)
+    return jax.random.uniform(key, low.shape, minval=low, maxval=high)
 
 
 def all_legal(environment: Environment, state: State) -> Bool[Array, "A"]:

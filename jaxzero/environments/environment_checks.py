@@ -1,5 +1,6 @@
 """Checks that the functions of an environment fit its record, before anything is compiled."""
 
+import math
 import re
 from typing import Any
 
@@ -30,6 +31,8 @@ def check_steps(environment: Environment) -> None:
     key = jax.eval_shape(lambda: jax.random.key(0))
     state = returned(who, "reset(key)", environment.reset, key)
     action = jax.ShapeDtypeStruct((), jnp.int32)
+    if environment.bounds is not None:
+        action = jax.ShapeDtypeStruct((len(environment.bounds.low),), jnp.float32)
     said = returned(who, "step(state, action, key)", environment.step, state, action, key)
     if not isinstance(said, tuple) or len(said) != 2 or not isinstance(said[1], Outcome):
         raise ValueError(
@@ -58,6 +61,8 @@ def _check_fields(environment: Environment) -> None:
         raise ValueError(
             f"environment {name}: num_actions is {environment.num_actions!r}: give a whole number, 1 or more."
         )
+    if environment.bounds is not None:
+        _check_bounds(name, environment, *environment.bounds)
     if environment.num_players not in (1, 2):
         raise ValueError(f"environment {name}: num_players is {environment.num_players!r}: give 1, or 2 who alternate.")
     if not 0 < environment.discount <= 1:
@@ -65,6 +70,18 @@ def _check_fields(environment: Environment) -> None:
     shape = environment.observation_shape
     if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
         raise ValueError(f"environment {name}: observation_shape is {shape!r}: give whole numbers, like (10, 10, 4).")
+
+
+def _check_bounds(name: str, environment: Environment, low: tuple[float, ...], high: tuple[float, ...]) -> None:
+    right = len(low) == len(high) > 0 and all(
+        math.isfinite(x) and math.isfinite(y) and x < y for x, y in zip(low, high)
+    )
+    if not right:
+        raise ValueError(
+            f"environment {name}: bounds are {low!r} and {high!r}: a finite number for each coordinate, low below high."
+        )
+    if environment.legal is not None or environment.num_players != 1:
+        raise ValueError(f"environment {name}: continuous actions are for one player, and all of them are legal.")
 
 
 def _check_type(who: str, call: str, found: Any, kind: str, shape: tuple[int, ...], why: str) -> None:

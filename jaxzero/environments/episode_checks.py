@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.environments.environment import Environment, all_legal, check_environment
+from jaxzero.environments.environment import Environment, all_legal, an_action, check_environment
 from jaxzero.types import State
 
 __all__ = ["check_episodes"]
@@ -53,7 +53,7 @@ def check_episodes(environment: Environment, key: chex.PRNGKey, num_steps: int =
     if seen.random.any() and not environment.chance:
         warnings.warn(
             f"environment {name}: what follows an action depends on step's key{_first(seen.random)}: say chance=True, "
-            "else a model learned of it knows of no chance.",
+            "else whoever learns in it takes each draw for certain.",
             stacklevel=2,
         )
 
@@ -73,7 +73,8 @@ def _played(environment: Environment, key: chex.PRNGKey, num_steps: int) -> _See
     def step(carry: tuple[State, Array], key: chex.PRNGKey) -> tuple[tuple[State, Array], _Seen]:
         (state, length), (draw, one, other, new) = carry, jax.random.split(key, 4)
         legal = all_legal(environment, state)
-        action = jnp.argmax(jnp.where(legal, jax.random.gumbel(draw, legal.shape), -jnp.inf))
+        number = jnp.argmax(jnp.where(legal, jax.random.gumbel(draw, legal.shape), -jnp.inf))
+        action = an_action(environment, number, draw)
         after, outcome = environment.step(state, action, one)
         over, length = outcome.terminated | outcome.truncated, length + 1
         seen = _Seen(

@@ -77,7 +77,7 @@ def _check_players(game: Game, chance: bool) -> None:
     if chance:
         raise ValueError(
             f"{who}: its step draws from its key, and for two players a learned model knows no chance; {RULES}, with "
-            "models.with_outcomes where its chances can be listed."
+            "Game.outcomes where its chances can be listed."
         )
     alternates, sums_to_zero = _tried(game)
     if not alternates:

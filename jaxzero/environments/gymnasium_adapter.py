@@ -60,6 +60,7 @@ class HostEnvironment(NamedTuple):
     num_players: int = 1
     legal: None = None
     symmetries: tuple = ()
+    bounds: None = None
 
 
 def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.997, **options: Any) -> HostEnvironment:

@@ -1,14 +1,16 @@
 """The Environment record of a gymnax environment."""
 
 import difflib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+import numpy as np
+from jaxtyping import Array
 
-from jaxzero.environments.environment import Environment, Outcome
+from jaxzero.environments.environment import Bounds, Environment, Outcome
 from jaxzero.environments.step_randomness import depends_on_key
 from jaxzero.extras import require
 from jaxzero.types import State
@@ -31,7 +33,7 @@ class GymnaxState(NamedTuple):
     observation: Array
 
 
-def from_gymnax(name: str, params: Any = None, discount: float = 0.997) -> Environment:
+def from_gymnax(name: str, params: Any = None, discount: float = 0.997, samples: int = 20) -> Environment:
     """The environment that gymnax (1.0 or newer) knows by this name.
 
     It is stepped by gymnax's `step_env`, which does not reset itself. Where an episode ends by its rules and at its
@@ -40,39 +42,44 @@ def from_gymnax(name: str, params: Any = None, discount: float = 0.997) -> Envir
     out the sticky actions that MinAtar has (pgx's have them: `from_pgx("minatar-breakout")`).
 
     Observations of MinAtar are bool, as all they hold is 0 and 1; a number out of n (FrozenLake) is one-hot float32;
-    all others have gymnax's type.
+    all others have gymnax's type. Continuous actions are `[D]`, whatever shape gymnax has for them, and cut to their
+    bounds.
 
     Args:
         name: one of `gymnax.registered_envs`, e.g. "CartPole-v1", "Acrobot-v1", "Breakout-MinAtar".
         params: gymnax's `EnvParams` of that environment; None: its own. `max_steps_in_episode` there is the limit.
         discount: γ per step.
+        samples: of continuous actions, how many a search considers: `num_actions`.
 
     Raises:
         ModuleNotFoundError: gymnax is not installed.
-        ValueError: gymnax knows no such environment; its actions are continuous; its observations are no array.
+        ValueError: gymnax knows no such environment; its observations are no array; continuous actions without finite
+            bounds.
 
     >>> environment = from_gymnax("Breakout-MinAtar")
     >>> environment.num_actions, environment.observation_shape, environment.longest, environment.chance
     (3, (10, 10, 4), 1000, False)
+    >>> from_gymnax("MountainCarContinuous-v0").bounds
+    Bounds(low=(-1.0,), high=(1.0,))
     """
     env, params = _make(name, params)
-    seen = _seen(name, env, params)
+    seen, bounds, taken = _seen(name, env, params), *_actions(name, env.action_space(params))
 
     def reset(key: chex.PRNGKey) -> GymnaxState:
         observation, state = env.reset_env(key, params)
         return GymnaxState(_one_type(state), seen(observation))
 
-    def step(state: GymnaxState, action: Int[Array, ""], key: chex.PRNGKey) -> tuple[GymnaxState, Outcome]:
-        observation, after, reward, terminated, _ = env.step_env(key, state.state, action, params)
+    def step(state: GymnaxState, action: Array, key: chex.PRNGKey) -> tuple[GymnaxState, Outcome]:
+        observation, after, reward, terminated, _ = env.step_env(key, state.state, taken(action), params)
         terminated = jnp.asarray(terminated, jnp.bool_)
         truncated = jnp.asarray(env.is_truncated(after, params), jnp.bool_) & ~terminated
-        outcome = Outcome(jnp.asarray(reward, jnp.float32), terminated, truncated)
+        outcome = Outcome(jnp.asarray(reward, jnp.float32).reshape(()), terminated.reshape(()), truncated.reshape(()))
         return GymnaxState(_one_type(after), seen(observation)), outcome
 
     start = jax.eval_shape(reset, jax.random.key(0))
     return Environment(
         id=name,
-        num_actions=int(env.action_space(params).n),
+        num_actions=samples if bounds else int(env.action_space(params).n),
         observation_shape=start.observation.shape,
         reset=reset,
         step=step,
@@ -80,7 +87,9 @@ def from_gymnax(name: str, params: Any = None, discount: float = 0.997) -> Envir
         discount=discount,
         longest=int(params.max_steps_in_episode),
         solved=SOLVED.get(name),
-        chance=depends_on_key(step, start) and getattr(params, "torque_noise_max", 1.0) != 0,
+        chance=depends_on_key(step, start, bounds and len(bounds.low))
+        and getattr(params, "torque_noise_max", 1.0) != 0,
+        bounds=bounds,
     )
 
 
@@ -96,15 +105,25 @@ def _make(name: str, params: Any) -> tuple[Any, Any]:
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"{who}: no such environment.{hint} Known names: {', '.join(known)}.")
     env, own = gymnax.make(name)
-    params = own if params is None else params
-    space = env.action_space(params)
-    if not hasattr(space, "n"):
+    return env, own if params is None else params
+
+
+def _actions(name: str, space: Any) -> tuple[Bounds | None, Callable[[Array], Array]]:
+    """The bounds of continuous actions, None of others; and what gymnax's step is given for an action."""
+    if hasattr(space, "n"):
+        return None, lambda action: action
+    shape = getattr(space, "shape", None)
+    if shape is None:
         raise ValueError(
-            f"{who}: its actions are continuous ({type(space).__name__} of shape {getattr(space, 'shape', '?')}), and "
-            "an Environment has a number of actions. Take one with discrete actions, like 'CartPole-v1', or write an "
-            "Environment of your own, whose step looks up what each of its actions means."
+            f"from_gymnax({name!r}): its actions are a {type(space).__name__}, neither numbers nor an array."
         )
-    return env, params
+    low, high = (np.broadcast_to(np.asarray(x, np.float32), shape).ravel() for x in (space.low, space.high))
+    if not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"from_gymnax({name!r}): its actions lie between {low} and {high}; a search draws within finite bounds."
+        )
+    bounds = Bounds(tuple(low.tolist()), tuple(high.tolist()))
+    return bounds, lambda action: jnp.clip(action, low, high).reshape(shape)
 
 
 def _seen(name: str, env: Any, params: Any) -> Any:

@@ -11,7 +11,7 @@ from jaxzero.types import State
 __all__ = ["depends_on_key"]
 
 
-def depends_on_key(step: Callable[..., Any], state: State) -> bool:
+def depends_on_key(step: Callable[..., Any], state: State, coordinates: int | None = None) -> bool:
     """Whether anything that `step` returns depends on its key, told from a trace: nothing runs.
 
     The step is mapped over keys alone, and what then has no axis of keys does not depend on them. A key that is split
@@ -20,13 +20,15 @@ def depends_on_key(step: Callable[..., Any], state: State) -> bool:
     Args:
         step: `(state, action, key) -> anything`, for one state.
         state: a state, or its shapes and types.
+        coordinates: of a continuous action; None: an action is a number of one.
 
     >>> rolled = lambda state, action, key: state + jax.random.randint(key, (), 1, 7)
     >>> depends_on_key(rolled, jnp.int32(0)), depends_on_key(lambda state, action, key: state + action, jnp.int32(0))
     (True, False)
     """
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0)))
-    action = jax.ShapeDtypeStruct((), jnp.int32)
+    number = jax.ShapeDtypeStruct((), jnp.int32)
+    action = number if coordinates is None else jax.ShapeDtypeStruct((coordinates,), jnp.float32)
     mapped = jax.vmap(step, in_axes=(None, None, 0), out_axes=None)
     try:
         jax.eval_shape(mapped, state, action, keys)

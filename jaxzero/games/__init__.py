@@ -1,9 +1,28 @@
 """Games as records of pure functions: those of pgx by name, Go of our own, and anybody's."""
 
-from jaxzero.games.by_name import by_name, is_own
+from jaxzero.games.backgammon import backgammon
+from jaxzero.games.by_name import by_name, is_own, loaded
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.games.go_rules import GoState, go, keep_eyes
+from jaxzero.games.outcome_checks import check_outcomes
+from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rule_checks import check_rules
+from jaxzero.games.rules_2048 import game_2048
 
-__all__ = ["Game", "GoState", "Symmetry", "by_name", "check_rules", "from_pgx", "go", "is_own", "keep_eyes"]
+__all__ = [
+    "Game",
+    "GoState",
+    "Outcomes",
+    "Symmetry",
+    "backgammon",
+    "by_name",
+    "check_outcomes",
+    "check_rules",
+    "from_pgx",
+    "game_2048",
+    "go",
+    "is_own",
+    "keep_eyes",
+    "loaded",
+]

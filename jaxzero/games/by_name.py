@@ -1,4 +1,4 @@
-"""Games by name: Go of our own, those of pgx, and one's own as `module:attribute`."""
+"""Games by name: Go of our own, backgammon, those of pgx, and one's own as `module:attribute`."""
 
 import importlib
 import importlib.util
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from jaxzero.games.backgammon import backgammon
 from jaxzero.games.game import Game
 from jaxzero.games.go_rules import go
 from jaxzero.games.pgx_adapter import from_pgx
@@ -39,6 +40,8 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         return _own(name)
     if name == "go":
         return go(size, komi)
+    if name == "backgammon":
+        return backgammon()
     try:
         return from_pgx(name)
     except ValueError as error:
@@ -82,7 +85,7 @@ def loaded(name: str, word: str = "game", kinds: tuple[type, ...] = (Game,)) -> 
     record = _called(name, found, word) if callable(found) and not isinstance(found, (*kinds, type)) else found
     if not isinstance(record, kinds):
         public = " or ".join(f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}" for kind in kinds)
-        raise ValueError(f"{word} {name}: {attribute} is a {type(record).__name__}, and no {public}. {there}")
+        raise ValueError(f"{word} {name}: {attribute} is of type {type(record).__name__}, not {public}. {there}")
     return record
 
 

@@ -8,6 +8,7 @@ import chex
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.games.outcomes import Outcomes
 from jaxzero.types import Keys, State
 
 __all__ = ["SQUARE", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
@@ -54,6 +55,10 @@ class Game(NamedTuple):
         draw: `state -> str`, one position as an `<svg>` element, for people, called outside of `jax.jit`. None: in a
             game of two whose observation is [rows, columns, planes], with an action for each square, the first two
             planes are drawn as stones; of other games there is no picture.
+        outcomes: of a game of chance, those that a step can have, with their probabilities: a search then has a node
+            for chance itself (`jaxzero.models.chance`). None: nobody listed them, or nothing is left to chance.
+        text: `state -> str`, one position in letters, in a line or a few, for the terminal. None: a board of stones is
+            drawn; of other games only the moves are told.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
@@ -106,6 +111,8 @@ class Game(NamedTuple):
     truncated: Callable[[State], Bool[Array, ""]] | None = None
     action_names: tuple[str, ...] = ()
     draw: Callable[[State], str] | None = None
+    outcomes: Outcomes | None = None
+    text: Callable[[State], str] | None = None
 
 
 def check_game(name: str, game: Any) -> None:

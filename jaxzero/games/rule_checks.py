@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero.games.game import Game, check_game
+from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.traced_rules import check_same_state, in_words, returned
 
 __all__ = ["check_rules"]
@@ -51,6 +52,29 @@ def check_rules(game: Game) -> None:
                 f"{said}[{','.join(map(str, shape))}] ({why})."
             )
     _check_names(game)
+    if game.outcomes is not None:
+        _check_outcomes(who, game, packed, after, key)
+
+
+def _check_outcomes(who: str, game: Game, packed: Any, after: Any, key: Any) -> None:
+    """That listed outcomes are what their record says, by shapes and types; whether they are true, `check_outcomes`."""
+    found, number = game.outcomes, jax.ShapeDtypeStruct((), jnp.int32)
+    if not isinstance(found, Outcomes):
+        raise ValueError(
+            f"{who}: outcomes is a {type(found).__name__}: give games.Outcomes(count, probabilities, step)."
+        )
+    if type(found.count) is not int or found.count < 2:
+        raise ValueError(f"{who}: outcomes.count is {found.count!r}: give a whole number, 2 or more.")
+    chances = returned(who, "outcomes.probabilities(state, action)", found.probabilities, packed, number)
+    if not isinstance(chances, jax.ShapeDtypeStruct) or chances.shape != (found.count,):
+        raise ValueError(
+            f"{who}: outcomes.probabilities(state, action) returns {in_words(chances)}: give one number for each of "
+            f"outcomes.count, float32[{found.count}]."
+        )
+    made = returned(who, "outcomes.step(state, action, outcome, key)", found.step, packed, number, number, key)
+    check_same_state(f"{who}, outcomes", "step", after, made)
+    if found.happens is not None:
+        returned(who, "outcomes.happens(state, action, following)", found.happens, packed, number, after)
 
 
 def _check_fields(game: Game) -> None:
@@ -64,8 +88,12 @@ def _check_fields(game: Game) -> None:
     shape = game.observation_shape
     if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
         raise ValueError(f"game {game.id}: observation_shape is {shape!r}: give whole numbers, like (5, 6, 3).")
-    if game.draw is not None and not callable(game.draw):
-        raise ValueError(f"game {game.id}: draw is a {type(game.draw).__name__}: give a function of a state, or None.")
+    for name in ("draw", "text"):
+        function = getattr(game, name)
+        if function is not None and not callable(function):
+            raise ValueError(
+                f"game {game.id}: {name} is a {type(function).__name__}: give a function of a state, or None."
+            )
     names = game.action_names
     if not isinstance(names, tuple) or not all(isinstance(name, str) and re.fullmatch(r"\S+", name) for name in names):
         raise ValueError(f"game {game.id}: action_names has to be a tuple of words without blanks.")

@@ -25,108 +25,25 @@ evaluation, as without.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games import Game
 from jaxzero.games.game import check_game
+from jaxzero.games.outcomes import Outcomes, by_keys, sampled
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
 
-__all__ = ["Outcomes", "by_keys", "for_actions", "sampled", "with_outcomes"]
-
-
-class Outcomes(NamedTuple):
-    """How chance completes a step of a game, for one position each.
-
-    Attributes:
-        count: C, a Python int: the most outcomes that a step can have.
-        probabilities: `(state, action) -> [C]`, up to a factor; 0 for what cannot happen.
-        step: `(state, action, outcome, key) -> state`: the action taken and the outcome added, an unpacked state. The
-            key is that of the chance node, the same for all of its outcomes; exact ones do without.
-        happens: `(state, action, following) -> bool`: whether chance had a part in the step that led to `following`.
-            If not, no chance node is made. None: where more than one outcome has a probability above 0.
-    """
-
-    count: int
-    probabilities: Callable[[State, Int[Array, ""]], Float[Array, "C"]]
-    step: Callable[[State, Int[Array, ""], Int[Array, ""], chex.PRNGKey], State]
-    happens: Callable[[State, Int[Array, ""], State], Bool[Array, ""]] | None = None
-
-
-def sampled(
-    game: Game, count: int, happens: Callable[[State, Int[Array, ""], State], Bool[Array, ""]] | None = None
-) -> Outcomes:
-    """C outcomes drawn for every chance node, each worth 1/C: a step with a key folded from the node's own.
-
-    Args:
-        game: the rules; `game.step` draws with the key it is given.
-        count: C.
-        happens: see `Outcomes`; None: with every step. In backgammon the dice are rolled when the turn passes:
-            `lambda state, action, following: game.to_play(state) != game.to_play(following)`.
-
-    Raises:
-        ValueError: fewer than two outcomes.
-
-    >>> from jaxzero import games
-    >>> game = games.from_pgx("2048")
-    >>> sampled(game, 8).probabilities(game.init(jax.random.key(0)), 3).tolist()
-    [0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125]
-    """
-    if count < 2:
-        raise ValueError(
-            f"sampled(count={count}): a chance node takes two outcomes or more. Use count >= 2, or the model without "
-            "chance nodes, whose edges keep one."
-        )
-    return Outcomes(
-        count,
-        probabilities=lambda state, action: jnp.full(count, 1 / count),
-        step=lambda state, action, outcome, key: game.step(state, action, jax.random.fold_in(key, outcome)),
-        happens=happens,
-    )
-
-
-def by_keys(
-    game: Game,
-    keys: Keys,
-    probabilities: Float[Array, "C"],
-    happens: Callable[[State, Int[Array, ""], State], Bool[Array, ""]] | None = None,
-) -> Outcomes:
-    """All outcomes of a game whose chance hangs on the key alone, as dice do: the C keys that bring them about.
-
-    Args:
-        game: the rules.
-        keys: one for each outcome, `[C]`.
-        probabilities: of the outcomes, up to a factor.
-        happens: see `Outcomes`; None: with every step.
-
-    Raises:
-        ValueError: another number of probabilities than of keys, or fewer than two.
-
-    The 21 rolls of backgammon's dice, of which pgx makes one as is done here:
-
-    >>> import numpy as np
-    >>> from jaxzero import games
-    >>> game, keys = games.from_pgx("backgammon"), jax.random.split(jax.random.key(0), 500)
-    >>> roll = jax.vmap(lambda key: jnp.sort(jax.random.randint(key, (1, 2), 0, 6)[0]))
-    >>> rolls, found = np.unique(roll(keys), axis=0, return_index=True)
-    >>> passes = lambda state, action, following: game.to_play(state) != game.to_play(following)
-    >>> by_keys(game, keys[found], jnp.where(rolls[:, 0] == rolls[:, 1], 1 / 36, 2 / 36), passes).count
-    21
-    """
-    count = len(keys)
-    if count < 2 or jnp.shape(probabilities) != (count,):
-        raise ValueError(
-            f"by_keys with {count} keys and probabilities of shape {jnp.shape(probabilities)}: give two keys or more, "
-            f"and one probability for each, [{count}]."
-        )
-    return Outcomes(
-        count,
-        probabilities=lambda state, action: jnp.asarray(probabilities),
-        step=lambda state, action, outcome, key: game.step(state, action, keys[outcome]),
-        happens=happens,
-    )
+__all__ = [
+    "Outcomes",
+    "by_keys",
+    "for_actions",
+    "sampled",
+    "select_rows",
+    "widened",
+    "with_listed_outcomes",
+    "with_outcomes",
+]
 
 
 class Moment(NamedTuple):
@@ -145,12 +62,19 @@ class Moment(NamedTuple):
     chance: Bool[Array, "B"]
 
 
-def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float | Float[Array, ""] = 1.0) -> Model:
+def with_outcomes(
+    model: Model,
+    game: Game,
+    outcomes: Outcomes,
+    discount: float | Float[Array, ""] = 1.0,
+    afterstate: Callable[[Params, State, Int[Array, "B"]], Float[Array, "B ..."]] | None = None,
+    outcome_values: Callable[[Params, State, Int[Array, "B"]], Float[Array, "B C ..."]] | None = None,
+) -> Model:
     """A model whose actions lead to chance nodes, and whose outcomes lead on.
 
     A chance node is seen by the player who acted. It is first valued at one of its outcomes, drawn by their
-    probabilities: reward included, an unbiased guess that counts as one visit. Rewards and γ are on the edges of
-    outcomes; the edge into a chance node pays nothing and discounts nothing.
+    probabilities: reward included, an unbiased guess that counts as one visit; or at what `afterstate` says. Rewards
+    and γ are on the edges of outcomes; the edge into a chance node pays nothing and discounts nothing.
 
     Args:
         model: says what positions are worth, `model.root` of the game's unpacked states: `models.perfect`,
@@ -158,12 +82,19 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         game: the rules.
         outcomes: `sampled(game, C)`, `by_keys`, or others.
         discount: γ of a step of the game; that of `model` is not asked for.
+        afterstate: `(params, states, actions) -> values` for who acts, reward included, batched: what taking an action
+            is worth before chance has its part. None: nobody said.
+        outcome_values: `(params, states, actions) -> values` of every outcome, for who acts, reward included, in place
+            of `afterstate`: the chance node is worth their expectation. What an outcome's edge pays then has that
+            expectation less the outcome's own value added to it: a control variate, 0 in the mean. So an outcome moves
+            the node only by what the search finds beyond the values given here, in whatever order outcomes are visited.
 
     Returns:
         A model over W = max(A, C) slots, see `for_actions`.
 
     Raises:
-        ValueError: something else in place of the game or the outcomes; while tracing: not C probabilities.
+        ValueError: something else in place of the game or the outcomes; both `afterstate` and `outcome_values`; while
+            tracing: not C probabilities or values.
 
     >>> import jaxzero as jz
     >>> from jaxzero import games, models
@@ -178,13 +109,17 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     check_game("with_outcomes", game)
     if not isinstance(outcomes, Outcomes):
         raise ValueError(f"outcomes={outcomes!r}: give Outcomes, like sampled(game, 16).")
+    if afterstate is not None and outcome_values is not None:
+        raise ValueError(
+            "with_outcomes with afterstate and outcome_values: each says what chance nodes are worth; give one."
+        )
     width = max(game.num_actions, outcomes.count)
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         said, packed = model.root(params, keys, state)
         said = said._replace(
-            prior_logits=_widened(said.prior_logits, width),
-            legal=_widened(jax.vmap(game.legal)(state), width),
+            prior_logits=widened(said.prior_logits, width),
+            legal=widened(jax.vmap(game.legal)(state), width),
             chance=jnp.zeros(len(said.prior_logits), bool),
         )
         return said, Moment(packed, jnp.zeros_like(said.chance, jnp.int32), jnp.zeros_like(_data(keys)), said.chance)
@@ -192,7 +127,7 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
     def step(params: Params, keys: Keys, edge: Int[Array, "B"], at: Moment) -> tuple[Step, Moment]:
         keys = jax.vmap(lambda key: jax.random.split(key, 3))(keys)
         action = jnp.where(at.chance, at.action, edge)
-        key = _where(at.chance, at.key, _data(keys[:, 0]))
+        key = select_rows(at.chance, at.key, _data(keys[:, 0]))
         weights = _weights(outcomes, at.state, action)
         guess = jax.vmap(jax.random.categorical)(keys[:, 1], jnp.log(weights))
         outcome = jnp.where(at.chance, jnp.minimum(edge, outcomes.count - 1), guess)
@@ -205,9 +140,18 @@ def with_outcomes(model: Model, game: Game, outcomes: Outcomes, discount: float 
         happens = happens & ~at.chance
         decision = _decision(game, width, discount, at.state, after, said)
         waiting = _waiting(game, width, at.state, decision, weights)
+        if afterstate is not None:
+            waiting = waiting._replace(value=afterstate(params, at.state, action).astype(waiting.value.dtype))
+        if outcome_values is not None:
+            values = outcome_values(params, at.state, action).astype(waiting.value.dtype)
+            expected, beyond = _expected(weights, values, outcome)
+            waiting = waiting._replace(value=expected)
+            decision = decision._replace(reward=select_rows(at.chance, decision.reward + beyond, decision.reward))
         # Only a chance node's key is ever read: equal positions are stored alike, so that a graph finds them.
         below = Moment(packed, jnp.zeros_like(action), jnp.zeros_like(key), happens)
-        return _where(happens, waiting, decision), _where(happens, Moment(at.state, action, key, happens), below)
+        return select_rows(happens, waiting, decision), select_rows(
+            happens, Moment(at.state, action, key, happens), below
+        )
 
     return Model(root, step)
 
@@ -221,17 +165,29 @@ def _weights(outcomes: Outcomes, state: State, action: Int[Array, "B"]) -> Float
     return weights
 
 
+def _expected(weights: Float[Array, "B C"], values: Float[Array, "B C ..."], outcome: Int[Array, "B"]) -> tuple:
+    """The expectation of the outcomes' values, and what it is above that of `outcome`."""
+    if values.shape[:2] != weights.shape:
+        raise ValueError(
+            f"outcome_values returned shape {values.shape}; of {weights.shape} outcomes it must be one each."
+        )
+    p = (weights / jnp.maximum(weights.sum(-1, keepdims=True), 1e-30)).reshape(weights.shape + (1,) * (values.ndim - 2))
+    expected = jnp.sum(jnp.where(p > 0, p * values, 0), 1)
+    index = outcome.reshape((-1,) + (1,) * (values.ndim - 1))
+    return expected, expected - jnp.take_along_axis(values, index, 1)[:, 0]
+
+
 def _decision(game: Game, width: int, discount: Any, before: State, after: State, said: Step) -> Step:
     """What there is to say of the position that follows, of which the model says `said`."""
     terminal, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
     if game.num_players <= 2:
         reward = jnp.take_along_axis(reward, jax.vmap(game.to_play)(before)[:, None], 1)[:, 0]
     return Step(
-        prior_logits=_widened(said.prior_logits, width),
-        value=_where(terminal, jnp.zeros_like(said.value), said.value),
+        prior_logits=widened(said.prior_logits, width),
+        value=select_rows(terminal, jnp.zeros_like(said.value), said.value),
         reward=reward,
         discount=jnp.where(terminal, 0.0, discount).astype(said.value.dtype),
-        legal=_widened(jax.vmap(game.legal)(after), width),
+        legal=widened(jax.vmap(game.legal)(after), width),
         terminal=terminal,
         to_play=jax.vmap(game.to_play)(after),
         chance=jnp.zeros_like(terminal),
@@ -243,14 +199,14 @@ def _waiting(game: Game, width: int, before: State, following: Step, weights: Fl
     """The chance node above: seen by who acted, worth what one of its outcomes is."""
     mover, value = jax.vmap(game.to_play)(before), following.value
     if game.num_players <= 2:
-        value = _where(following.to_play == mover, value, -value)
+        value = select_rows(following.to_play == mover, value, -value)
     onwards = following.discount.reshape((-1,) + (1,) * (value.ndim - 1))
     return following._replace(
-        prior_logits=_widened(jnp.log(weights).astype(following.prior_logits.dtype), width),
+        prior_logits=widened(jnp.log(weights).astype(following.prior_logits.dtype), width),
         value=(following.reward + onwards * value).astype(value.dtype),
         reward=jnp.zeros_like(following.reward),
         discount=jnp.ones_like(following.discount),
-        legal=_widened(weights > 0, width),
+        legal=widened(weights > 0, width),
         terminal=jnp.zeros_like(following.terminal),
         to_play=mover,
         chance=jnp.ones_like(following.chance),
@@ -289,12 +245,37 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
     return narrow
 
 
-def _widened(x: Array, width: int) -> Float[Array, "B W"]:
+def with_listed_outcomes(
+    build: Callable[[Model], Callable[..., PolicyOutput]], model: Model, game: Game, discount: float = 1.0
+) -> Callable[..., PolicyOutput]:
+    """The policy that `build` makes of a model by rules; if the game lists its outcomes, with nodes for chance.
+
+    Args:
+        build: `model -> policy`.
+        model: by the game's rules, see `with_outcomes`.
+        game: the rules.
+        discount: γ of a step of the game.
+
+    >>> import jaxzero as jz
+    >>> from jaxzero import games, models
+    >>> game, keys = games.game_2048(), jax.random.split(jax.random.key(0), 2)
+    >>> policy = with_listed_outcomes(lambda model: jz.uct(model, 20), models.rollout(game), game)
+    >>> out = jax.jit(policy)(None, keys, jax.vmap(game.init)(keys))
+    >>> out.action_weights.shape, out.tree.num_edges  # four moves, and 32 tiles that may appear
+    ((2, 4), 32)
+    """
+    if game.outcomes is None:
+        return build(model)
+    return for_actions(build(with_outcomes(model, game, game.outcomes, discount)), game.num_actions)
+
+
+def widened(x: Array, width: int) -> Float[Array, "B W"]:
     """With slots added: closed ones, and 0 for a number."""
     return jnp.pad(x, ((0, 0), (0, width - x.shape[1])))
 
 
-def _where(mask: Bool[Array, "B"], one: Any, other: Any) -> Any:
+def select_rows(mask: Bool[Array, "B"], one: Any, other: Any) -> Any:
+    """Of each game what one tree of arrays has, or the other."""
     return jax.tree.map(lambda x, y: jnp.where(mask.reshape((-1,) + (1,) * (x.ndim - 1)), x, y), one, other)
 
 

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 
 from jaxzero.games import Game
 from jaxzero.games.game import check_game
+from jaxzero.nets.files.network_arguments import Kind, count, counts, described, one_of, shapes_of
+from jaxzero.nets.files.params_file import Path, check_shapes, read_about, read_params, write_params
+from jaxzero.nets.files.safetensors_file import WeightsError, short
 from jaxzero.nets.mlp import mlp
-from jaxzero.nets.network_arguments import Kind, count, counts, described, one_of, shapes_of
-from jaxzero.nets.params_file import Path, check_shapes, read_about, read_params, write_params
 from jaxzero.nets.resnet import resnet
-from jaxzero.nets.safetensors_file import WeightsError, short
 from jaxzero.nets.window_mlp import windows
 from jaxzero.types import Params
 
@@ -147,6 +147,9 @@ def _fitting(
 
 def _network_of(about: dict[str, Any], arrays: int) -> tuple[Kind, dict[str, Any]]:
     """The kind of network and its arguments."""
+    if "environment" in about:
+        how = "models.perfect and nets.for_rules" if about.get("model") == "simulator" else "models.learned"
+        raise WeightsError(f"its network is one of an environment: use nets.load_learned, and {how} to search.")
     if not isinstance(about.get("game"), str) or not isinstance(about.get("network"), dict):
         raise WeightsError(
             'it does not say which game and network it is for: save it with about={"game": ..., "network": ...}.'

@@ -8,6 +8,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
 from jaxzero.nets.network import apart
 from jaxzero.types import Params
@@ -29,14 +30,7 @@ class Windows(nnx.Module):
         self.rest = Perceptron((count * channels, *hidden), game.num_actions, values, dtype, rngs)
 
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
-        return self.rest(nnx.relu(self.look(_windows(observation, self.window))))
-
-
-def _windows(board: Float[Array, "B H W F"], size: int) -> Float[Array, "B h w K"]:
-    """Every window's squares side by side: a convolution as one matrix product, which suits a CPU better."""
-    high, wide = board.shape[1] - size + 1, board.shape[2] - size + 1
-    shifts = [board[:, i : i + high, j : j + wide] for i in range(size) for j in range(size)]
-    return jnp.concatenate(shifts, -1)
+        return self.rest(nnx.relu(self.look(windows_of(observation, self.window))))
 
 
 def windows(

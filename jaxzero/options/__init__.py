@@ -3,6 +3,7 @@
 An option is a function that a policy takes (`simulate=`, `stop=`), that wraps a rule, or that wraps a model.
 """
 
+from jaxzero.options.chance_expectation import expected_outcomes
 from jaxzero.options.early_stopping import any_of, decided, search_until, total_visits
 from jaxzero.options.evaluation_reuse import num_kept, with_evaluations_kept
 from jaxzero.options.graph_search import num_positions, transpositions
@@ -41,6 +42,7 @@ __all__ = [
     "avoid_proven",
     "bounds",
     "decided",
+    "expected_outcomes",
     "gaussian_sample",
     "max_evaluations",
     "num_evaluations",

@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
+from jaxzero.options.chance_expectation import refuse_expectations
 from jaxzero.options.solver import closer, from_edges
 from jaxzero.search.action_selection import choose, choose_at_root, remember
 from jaxzero.search.argument_checks import check_tree
@@ -71,6 +72,7 @@ class Transpositions(NamedTuple):
                 "avoid_proven with transpositions(by_ply=False): where positions repeat, a value can hang on the way "
                 "there, and proves nothing. Use transpositions(), or the rule without avoid_proven."
             )
+        refuse_expectations("transpositions", tree)
         return _with_graph(tree, self) if tree.graph is None else tree
 
     def __call__(

@@ -124,6 +124,11 @@ def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, grea
     check_rule("avoid_proven, seek_proof: rule", rule)
     if rule.returns is not None:
         raise ValueError("the rule proves values already: avoid_proven(rule) or seek_proof(rule), and once, is enough.")
+    if rule.on_plant is not None:
+        raise ValueError(
+            "avoid_proven or seek_proof of expected_outcomes(rule): nothing is proven where chance moves. Use the one "
+            "or the other."
+        )
     if not least < greatest:
         raise ValueError(
             f"returns between {least} and {greatest}: the first must be the lesser. Give the least and the greatest "
@@ -215,13 +220,19 @@ def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
 
 
 def revalued(
-    tree: Tree, nodes: Int[Array, "G ..."], stats: Stats, ret: Float[Array, "G ... 1"], tile: Tile | None = None
+    tree: Tree,
+    nodes: Int[Array, "G ..."],
+    stats: Stats,
+    ret: Float[Array, "G ... 1"],
+    tile: Tile | None = None,
+    counted: bool = False,
 ) -> Float[Array, "G ... 1"]:
     """The return to take in at nodes that were passed: at solved ones, what makes their mean the proven value.
 
     It is this visit's own return and what the visits before were wrong by; carried up the path, it corrects the means
     above in the same way.
     """
+    del counted
     low, high = jnp.moveaxis(take(tree.bounds, nodes, tile), -1, 0)
     exact = low * (stats.visits + 1) - stats.value[..., 0] * stats.visits
     return jnp.where((low == high)[..., None], exact[..., None], ret)

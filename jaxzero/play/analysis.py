@@ -2,13 +2,14 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxzero.options.slot_actions import Slots, action_of, parts_of
 from jaxzero.root.summary import principal_variation, summary
-from jaxzero.search.edge_view import edge_view
+from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.qvalues import prior_weights
 from jaxzero.search.tree import Tree
 
@@ -26,7 +27,7 @@ class Candidate(NamedTuple):
         visits: simulations through it.
         value: mean return for the player to move, between −1 and 1.
         prior: what the model thought of it; 0 where the rule asks for no prior.
-        line: the play that is expected, this move first.
+        line: the play that is expected, this move first, as far as the players decide: up to a roll of dice.
     """
 
     action: int
@@ -74,7 +75,8 @@ class Known(NamedTuple):
 
 def known(tree: Tree) -> Known:
     """What a report of each game is made of; the actions of the tree are numbers, its values those of one player."""
-    found, line, slots = summary(tree), principal_variation(tree, LINE), parts_of(tree.state, Slots)
+    found, slots = summary(tree), parts_of(tree.state, Slots)
+    line = _until_chance(tree, principal_variation(tree, LINE))
     prior = prior_probabilities(tree, edge_view(tree))
     kind = tree.prior_kind
     asked = kind is None or kind.probabilities is not False or kind.mass  # UCB1 keeps logits, and never looks at them
@@ -88,6 +90,21 @@ def known(tree: Tree) -> Known:
         line=action_of(tree, line) if slots else line,
         actions=actions.astype(jnp.int32),
     )
+
+
+def _until_chance(tree: Tree, line: Int[Array, "B L"]) -> Int[Array, "B L"]:
+    """The line, cut where chance moves: the slots of its outcomes are no actions."""
+    if edge_view(tree).chance is None:
+        return line
+
+    def step(carry: tuple[Array, Array], action: Array) -> tuple[tuple[Array, Array], Array]:
+        node, going = carry
+        going = going & (action >= 0) & ~edge_view(tree, node).chance
+        below = jnp.take_along_axis(by_action(tree, node), jnp.maximum(action, 0)[:, None], 1)[:, 0]
+        return (linked(tree, jnp.maximum(below, 0)), going), jnp.where(going, action, -1)
+
+    start = jnp.zeros_like(tree.size), jnp.ones(tree.size.shape, jnp.bool_)
+    return jax.lax.scan(step, start, line.T)[1].T
 
 
 def reported(found: Known, game: int = 0, most: int = 1_000) -> Report:

@@ -73,7 +73,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tr
 
         tree, value = jax.lax.fori_loop(0, batch // size, tiles, (tree, value))
     stats = unpack_stats(held(tree.stats[:, 0]))
-    value = tree.hooks.corrected(tree, jnp.zeros_like(tree.size), stats, value, None)
+    value = tree.hooks.corrected(tree, jnp.zeros_like(tree.size), stats, value, None, True)
     stats = pack(visited(stats, unpack_facts(tree.facts[:, 0]), value), tree.stats.dtype)
     if path.going is not None:
         stats = jnp.where(path.going[:, None], stats, tree.stats[:, 0])
@@ -104,7 +104,8 @@ def _backup_tile(tree: Tree, path: Path, value: Array, tile: Tile | None, group:
         at = at._replace(stats=held(at.stats))
         facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
         for j in reversed(range(group)):
-            corrected = tree.hooks.corrected(tree, nodes[:, j], Stats(*(x[:, j] for x in stats)), ret, here)
+            old, counted = Stats(*(x[:, j] for x in stats)), j + 1 == group  # the nodes below: by an earlier turn
+            corrected = tree.hooks.corrected(tree, nodes[:, j], old, ret, here, counted)
             ret = ret if corrected is ret else jnp.where(real[:, j, None], corrected, ret)
             returns.insert(0, ret)
             ret = jnp.where(real[:, j, None], facts.reward[:, j] + facts.discount[:, j, None] * ret, ret)

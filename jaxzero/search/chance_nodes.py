@@ -19,7 +19,8 @@ this.)
 
 **What a chance node is worth** is the mean of its visits, its own evaluation one of them, as everywhere. The exact
 expectation over its outcomes is not backed up in its stead: it is known only once all were visited, by then the
-difference is O(1/n), and a mean of returns is what the rest of the search relies on.
+difference is O(1/n), and a mean of returns is what the rest of the search relies on. With fewer visits than outcomes
+the mean can lead astray: `jaxzero.options.expected_outcomes` mixes in what the model said for those not visited yet.
 
 **What it costs.** A simulation for each chance node, a float per node, and one comparison where nodes choose. A
 model that never says `chance` is searched by a program without all this. `layout=COMPACT` keeps 8 bits of a

@@ -90,8 +90,8 @@ def _nothing_stored(tree: Any, path: Path, node: Array, data: None) -> Any:
     return tree
 
 
-def _as_returned(tree: Any, nodes: Array, stats: Stats, returns: Array, tile: Tile | None) -> Array:
-    del tree, nodes, stats, tile
+def _as_returned(tree: Any, nodes: Array, stats: Stats, returns: Array, tile: Tile | None, counted: bool) -> Array:
+    del tree, nodes, stats, tile, counted
     return returns
 
 
@@ -103,7 +103,8 @@ class Hooks:
     Attributes:
         node_data: `(tree, step) -> data` that the option keeps of new nodes.
         grown: `(tree, path, node [B], data) -> tree`, when the new nodes have been written; N: the tree did not grow.
-        corrected: `(tree, nodes, stats, returns, tile) -> returns` that go up from these nodes.
+        corrected: `(tree, nodes, stats, returns, tile, counted) -> returns` that go up from these nodes, whose
+            statistics are those before this visit; `counted`: those of the nodes below on the walk are not any more.
     """
 
     node_data: Callable[..., Any] = _no_data

@@ -34,7 +34,11 @@ class Learner(NamedTuple):
 
 
 def parameter_update(
-    *, weight_decay: float = 1e-4, average_decay: float = 0.99, clip_norm: float = 1.0
+    *,
+    weight_decay: float = 1e-4,
+    average_decay: float = 0.99,
+    clip_norm: float = 1.0,
+    direction: optax.GradientTransformation = optax.scale_by_adam(),
 ) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Float[Array, ""], Int[Array, ""]]]]:
     """How gradients change parameters, as two functions.
 
@@ -53,6 +57,7 @@ def parameter_update(
         weight_decay: AlphaZero and MuZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
         average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
         clip_norm: gradients longer than this are shortened to it.
+        direction: what becomes of gradients before decay and learning rate: Adam's, or `muon()`.
 
     Example:
         >>> begin, apply = parameter_update(weight_decay=0.0)
@@ -63,7 +68,7 @@ def parameter_update(
     """
     decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
     optimiser = optax.chain(
-        optax.clip_by_global_norm(clip_norm), optax.scale_by_adam(), optax.add_decayed_weights(weight_decay, decayed)
+        optax.clip_by_global_norm(clip_norm), direction, optax.add_decayed_weights(weight_decay, decayed)
     )
 
     def begin(params: Params) -> Learner:

@@ -244,6 +244,7 @@ def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known
     won = jnp.take_along_axis(paid, games.first[:, None], 1)[:, 0] > 0
     drawn = jnp.all(paid == paid[:, :1], 1)
     tells = isinstance(out.tree, Tree) and not isinstance(out.tree.state, Slots)
+    wide = jnp.pad(weights, ((0, 0), (0, out.tree.num_edges - weights.shape[1]))) if tells else weights  # for chance
     return Stats(
         plies=jnp.int32(ended.shape[0]),
         games=ended.sum(),
@@ -251,7 +252,7 @@ def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known
         first_wins=(ended & won).sum(),
         draws=(ended & drawn).sum(),
         entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))),
-        improvement=policy_improvement(out.tree, weights).sum() if tells else jnp.float32(0),
+        improvement=policy_improvement(out.tree, wide).sum() if tells else jnp.float32(0),
         proven=known.sum(),
         pairs=jnp.float32(0),
         same=jnp.float32(0),

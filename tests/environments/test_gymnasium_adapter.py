@@ -104,5 +104,5 @@ def test_wrong_arguments_and_a_missing_package(monkeypatch):
     with pytest.raises(ValueError, match="num_envs=0.*give 1 or more"):
         from_gymnasium("CartPole-v1", 0)
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs gymnasium: pip install 'jaxzero\[gymnasium\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs gymnasium: pip install '\.\[gymnasium\]'"):
         from_gymnasium("CartPole-v1", 1)

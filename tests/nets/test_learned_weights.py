@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
-from jaxzero.nets import learned_weights, params_file, scalar_heads, weights
-from jaxzero.nets.learned_weights import build_learned, load_learned, save_learned
-from jaxzero.nets.safetensors_file import WeightsError
+from jaxzero.nets import weights
+from jaxzero.nets.files import learned_weights, params_file
+from jaxzero.nets.files.learned_weights import build_learned, load_learned, save_learned
+from jaxzero.nets.files.safetensors_file import WeightsError
+from jaxzero.nets.muzero import scalar_heads
 
 BOTH = {"width": 5, "projection": 2, "normalisation": "min_max", "squash": True}
 MLP = {
@@ -88,7 +90,13 @@ def test_what_may_be_left_out_stays_as_it_is():
     assert defaults(nets.two_hot)["transform"] is scalar_heads.sqrt_transform
     for build in (nets.muzero_mlp, nets.muzero_planes):
         assert defaults(build)["squash"] is False
-    assert [set(kind.optional) for kind in learned_weights.KINDS.values()] == [{"squash"}, {"squash"}]
+    assert defaults(nets.muzero_mlp)["window"] == 0 and defaults(nets.muzero_mlp)["channels"] == 64
+    assert defaults(nets.muzero_mlp)["policy"] is None
+    optional = {name: set(kind.optional) for name, kind in learned_weights.KINDS.items()}
+    assert optional == {
+        "muzero_mlp": {"squash", "window", "channels", "policy"}, "muzero_planes": {"squash"}, "stochastic_mlp": set(),
+        "stochastic_planes": set(),
+    }  # fmt: skip
 
 
 def test_rounded_weights_come_back_in_float32(built, tmp_path):
@@ -176,7 +184,7 @@ def test_a_damaged_file_and_one_that_is_there(built, tmp_path):
 def test_a_file_of_the_other_sort(built, tmp_path):
     """Neither loader takes the other's files."""
     save_learned(tmp_path / "learned", built["muzero_mlp"][1], told())
-    with pytest.raises(WeightsError, match="does not say which game and network"):
+    with pytest.raises(WeightsError, match="is one of an environment: use nets.load_learned, and models.learned"):
         weights.load(tmp_path / "learned", games.from_pgx("tic_tac_toe"))
     with pytest.raises(WeightsError, match="does not say which environment and network"):
         load_learned(weights.trained("tic_tac_toe"))

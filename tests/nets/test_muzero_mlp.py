@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxzero import models, nets
+from jaxzero.nets.layers import perceptron
 
 HEAD = nets.hl_gauss(bins=5, limit=2.0)
 VALUE = nets.bounded()
@@ -143,9 +144,29 @@ def test_a_search_sees_numbers():
         (dict(width=0), r"muzero_mlp\(.*width=0.*\): all count from 1"),
         (dict(depth=0), r"depth=0"),
         (dict(projection=-1), r"projection=-1\): .*projection from 0"),
+        (dict(window=2), r"muzero_mlp\(window=2, .*needs observations of shape \[height, width, planes\]"),
         (dict(normalisation="batch"), r"normalisation='batch'\): use layer or min_max"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         build(**arguments)
+
+
+def test_windows_of_a_board_are_looked_at_by_one_layer():
+    given = dict(value=HEAD, reward=HEAD, embedding=8, width=16, window=3, channels=5, key=jax.random.key(0))
+    network, params = nets.muzero_mlp((4, 5, 2), 3, **given)
+    look = params["representation"]["look"]
+    assert look["kernel"].shape == (3 * 3 * 2, 5)
+    board = jax.random.normal(jax.random.key(1), (1, 4, 5, 2))
+    seen = [board[:, i : i + 3, j : j + 3].reshape(1, -1) for i in range(2) for j in range(3)]  # 2 x 3 windows fit
+    by_hand = jnp.concatenate([jax.nn.relu(x @ look["kernel"] + look["bias"]) for x in seen], -1)
+    rest = {name: layer for name, layer in params["representation"].items() if name != "look"}
+    hidden = perceptron(rest, by_hand)
+    expected = layer_norm(hidden @ rest["embedding"]["kernel"] + rest["embedding"]["bias"])
+    np.testing.assert_allclose(network.represent(params, board), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_windows_do_not_outgrow_the_board():
+    with pytest.raises(ValueError, match="window=5, channels=64"):
+        nets.muzero_mlp((4, 5, 2), 3, value=HEAD, reward=HEAD, window=5, key=jax.random.key(0))

@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero.nets.scalar_heads import Transform, bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
+from jaxzero.nets.muzero.scalar_heads import (
+    Transform,
+    bounded,
+    hl_gauss,
+    sqrt_transform,
+    symlog,
+    two_hot,
+    win_draw_loss,
+)
 
 MAGNITUDES = np.concatenate([[0.0], np.logspace(-7, 5, 121)])
 NUMBERS = np.concatenate([-MAGNITUDES[:0:-1], MAGNITUDES]).astype(np.float32)

@@ -8,7 +8,10 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.afterstates.evaluation import planner, play_games
+from jaxzero.cli.afterstates.play_settings import TRAINED
 from jaxzero.nets import weights
+from jaxzero.nets.files.ntuple_weights import load_ntuples
 from jaxzero.play import arena, outcome_mistakes, perfect_player
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
@@ -65,3 +68,20 @@ def test_tic_tac_toe_is_never_lost():
         keys = jax.random.split(jax.random.key(1), 500)
         score = jax.jit(lambda keys, other=other: arena.play(game, (search, other), (params, None), keys, 0))(keys)
         assert int(score.losses) == 0 and sum(map(int, score)) == 1000
+
+
+def test_the_file_of_2048_says_how_it_came_about():
+    network, params, about = load_ntuples(TRAINED)
+    assert TRAINED.stat().st_size < 2e6 and params.shape == (network.size,)
+    assert about["command"].startswith("jaxzero train --game 2048 --model rules") and about["minutes"] >= 8
+    assert about["results"]["0"]["mean"] > 40_000
+
+
+@pytest.mark.slow
+@pytest.mark.optimised
+def test_2048_is_reached_in_most_games():
+    network, params, _ = load_ntuples(TRAINED)
+    play = jax.jit(lambda params, keys: play_games(planner(network.value, 0), params, keys))
+    found = play(params, jax.random.split(jax.random.key(0), 64))
+    assert float(found.score.mean()) > 35_000  # 47,948 of 100 games when it was made
+    assert float((found.largest >= 11).mean()) > 0.7

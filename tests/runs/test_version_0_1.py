@@ -34,6 +34,6 @@ def test_a_run_resumes(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "COLUMNS": "150"}
     command = [sys.executable, "-m", "jaxzero", "train", *FLAGS, "--folder", str(folder)]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and "Going on from step 6" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "Going on from iteration 6" in done.stdout, done.stdout + done.stderr
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == list(range(1, 9))

@@ -442,7 +442,7 @@ SLOW |= {
     "played_gumbel": Setting("gumbel", searches=(24, 16), played=True),
     "played_gumbel_full": Setting("gumbel", searches=(24, 9, 9), capacity=16, played=True, num_players=3),
 }
-# Without those of REST: 9 · 64 · 18 + 3 · 64 · 2 + 3 · 96 · 2 = 11,328 of plain search, over 1,000 of each option.
+# With those that only `make test-all` runs: over 11,000 of plain search, over 1,000 of each option.
 BATCHES, OF_WIDE, OF_OPTIONS = 9, 3, 3  # with many actions the reference takes most of the time
 # Two of these at a time, or near to others: for when there is an hour.
 REST = """

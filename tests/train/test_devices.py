@@ -73,6 +73,7 @@ print(json.dumps(answer))
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # whole runs on four, two and one devices, and MuZero's on two, are slow tests
 def test_one_two_and_four_devices_play_the_same_and_learn_the_same():
     done = on_four_devices(SCRIPT)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -46,10 +46,17 @@ def losses_in_metrics(losses) -> dict[str, float]:
     parts = losses.parts._asdict()
     single = [name for name, x in parts.items() if not x.ndim]
     values |= {f"loss/{name}": float(parts.pop(name)) for name in single}
+    if "code_counts" in parts:
+        shares = np.asarray(parts.pop("code_counts"), np.float64)
+        shares /= max(shares.sum(), 1)
+        values |= {f"codes/{i}": float(x) for i, x in enumerate(shares)}
+        entropy = -np.sum(shares * np.log(np.maximum(shares, 1e-12)))
+        values["loss/codes_told_apart"] = float(np.exp(entropy - values["loss/code_entropy"]))
     for name, by_step in parts.items():
         first = 0 if name in ("policy", "value", "value_error") else 1
         values |= {f"unroll/{name}_{first + k}": float(x) for k, x in enumerate(np.asarray(by_step))}
-        values[f"loss/{name}"] = float(np.mean(by_step))
+        if by_step.size:
+            values[f"loss/{name}"] = float(np.mean(by_step))
     return {name: x for name, x in values.items() if math.isfinite(x)}
 
 
@@ -63,9 +70,9 @@ def line(v: dict[str, float], done: float) -> str:
     """One line of progress."""
     told = [f"{v['acting/steps']:,.0f} steps", f"{v['speed/steps']:,.0f}/s"]
     if "return/mean" in v:
-        told.append(f"return {v['return/mean']:,.1f} ± {v['return/deviation']:,.1f}")
+        told.append(f"return {v['return/mean']:,.1f} (deviation {v['return/deviation']:,.1f})")
     elif "acting/return" in v:
-        told.append(f"acting {v['acting/return']:,.1f}")
+        told.append(f"acting return {v['acting/return']:,.1f}")
     told += [f"{name} {v[f'loss/{name}']:.3f}" for name in ("policy", "value", "reward") if f"loss/{name}" in v]
     told += [] if "learning_rate" in v else ["filling the replay"]
     told.append(f"{v['acting/distinct']:.0f}/1000 states distinct")

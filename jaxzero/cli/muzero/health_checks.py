@@ -10,14 +10,15 @@ SILENT = 0.1  # of the spread of the rewards
 PAID = 0.02  # a spread of rewards below which there is nothing to say
 TOO_WIDE = 0.01  # share of value targets that the head cannot say
 COLLAPSED = 0.02  # spread of hidden states, whose numbers have a standard deviation of about 1 in each
+ONE_CODE = 1.05  # codes that are told apart
 ALIKE = 50  # of a thousand states
 CERTAIN, IDLE = 0.03, 0.003  # of ln A; nats
 
 
 def begin_health(num_actions: int) -> Health:
     """The health of a run that has not begun; a block is gathered over steps, for episodes may be long."""
-    names = "loss/reward_spread", "loss/reward_said", "loss/outside", "loss/spread", "acting/distinct"
-    more = "acting/entropy", "acting/improvement"
+    names = "loss/reward_spread", "loss/reward_said", "loss/outside", "loss/spread", "loss/codes_told_apart"
+    more = "acting/distinct", "acting/entropy", "acting/improvement"
     return Health(num_actions, checks=CHECKS, games="acting/taken", per_game=(), per_iteration=names + more)
 
 
@@ -57,6 +58,18 @@ def embeddings_collapsed(health: Health) -> str | None:
     )
 
 
+def codes_collapsed(health: Health) -> str | None:
+    """Chance is always encoded alike."""
+    used = mean(health, "loss/codes_told_apart")
+    if not used < ONE_CODE:
+        return None
+    return (
+        f"Of the codes of chance {used:.2f} are told apart (the exponential of what they say of a step, in nats) over "
+        f"{health.block.iterations} iterations: they have collapsed to one, and the model averages over chance. Likely "
+        "nothing that is learned depends on chance yet, or the learning rate is too high: lower --learn.learning-rate."
+    )
+
+
 def states_alike(health: Health) -> str | None:
     """Few states are visited, and the model learns of no others."""
     distinct = mean(health, "acting/distinct")
@@ -82,4 +95,4 @@ def collapsed(health: Health) -> str | None:
     )
 
 
-CHECKS = rewards_unsaid, values_outside, embeddings_collapsed, states_alike, collapsed
+CHECKS = rewards_unsaid, values_outside, embeddings_collapsed, codes_collapsed, states_alike, collapsed

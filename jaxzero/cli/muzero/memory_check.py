@@ -22,10 +22,12 @@ def fits(config: Config, environment: Any, run: Run, count: int) -> None:
     step = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct((own.environments, *x.shape[2:]), x.dtype), state["replay"].steps
     )
-    recorded = search_models(run.network, environment)[1]
-    tree = memory.search_tree(
-        policy(config, environment, recorded, own.simulations), run.params, keys, observed(step.observation, step.legal)
-    )
+    acts, recorded = search_models(config, environment, run.network)
+    searched = (acts, state["acting"].state)
+    if recorded is not None:
+        searched = recorded, observed(step.observation, step.legal)
+    search = policy(config, environment, searched[0], own.simulations)
+    tree = memory.search_tree(search, run.params, keys, searched[1])
     each = memory.size(tree) / own.environments
     anew = int(each * learn.batch_size * learn.reanalyse * (learn.unroll + 1))
     measuring = int(each / (own.simulations + 1) * nodes_of_evaluation(config, environment))

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxzero import viz
+from jaxzero import nets, viz
+from jaxzero.cli.muzero.code_meanings import code_table
 from jaxzero.cli.muzero.evaluation import Tables
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, on_host, policy
@@ -20,7 +21,7 @@ from jaxzero.train.muzero.episodes import record_episode
 from jaxzero.viz import report as pages
 from jaxzero.viz.observation_planes import planes
 
-__all__ = ["write"]
+__all__ = ["how_it_looks_ahead", "write"]
 
 SHOWN = 200  # steps of an episode; one more is recorded, which tells whether it was over by then
 WORDS = {
@@ -67,14 +68,20 @@ def write(
     rows = rows_of(folder)
     game = environment.num_players == 2
     words = f"{of_games.POINTS} {of_games.MISTAKES} {WORDS['model']}" if game else WORDS["greedy"]
-    parts = what_was_learned(tables, words) + returns(rows) + how_it_went(rows, CURVES) + model_errors(rows)
+    parts = what_was_learned(tables, words) + returns(rows) + how_it_went(rows, CURVES)
+    parts += model_errors(rows) if config.model != "simulator" else []
     search = policy(config, environment, run.model, config.evaluate.simulations, explore=False)
     if game and config.evaluate.games:
         parts += of_games.thoughts(environment.game, search, params, config.seed, with_tree=False)
     elif not game and not on_host(environment):
-        parts += episode(config, environment, search, params)
+        parts += episode(config, environment, run, search, params)
     parts += settings_and_next(dataclasses.asdict(config), following)
-    return page(folder, f"jaxzero learned {environment.id} without its rules", rows, parts, verdict)
+    return page(folder, f"jaxzero learned {environment.id} {how_it_looks_ahead(config)}", rows, parts, verdict)
+
+
+def how_it_looks_ahead(config: Config) -> str:
+    """What the search knows of the rules, in words."""
+    return "in its simulator" if config.model == "simulator" else "without its rules"
 
 
 def returns(rows: list[dict]) -> list[pages.Section]:
@@ -109,8 +116,8 @@ def model_errors(rows: list[dict]) -> list[pages.Section]:
     return [pages.Section("The model", pages.table(caption, ["steps ahead", *heads.values()], table) + note)]
 
 
-def episode(config: Config, environment: Any, search: Any, params: Any) -> list[pages.Section]:
-    """A greedy episode, to step through."""
+def episode(config: Config, environment: Any, run: Run, search: Any, params: Any) -> list[pages.Section]:
+    """A greedy episode, to step through; and what its codes of chance were, if the model has such."""
     with progress_display.announced("Recording the episode of the report"):
         recorded = jax.jit(functools.partial(record_episode, environment, search, steps=SHOWN + 1))
         states, told = recorded(params, jax.random.key(config.seed + 4))
@@ -120,7 +127,7 @@ def episode(config: Config, environment: Any, search: Any, params: Any) -> list[
         state = jax.tree.map(lambda x, i=i: x[i], states)
         paid += float(told["reward"][i])
         words = (
-            f"step {i + 1}: action {int(told['action'][i])}, reward {float(told['reward'][i]):g}\n"
+            f"step {i + 1}: action {in_words(told['action'][i])}, reward {float(told['reward'][i]):g}\n"
             f"value {float(told['value'][i]):.2f} expected before it, discounted\nrewards so far: {paid:g}"
         )
         moments.append(pages.Ply(picture(environment, state), words))
@@ -129,7 +136,23 @@ def episode(config: Config, environment: Any, search: Any, params: Any) -> list[
     body = "<p class='quiet'>A greedy episode. Buttons, or the arrow keys.</p>" + pages.stepper(
         [pages.Record(title, tuple(moments))]
     )
-    return [pages.Section("An episode", body)]
+    return [pages.Section("An episode", body), *codes(environment, run, params, states, told)]
+
+
+def in_words(action: np.ndarray) -> str:
+    """The number of an action, or the entries of a continuous one."""
+    return f"{int(action)}" if action.ndim == 0 else ", ".join(f"{x:.2f}" for x in action)
+
+
+def codes(environment: Any, run: Run, params: Any, states: Any, told: dict) -> list[pages.Section]:
+    """The codes of chance in the steps of an episode."""
+    steps = int((~told["over"]).sum())
+    if not isinstance(run.network, nets.StochasticNetwork) or steps < 2:
+        return []
+    shown = jax.tree.map(lambda x: x[:steps], states)
+    head, rows = code_table(run.network, params, environment, shown, told["action"][: steps - 1])
+    caption = f"The codes of chance in {steps - 1} steps of the episode; {run.network.codes} there are"
+    return [pages.Section("Chance", pages.table(caption, head, rows))]
 
 
 def picture(environment: Any, state: Any) -> viz.Picture:

@@ -12,20 +12,24 @@ from jaxzero.cli.training.variant import values_of
 
 __all__ = ["FREE", "OF_ONE_GAME", "PRESETS", "Config", "parse", "preset_for"]
 
-DESCRIPTION = """Learn without the rules: MuZero with the Gumbel search, on whatever devices are there.
+DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gumbel search, on all devices there are.
 
     jaxzero train --game cartpole                            # solved in about a minute
     jaxzero train --game cartpole --learn.reanalyse 0.5      # from fewer steps in the environment
-    jaxzero train --game gymnax:Breakout-MinAtar             # pip install 'jaxzero[gymnax]'
-    jaxzero train --game gymnasium:CartPole-v1               # pip install 'jaxzero[gymnasium]'
-    jaxzero train --game tic_tac_toe --model learned         # a board game whose rules the search does not know
-    jaxzero train --game my_module:environment               # an Environment of your own, with --model learned
+    jaxzero train --game pendulum                            # continuous actions: Sampled MuZero
+    jaxzero train --game gymnax:Breakout-MinAtar             # an hour; needs: pip install '.[gymnax]'
+    jaxzero train --game gymnasium:CartPole-v1               # needs: pip install '.[gymnasium]'
+    jaxzero train --game tic_tac_toe --model learned         # three minutes; the search does not know the rules
+    jaxzero train --game connect_four --model learned        # an hour; --budget.minutes 20 is shorter
+    jaxzero train --game 2048 --model stochastic             # a game of chance, whose outcomes are learned, too
+    jaxzero train --game 2048 --model simulator              # the search steps the game itself, and knows its chances
+    jaxzero train --game my_module:environment --model learned   # an Environment of your own
 
 The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
 prolongs a finished run. What the papers call what: see notebooks/choosing.md.
 """
 
-Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048"]
+Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048", "pendulum"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,10 +42,18 @@ class Network:
     """Of hidden layers."""
     depth: int = 1
     """mlp: hidden layers in each of the three functions."""
+    window: int = 0
+    """mlp, of boards: side of the windows that the representation looks at first; 0: it sees the board flat."""
     channels: int = 16
-    """planes: planes of the hidden state."""
+    """planes: planes of the hidden state. mlp: what is seen in each window."""
     blocks: int = 1
     """planes: residual blocks in representation and dynamics each."""
+    policy: Literal["gaussian", "factorised"] = "gaussian"
+    """Of continuous actions: a normal distribution for each coordinate, or a categorical one over some values."""
+    policy_bins: int = 11
+    """factorised: values of each coordinate."""
+    codes: int = 32
+    """--model stochastic: outcomes that chance can have (Antonoglou et al. 2022: 32)."""
     squash: bool = False
     """Whether observations go through symlog first, for numbers that are far from 1."""
     normalisation: Literal["layer", "min_max"] = "layer"
@@ -82,7 +94,7 @@ class Learn:
     reuse: float = 8.0
     """How often a step is learned from as the beginning of a window, on average: minibatches follow from it."""
     unroll: int = 5
-    """K: steps that the model is unrolled in the loss."""
+    """K: steps that the model is unrolled in the loss; --model simulator: none, whatever stands here."""
     returns: int = 10
     """n: steps of the returns."""
     trace: float = 1.0
@@ -99,14 +111,16 @@ class Learn:
     """Of the reward loss."""
     consistency: float = 0.0
     """Weight of the self-supervised consistency loss (EfficientZero: 2)."""
+    optimiser: Literal["adamw", "muon"] = "adamw"
+    """muon: steps of kernels are nearly orthogonal matrices; 0.01 is for it what 0.004 is for AdamW."""
     learning_rate: float = 2e-3
-    """AdamW's learning rate after its warm-up: a function of the minibatches so far, never of the time."""
+    """After the warm-up: a function of the minibatches so far, never of the time."""
     warmup: int = 100
     """Minibatches of linear warm-up."""
     hold: int = 3000
     """After so many minibatches the learning rate falls, as one over the root of their number."""
     weight_decay: float = 1e-4
-    """L2, decoupled (AdamW)."""
+    """L2, decoupled from the gradient."""
     average_decay: float = 0.995
     """Of the moving average of the parameters, which acts, searches anew and is evaluated."""
     clip_norm: float = 5.0
@@ -146,7 +160,7 @@ class Evaluate:
     position_simulations: tuple[int, ...] = (64,)
     """Connect Four and tic-tac-toe: simulations on positions whose exact values are known."""
     every: int | None = None
-    """Iterations between two looks; 0: none. Default: a look after each twelfth of the budget of minutes."""
+    """Iterations between two looks; 0: none. Without a preset's: a look after each twelfth of the budget of minutes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,15 +168,17 @@ class Config:
     """A training run."""
 
     game: str = "cartpole"
-    """cartpole, 2048, gymnax:NAME, gymnasium:NAME, a game of two that pgx knows, or your own as module:attribute (a
-    jaxzero.environments.Environment or a jaxzero.games.Game)."""
-    model: Literal["learned"] = "learned"
-    """The rules are not known to the search. (`--model rules`: AlphaZero, for board games.)"""
+    """cartpole, pendulum, 2048, gymnax:NAME, gymnasium:NAME, a game of two that pgx knows, or your own as
+    module:attribute (a jaxzero.environments.Environment or a jaxzero.games.Game)."""
+    model: Literal["learned", "stochastic", "simulator"] = "learned"
+    """What searches look ahead with. learned: MuZero, which averages over chance; stochastic: Stochastic MuZero, which
+    learns its outcomes, too; simulator: the environment itself, as AlphaZero, and no dynamics are learned. (`--model
+    rules`: AlphaZero for board games, and n-tuples for 2048.)"""
     preset: Preset = "auto"
     """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two),
     tic_tac_toe, 2048; auto: by the game's name, and control for environments of your own."""
     folder: str = ""
-    """Where the run lives. Default: runs/<the environment's id>-learned."""
+    """Where the run lives. Default: runs/<the environment's id>-learned, or -simulator."""
     seed: int = 0
     """Everything random follows from it."""
     save_minutes: float = 3.0
@@ -187,7 +203,15 @@ BOARD = Config(
     network=Network(channels=16, blocks=1),
     acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
     learn=Learn(
-        capacity=131_072, returns=42, reuse=4.0, value_weight=1.0, learning_rate=4e-3, average_decay=0.998, start=16_384
+        batch_size=128,
+        capacity=131_072,
+        returns=42,
+        reuse=4.0,
+        value_weight=1.0,
+        optimiser="muon",
+        learning_rate=1e-2,
+        average_decay=0.998,
+        start=16_384,
     ),
     budget=Budget(minutes=60.0),
 )
@@ -198,17 +222,34 @@ PRESETS = {
         evaluate=Evaluate(every=6, simulations=16),
     ),
     "image": IMAGE,
-    # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. Nothing chose it by measuring.
-    "2048": dataclasses.replace(IMAGE, network=Network(channels=16, blocks=1, bins=121, limit=300.0)),
+    # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. n and lambda are those of
+    # Stochastic MuZero, and many games in lock-step are quicker on a CPU. Measured, in runs of four minutes with the
+    # simulator, was only that planes learn more per minute than a perceptron.
+    "2048": dataclasses.replace(
+        IMAGE,
+        network=Network(embedding=128, width=256, bins=121, limit=300.0),
+        acting=dataclasses.replace(IMAGE.acting, environments=256, steps=8),
+        learn=dataclasses.replace(IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0),
+    ),
+    # Returns reach some -500: on the scale of the support 21. First guesses.
+    "pendulum": Config(
+        network=Network(bins=61, limit=30.0),
+        acting=Acting(simulations=24, max_considered=8, range_floor=1.0),
+        learn=Learn(returns=10, reuse=4.0, learning_rate=2e-3, average_decay=0.998),
+        budget=Budget(minutes=15.0),
+        evaluate=Evaluate(simulations=24),
+    ),
     "board": BOARD,
     "tic_tac_toe": dataclasses.replace(
         BOARD,
         acting=dataclasses.replace(BOARD.acting, openings=6),
-        learn=dataclasses.replace(BOARD.learn, returns=9, reuse=8.0),
+        learn=dataclasses.replace(
+            BOARD.learn, batch_size=256, returns=9, reuse=8.0, optimiser="adamw", learning_rate=4e-3
+        ),
         budget=Budget(minutes=3.0),
     ),
 }
-OF_ONE_GAME = ("2048", "tic_tac_toe")  # games with a preset of their own
+OF_ONE_GAME = ("2048", "pendulum", "tic_tac_toe")  # games with a preset of their own
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
@@ -232,12 +273,12 @@ RANGES = {
         "network.blocks", "acting.environments",
         "acting.steps", "acting.simulations", "acting.max_considered", "learn.batch_size", "learn.unroll",
         "learn.returns", "learn.hold", "learn.capacity", "learn.parts", "evaluate.simulations", "evaluate.rollouts",
-        "evaluate.longest",
+        "evaluate.longest", "network.codes",
     ),
-    (2, 10_000): ("network.bins",),
+    (2, 10_000): ("network.bins", "network.policy_bins"),
     (1e-9, float("inf")): ("network.limit", "acting.range_floor", "learn.reuse", "learn.clip_norm"),
     (0, float("inf")): (
-        "acting.openings", "learn.priority",
+        "acting.openings", "learn.priority", "network.window",
         "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
         "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
         "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
@@ -266,6 +307,15 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     for n in config.evaluate.position_simulations:
         if n < 1:
             raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
+    if config.model == "stochastic" and config.network.codes < 2:
+        raise SystemExit(f"train: --network.codes {config.network.codes}: chance has two outcomes or more.")
+    if config.model == "stochastic" and (config.network.window or config.learn.consistency):
+        raise SystemExit("train: --model stochastic has no windows, and no consistency loss.")
+    if config.model == "simulator" and (config.learn.consistency or config.learn.reanalyse):
+        raise SystemExit(
+            "train: --model simulator learns no dynamics, and nothing can be searched anew from observations: "
+            "leave --learn.consistency and --learn.reanalyse out."
+        )
     if not config.budget.minutes > 0:
         raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config

@@ -1,5 +1,6 @@
 """Builds what the training loop calls: network, search, acting, learner, on all devices."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,20 +11,26 @@ from jax.sharding import NamedSharding
 import jaxzero as jz
 from jaxzero import environments, games, models, nets
 from jaxzero.cli.muzero.settings import Config, Network
-from jaxzero.cli.muzero.sizes import check, minibatches, ring_length
+from jaxzero.cli.muzero.sizes import check, minibatches, ring_length, unrolled
 from jaxzero.cli.training.evaluation import Rating
+from jaxzero.models.chance import for_actions, sampled, with_outcomes
+from jaxzero.models.stochastic import stochastic
+from jaxzero.options.sampled_actions import Sample, with_continuous_actions
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.move_selection import exploring
+from jaxzero.train.muon import muon
 from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay
 from jaxzero.train.muzero.reanalyse import reanalyse
+from jaxzero.train.muzero.stochastic_loss import ChanceWeights, stochastic_loss
 from jaxzero.train.muzero.unroll_loss import LossWeights
 
 __all__ = ["Run", "build", "described", "environment_for", "expected", "on_host", "policy", "search_models"]
 
 WHERE = {"acting": SHARED, "replay": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 GYMNASIUM = "gymnasium:"
+DRAWS = 4  # of a chance that is not listed, at each chance node of a simulator
 
 
 def on_host(environment: Any) -> bool:
@@ -68,13 +75,28 @@ def environment_for(config: Config) -> Any:
     if games.is_own(config.game) and not config.game.startswith("gymnax:"):  # those that come along are tested
         environments.check_steps(environment)
         environments.check_episodes(environment, jax.random.key(config.seed))
+        if config.model == "simulator" and environment.game is not None:
+            games.check_outcomes(environment.game)
     return environment
 
 
-def described(net: Network, environment: Any, consistency: float) -> dict[str, Any]:
+def described(config: Config, environment: Any) -> dict[str, Any]:
     """The network in words, as a weights file tells it: `nets.build_learned` makes it again."""
+    net, chance = config.network, config.model == "stochastic"
     board = len(environment.observation_shape) == 3
-    kind = ("planes" if board else "mlp") if net.kind == "auto" else net.kind
+    continuous = environment.bounds is not None
+    kind = ("planes" if board and not continuous else "mlp") if net.kind == "auto" else net.kind
+    if continuous and (kind != "mlp" or chance or config.learn.reanalyse):
+        raise ValueError(
+            f"{environment.id} has continuous actions: use --network.kind mlp, --model learned and --learn.reanalyse 0."
+        )
+    if config.model == "simulator" and (continuous or on_host(environment) or environment.num_players == 2):
+        raise ValueError(
+            f"--model simulator steps a traced environment of one player, whose actions are numbers; {environment.id} "
+            "is none: --model learned; or --model rules, for games of two."
+        )
+    if chance and environment.num_players == 2:
+        raise ValueError(f"--model stochastic is for one player; {environment.id} is a game of two: --model learned.")
     if kind == "planes" and not board:
         raise ValueError(
             f"--network.kind planes needs observations of shape [height, width, planes], those of {environment.id} "
@@ -87,12 +109,25 @@ def described(net: Network, environment: Any, consistency: float) -> dict[str, A
     if name == "hl_gauss":
         head["transform"] = "sqrt"
     sizes = {
-        "mlp": {"embedding": net.embedding, "width": net.width, "depth": net.depth},
+        "mlp": {"embedding": net.embedding, "width": net.width, "depth": net.depth}
+        | ({"window": net.window, "channels": net.channels} if net.window else {}),
         "planes": {"channels": net.channels, "blocks": net.blocks, "width": net.width},
     }
-    projection = {"projection": net.width if consistency else 0}
-    heads = {"value": head, "reward": head, "normalisation": net.normalisation, "squash": net.squash}
+    projection = {"projection": net.width if config.learn.consistency else 0}
+    heads = {"value": head, "reward": head, "normalisation": net.normalisation}
+    if chance:
+        return {"kind": f"stochastic_{kind}", "codes": net.codes} | sizes[kind] | heads
+    heads |= {"squash": net.squash}
+    if continuous:
+        heads |= {"policy": action_head(net, environment)}
     return {"kind": f"muzero_{kind}"} | sizes[kind] | projection | heads
+
+
+def action_head(net: Network, environment: Any) -> dict[str, Any]:
+    """What the policy output means where actions are continuous, in words."""
+    low, high = (list(x) for x in environment.bounds)
+    bins = {"bins": net.policy_bins} if net.policy == "factorised" else {}
+    return {"kind": net.policy, "low": low, "high": high} | bins
 
 
 def policy(config: Config, environment: Any, model: Any, simulations: int, explore: bool = True) -> Callable:
@@ -100,20 +135,52 @@ def policy(config: Config, environment: Any, model: Any, simulations: int, explo
     floor = completed_by_mix_value(epsilon=config.acting.range_floor, probabilities=lambda view: jnp.exp(view.prior))
     considered = min(config.acting.max_considered, simulations)
     given = dict(max_considered=considered, gumbel_scale=1.0 if explore else 0.0, qvalues=floor)
-    return acting.with_improved_value(jz.gumbel(model, simulations, **given))
+    build = lambda model: acting.with_improved_value(jz.gumbel(model, simulations, **given))
+    if environment.bounds is not None:
+        head = nets.build_action_head(action_head(config.network, environment))
+
+        def sample(keys: Any, output: Any) -> Sample:
+            actions = head.draw(keys, output, environment.num_actions)
+            return Sample(actions, head.log_prob(output, actions))
+
+        return with_continuous_actions(build, model, sample)
+    search = build(model)
+    return search if config.model == "learned" else for_actions(search, environment.num_actions)  # chance is wider
 
 
-def search_models(network: Any, environment: Any) -> tuple[Any, Any]:
-    """The learned model, for states of the environment, and for states as they were recorded."""
+def search_models(config: Config, environment: Any, network: Any) -> tuple[Any, Any]:
+    """The model that is searched with, for states of the environment, and for states as they were recorded.
+
+    The simulator has none for the latter: observations alone cannot be stepped.
+    """
+    if config.model == "simulator":
+        return simulator(environment, network), None
     signed = -environment.discount if environment.num_players == 2 else environment.discount
-    functions = nets.for_search(network, signed)
-    recorded = models.learned(
-        *functions, lambda seen: seen[0], None if environment.legal is None else lambda seen: seen[1]
-    )
+    if isinstance(network, nets.StochasticNetwork):
+        sizes = dict(num_actions=environment.num_actions, codes=network.codes)
+        build = functools.partial(stochastic, *nets.for_stochastic_search(network, signed), **sizes)
+    else:
+        build = functools.partial(models.learned, *nets.for_search(network, signed))
+    legal = None if environment.legal is None else lambda seen: seen[1]
+    recorded = build(observe=lambda seen: seen[0], legal=legal)
     if on_host(environment):
         return recorded, recorded
     legal = None if environment.legal is None else jax.vmap(environment.legal)
-    return models.learned(*functions, jax.vmap(environment.observe), legal), recorded
+    return build(observe=jax.vmap(environment.observe), legal=legal), recorded
+
+
+def simulator(environment: Any, network: Any) -> Any:
+    """A model that steps the environment itself, and asks the network what its states are worth.
+
+    Where chance is not listed a few draws stand for it: of one alone a search would prefer the luckiest action.
+    """
+    game = environments.to_game(environments.without_limit(environment))
+    outcomes = sampled(game, DRAWS) if game.outcomes is None and environment.chance else game.outcomes
+    model = models.perfect(game, nets.for_rules(network), environment.discount)
+    if outcomes is not None:
+        model = with_outcomes(model, game, outcomes, environment.discount)
+    placed = jax.vmap(lambda state: environments.to_position(environment, state))
+    return model._replace(root=lambda params, keys, state: model.root(params, keys, placed(state)))
 
 
 def build(config: Config, environment: Any, mesh: Any, search: Callable = policy) -> Run:
@@ -132,16 +199,15 @@ def build(config: Config, environment: Any, mesh: Any, search: Callable = policy
     devices.check_shares(mesh.size, learn.parts, environments=own.environments, batch_size=learn.batch_size)
     check(config, environment)
     network, params = nets.build_learned(
-        described(config.network, environment, learn.consistency),
+        described(config, environment),
         environment.observation_shape,
         environment.num_actions,
         jax.random.fold_in(jax.random.key(config.seed), 1),
     )
-    model, recorded = search_models(network, environment)
+    model, recorded = search_models(config, environment, network)
     begin_acting, act, row = make_acting(config, environment, search(config, environment, model, own.simulations), mesh)
-    begin_learning, update = make_learner(
-        config, environment, network, search(config, environment, recorded, own.simulations), mesh
-    )
+    anew = None if recorded is None else search(config, environment, recorded, own.simulations)
+    begin_learning, update = make_learner(config, environment, network, anew, mesh)
 
     def begin(params: Any) -> dict[str, Any]:
         params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
@@ -184,6 +250,7 @@ def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -
             return now, add(replay, steps), stats
 
         return begin, act_and_keep, host_acting.blank_host_transition(environment)
+    search = search if environment.bounds is None else acting.by_sample(search)
     begin, act = acting.acting(environment, search, choose, steps=own.steps, openings=own.openings)
 
     def traced(params: Any, now: Any, replay: Any) -> tuple:
@@ -195,32 +262,41 @@ def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -
 
 
 def make_learner(
-    config: Config, environment: Any, network: Any, search: Callable, mesh: Any
+    config: Config, environment: Any, network: Any, search: Callable | None, mesh: Any
 ) -> tuple[Callable, Callable]:
-    """How learning begins; and how it goes on by some minibatches."""
+    """How learning begins; and how it goes on by some minibatches. `search` is of recorded states, if there is one."""
     learn = config.learn
-    evaluate = lambda params, seen: network.value.decode(network.predict(params, network.represent(params, seen))[1])
+    evaluate = lambda params, seen: nets.for_rules(network)(params, seen)[1]
     begin, update = learner.muzero_learner(
         environment,
         network,
         batch_size=learn.batch_size,
-        unroll=learn.unroll,
+        unroll=unrolled(config),
         steps=learn.returns,
         trace=learn.trace,
         weights=LossWeights(1.0, learn.value_weight, learn.reward_weight, learn.consistency),
-        fresh=reanalyse(search, evaluate),
+        fresh=None if search is None else reanalyse(search, evaluate),
         share=learn.reanalyse,
         alpha=learn.priority,
         beta=learn.correction,
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,
         clip_norm=learn.clip_norm,
+        **({"direction": muon()} if learn.optimiser == "muon" else {}),
+        loss=loss_for(config),
         devices=(devices.AXIS, mesh.size),
     )
     number = minibatches(config)
     learn_some = lambda state, replay, keys, rate: update(state, replay, keys, rate, number)
     takes, gives = (EVERYWHERE, SHARED, SHARED, EVERYWHERE), (EVERYWHERE, SHARED, EVERYWHERE)
     return begin, jax.jit(devices.on_every_device(learn_some, mesh, takes, gives), donate_argnums=(0, 1))
+
+
+def loss_for(config: Config) -> Callable | None:
+    """The loss of the model's kind; None: MuZero's."""
+    if config.model != "stochastic":
+        return None
+    return functools.partial(stochastic_loss, chance_weights=ChanceWeights(afterstate=config.learn.value_weight))
 
 
 def expected(run: Run, mesh: Any) -> dict[str, Any]:

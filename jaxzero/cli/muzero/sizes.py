@@ -5,7 +5,7 @@ from typing import Any
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.train.muzero.reanalyse import reanalysed
 
-__all__ = ["check", "least_steps", "minibatches", "ring_length", "room"]
+__all__ = ["check", "least_steps", "minibatches", "ring_length", "room", "unrolled"]
 
 
 def minibatches(config: Config) -> int:
@@ -25,9 +25,14 @@ def room(config: Config) -> int:
     return ring_length(config) * config.acting.environments
 
 
+def unrolled(config: Config) -> int:
+    """Steps that a model is unrolled in the loss; none where the search steps the environment itself."""
+    return 0 if config.model == "simulator" else config.learn.unroll
+
+
 def window(config: Config) -> int:
     """Steps that the targets of an unroll are made of."""
-    return config.learn.unroll + config.learn.returns + 1
+    return unrolled(config) + config.learn.returns + 1
 
 
 def least_steps(config: Config) -> int:
@@ -40,7 +45,7 @@ def check(config: Config, environment: Any) -> None:
     own, learn = config.acting, config.learn
     if window(config) > ring_length(config):
         raise ValueError(
-            f"--learn.unroll {learn.unroll} and --learn.returns {learn.returns} need windows of {window(config)} "
+            f"--learn.unroll {unrolled(config)} and --learn.returns {learn.returns} need windows of {window(config)} "
             f"steps, and the replay holds {ring_length(config)} of each of {own.environments} environments: use "
             f"--learn.capacity {-(-window(config) // own.steps) * own.steps * own.environments} or more, or shorter "
             "returns."

@@ -19,6 +19,7 @@ from jaxzero.cli.muzero.evaluation import Measure, episode_measure
 from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
 from jaxzero.cli.muzero.memory_check import fits
+from jaxzero.cli.muzero.report import how_it_looks_ahead
 from jaxzero.cli.muzero.report import write as write_report
 from jaxzero.cli.muzero.settings import FREE, OF_ONE_GAME, Config, preset_for
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
@@ -112,10 +113,14 @@ def suits(config: Config, environment: Any) -> None:
     """Says so where another preset is made for such an environment, which its name did not tell; and of chance."""
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
+    better = "pendulum" if environment.bounds is not None else better
     if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game):
         say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
-    if getattr(environment, "chance", False):
-        say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn.")
+    if getattr(environment, "chance", False) and config.model == "learned":
+        hint = "--model stochastic learns the chances, too."
+        say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn: {hint}")
+    if not getattr(environment, "chance", True) and config.model == "stochastic":
+        say(f"[bold yellow]{environment.id} draws no lots: --model learned is less work.")
 
 
 def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -> float | None:
@@ -142,7 +147,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
             environment = environment_for(config)
         suits(config, environment)
         mesh = devices.mesh(jax.devices()[:1] if on_host(environment) else None)
-        folder = pathlib.Path(config.folder or f"runs/{environment.id.replace('/', '-')}-learned")
+        folder = pathlib.Path(config.folder or f"runs/{default_folder(config, environment)}")
         run = build(config, environment, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, environment, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
@@ -153,17 +158,23 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
     say(
-        f"[bold]jaxzero[/] learns {environment.id} without its rules on {progress_display.device()}, jax "
+        f"[bold]jaxzero[/] learns {environment.id} {how_it_looks_ahead(config)} on {progress_display.device()}, jax "
         f"{jax.__version__}; the run's folder is {folder}"
     )
     wanted = goal(config, environment)
-    until = "" if wanted is None else f", or until the mean return is {wanted:g}"
+    until = "" if wanted is None or wanted == float("inf") else f", or until the mean return is {wanted:g}"
     say(
-        f"{described(config.network, environment, config.learn.consistency)['kind']} of {size:,} weights, "
+        f"{described(config, environment)['kind']} of {size:,} weights, "
         f"{config.acting.environments} environments in lock-step, {config.acting.simulations} simulations per step, "
-        f"{config.budget.minutes:g} minutes{until}"
+        f"{config.budget.minutes:g} min{until}"
     )
     return config, folder, environment, mesh, run, state, step, devices.agreed(loop.minutes_at(folder, step))[0]
+
+
+def default_folder(config: Config, environment: Any) -> str:
+    """The name of a run's folder, where none is given."""
+    kind = "simulator" if config.model == "simulator" else "learned"
+    return f"{environment.id.replace('/', '-')}-{kind}"
 
 
 def main(config: Config) -> None:
@@ -189,6 +200,9 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
     stopped = None
     if not over:
         state, step, stopped = train(config, folder, environment, run, measure, state, step, minutes)
+        solved = None if stopped else reached(config, environment, folder, step)
+        if solved is not None:
+            say(f"The mean return of a look reached {solved:g}: it ends here, at iteration {step}.")
     learned = devices.on_host(state["learner"].average)
     if stopped:
         export(config, folder, environment, learned, step)
@@ -226,7 +240,8 @@ def export(config: Config, folder: pathlib.Path, environment: Any, params, step:
                 "num_players": environment.num_players,
                 "discount": environment.discount,
             },
-            "network": described(config.network, environment, config.learn.consistency),
+            "model": config.model,
+            "network": described(config, environment),
         }
         words = about | loop.origin(folder, config.seed, step, results)
         nets.save_learned(folder / "weights.safetensors", params, words, overwrite=True)

@@ -11,22 +11,27 @@ import sys
 import threading
 from collections.abc import Callable
 
+import jax
+
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.playing import terminal_ui
+from jaxzero.cli.playing import network_models, terminal_ui
+from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
 from jaxzero.cli.playing.play_settings import Play, Player, komi
+from jaxzero.cli.training.evaluation import provable
 from jaxzero.compilation_cache import keep_programs
+from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
 from jaxzero.play import gtp
-from jaxzero.play.browser import board_json, server
+from jaxzero.play.browser import board_json, local_server, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
+from jaxzero.play.engine_programs import Programs, programs
 from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
 
 DEFAULT = 400  # simulations per move
 SIZE, KOMI = 9, 7.0  # of Go, where nobody says
-WEIGHTS = "weights.safetensors"  # in the folder of a run
 
 
 def resolved(player: Player) -> Player:
@@ -68,12 +73,12 @@ def _settings_of(folder: pathlib.Path) -> dict:
 
 def _of_file(path: pathlib.Path) -> dict:
     """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
-    about = weights.read_about(path / WEIGHTS if path.is_dir() else path)
+    about = weights.read_about(weights_file(path))
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
     trained_on_pgx = re.search(r"--game[ =]go_", str(about.get("command", "")))
     if "rules" not in about and sized and not trained_on_pgx:
         return {"game": "go", "size": int(sized[1])}
-    game = about.get("rules", about.get("game"))
+    game = network_models.game_of(about)
     return {"game": game, "size": int(sized[1])} if game == "go" and sized else {"game": game}
 
 
@@ -94,28 +99,54 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         file = str(weights.trained(game.id))
     if not file:
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(player.exploration))
-        build = functools.partial(jz.uct, model, rule=rule, capacity=player.capacity)
-        return Engine(game, lambda n, stop: build(n, stop=stop), seed=player.seed), (
-            f"random playouts, {player.rollouts} per simulation"
-        )
+        build = functools.partial(jz.uct, rule=rule, capacity=player.capacity)
+        words = f"random playouts, {player.rollouts} per simulation"
+        return Engine(game, searches(game, model, build), seed=player.seed), words
     path = pathlib.Path(file)
-    inside = path / WEIGHTS
-    if path.is_dir() and not inside.exists():
-        raise ValueError(f"--weights {path}: no {inside.name} in this folder. Give a run's folder, or a file.")
-    net, params, about = weights.load(inside if path.is_dir() else path, game)
-    rule = proving(game, jz.puct())
-    build = functools.partial(
-        jz.alphazero, models.perfect(game, net), rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
-    )
-    build = functools.partial(build, capacity=player.capacity)
+    if not weights_file(path).exists():
+        raise ValueError(f"--weights {path}: no {WEIGHTS} in this folder. Give a run's folder, or a file.")
+    network = network_models.load(path, game)
     whose = "that comes with jaxzero" if comes_along else f"of {path}"
-    words = f"the network {whose} (step {about.get('step', 'unknown')})"
-    return Engine(game, lambda n, stop: build(n, stop=stop), params, seed=player.seed), words
+    how = ", which learned its model of the rules," if network.learned else ""
+    words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
+    return network_engine(player, game, network), words
+
+
+def network_engine(player: Player, game: games.Game, network: network_models.NetworkModel) -> Engine:
+    """PUCT with a network.
+
+    The nodes of a learned model hold no positions, and its search knows the legal moves of the root alone: so the tree
+    of a position is not kept for the next, and nothing is proven in it.
+    """
+    rule = jz.puct() if network.learned else proving(game, jz.puct())
+    build = functools.partial(jz.alphazero, rule=rule, dirichlet_fraction=0.0, act=jz.most_visited)
+    build = functools.partial(build, capacity=player.capacity)
+    if network.learned:
+        made = forgetful(programs(game, lambda n, stop: build(network.model, n, stop=stop)))
+    else:
+        made = searches(game, network.model, build)
+    return Engine(game, made, network.params, seed=player.seed)
+
+
+def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
+    """The programs of an engine that plays by the rules; `build`: `(model, simulations, stop=) -> policy`.
+
+    Where the game lists its outcomes the tree has nodes for them. It is not kept for the next position: which outcome
+    came about nobody tells the engine.
+    """
+    search = lambda n, stop: with_listed_outcomes(lambda model: build(model, n, stop=stop), model, game)
+    made = programs(game, search)
+    return made if game.outcomes is None else forgetful(made)
+
+
+def forgetful(made: Programs) -> Programs:
+    """The programs, of which none keeps a tree for the next position."""
+    return made._replace(advance=lambda tree, action: made.forgotten(tree))
 
 
 def proving(game: games.Game, rule: jz.Rule) -> jz.Rule:
-    """The rule, which proves what it can, in games of two."""
-    return jz.avoid_proven(rule) if game.num_players == 2 else rule
+    """The rule, which proves what can be proven."""
+    return jz.avoid_proven(rule) if provable(game) else rule
 
 
 def limits(player: Player) -> dict:
@@ -138,7 +169,7 @@ def browser(config: Play, thinker: Engine, words: str) -> None:
     about = f"Against {words}, on {progress_display.device()}."
     page = tree_page(thinker)
     try:
-        listener = server.listening(config.port, lambda request: server.answer(play, request, about, page))
+        listener = local_server.listening(config.port, lambda request: server.answer(play, request, about, page))
     except OSError as error:
         play.close(0)
         print(f"play: --port {config.port}: {error.strerror}. Leave --port out to have a free one.", file=sys.stderr)
@@ -146,7 +177,7 @@ def browser(config: Play, thinker: Engine, words: str) -> None:
         os._exit(1)  # what compiles does not end before it is done
     say_now(f"{play.layout['title']}: {about[0].lower()}{about[1:]}")
     say_now(f"Open http://127.0.0.1:{listener.server_port}/ in a browser on this machine. Ctrl-C ends it.")
-    server.serve(listener, stop)
+    local_server.serve(listener, stop)
     say_now("\nEnded.")
     if not play.close(patience=2):
         os._exit(0)
@@ -160,7 +191,8 @@ def tree_page(thinker: Engine) -> Callable:
         from jaxzero import viz  # which nobody has to wait for who looks at no tree
 
         if not draw:
-            pictured = has_board(thinker.game) or thinker.game.draw is not None
+            positions = jax.tree.structure(tree.state) == jax.tree.structure(thinker.state)  # of learned models: none
+            pictured = positions and (has_board(thinker.game) or thinker.game.draw is not None)
             draw.append(viz.drawer(thinker.game, thinker.first) if pictured else None)
         sides = board_json.layout(thinker.game)["sides"]
         called = [sides[side_of(thinker.game, player, thinker.first)] for player in range(len(sides))]

@@ -14,6 +14,7 @@ DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or throug
     jaxzero play --game connect_four --browser
     jaxzero play --game mygame:game                         # a game of your own: `game` in mygame.py
     jaxzero play --weights runs/mygame                      # the game that the run has learned
+    jaxzero play --game 2048                                # alone, with hints; --game 2048 --help lists its flags
     jaxzero gtp                                             # 9x9 Go by random playouts, for GoGui, Sabaki ...
 
 In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;

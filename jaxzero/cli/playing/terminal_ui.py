@@ -38,9 +38,14 @@ def in_words(thinker: Engine, whose: str) -> str:
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
     points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
-    if thinker.game.num_players > 2:
+    if not _in_shares(thinker):
         points = f"a value of {report.value:+.2f} for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
+
+
+def _in_shares(thinker: Engine) -> bool:
+    """Whether values are told as shares of the points: not among three, nor where some wins pay more than others."""
+    return thinker.game.num_players == 2 and thinker.game.outcomes is None
 
 
 @contextlib.contextmanager
@@ -75,7 +80,7 @@ def table(thinker: Engine) -> list[str]:
     report, called = thinker.report(ROWS), names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
-    two = thinker.game.num_players == 2  # among more, half of the points is more than an equal share
+    two = _in_shares(thinker)
     for one in report.candidates:
         worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
         rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
@@ -92,7 +97,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         second: whether it moves first.
         ask: asks for what is typed.
     """
-    called, explain, changed = names(thinker.game), [POINTS], True
+    called, explain, changed = names(thinker.game), [POINTS] if _in_shares(thinker) else [], True
     sides = SIDES if has_board(thinker.game) else tuple(board_json.layout(thinker.game)["sides"])
     you = 1 if second else 0
     while True:
@@ -170,9 +175,11 @@ def position(thinker: Engine) -> list[str]:
     """The position in letters: the board, or the moves that led to it where there is none."""
     if has_board(thinker.game):
         return drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))
-    called = names(thinker.game)
-    made = " ".join(called[action] for action in thinker.moves) or "none."
+    called, told = names(thinker.game), thinker.game.text
     legal = [name for name, ok in zip(called, thinker.legal()) if ok]
+    if told is not None:
+        return [*told(thinker.position()).splitlines(), *([f"Legal moves: {' '.join(legal)}"] if legal else [])]
+    made = " ".join(called[action] for action in thinker.moves) or "none."
     more = f" and {len(legal) - MANY} more" if len(legal) > MANY else ""
     lines = [f"Moves so far: {made}", *([f"Legal moves: {' '.join(legal[:MANY])}{more}"] if legal else [])]
     if not thinker.moves and thinker.game.draw is not None:

@@ -17,12 +17,13 @@ from rich.markup import escape
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
-from jaxzero.cli.playing.tournament_settings import WEIGHTS, Config, Entrant, openings, read
+from jaxzero.cli.playing.tournament_settings import Config, Entrant, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
-from jaxzero.nets import weights
+from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.play import arena, outcome_mistakes, perfect_player, ratings
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
@@ -49,16 +50,19 @@ def player(entrant: Entrant, game: Any) -> Player:
     if kind == "random":
         return Player(word, arena.random_player(game))
     if kind == "uct":
-        return Player(word, jz.uct(models.rollout(game), number), rates=True)
+        search = lambda model: jz.uct(model, number)
+        return Player(word, with_listed_outcomes(search, models.rollout(game), game), rates=True)
     if kind == "perfect":
         try:
             with progress_display.announced(f"Looking at the positions of {game.id}"):
                 return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
-    net, params, about = weights.load(file / WEIGHTS if file.is_dir() else file, game)
-    model = models.perfect(game, net)
-    policy = arena.raw_network(model) if kind == "raw" else to_win(game, model, number)
+    model, params, about, learned = network_models.load(file, game)
+    if kind == "raw":
+        policy = arena.raw_network(model)
+    else:
+        policy = jz.gumbel(model, number, gumbel_scale=0.0) if learned else to_win(game, model, number)
     return Player(word, policy, params, True, about)
 
 

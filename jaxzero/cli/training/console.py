@@ -33,12 +33,12 @@ def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None
     """Where a run stands that was there already: how far it is, and whether budget or goal is reached."""
     spent = f"after {minutes:.1f} minutes"
     reached = "The budget is used up" if goal is None else f"The goal of {goal:g} was reached"
-    say(f"{reached} {spent}, at step {step}." if over else f"Going on from step {step}, {spent}.")
+    say(f"{reached} {spent}, at iteration {step}." if over else f"Going on from iteration {step}, {spent}.")
 
 
 def say_stopped(stopped: str, step: int, folder: pathlib.Path) -> None:
     """What interrupted a run, and how to go on."""
-    say(f"Stopped by {stopped}; saved at step {step} in {folder}. To go on, the same command:\n    {again()}")
+    say(f"Stopped by {stopped}; saved at iteration {step} in {folder}. To go on, the same command:\n    {again()}")
 
 
 def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[str]) -> None:

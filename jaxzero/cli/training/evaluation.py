@@ -12,12 +12,14 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.environments.step_randomness import depends_on_key
+from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 
-__all__ = ["Evaluation", "Rating", "evaluation", "store", "stored", "tables", "to_win", "verdict"]
+__all__ = ["Evaluation", "Rating", "draws", "evaluation", "provable", "store", "stored", "tables", "to_win", "verdict"]
 
 RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
 
@@ -50,9 +52,22 @@ class Rating(NamedTuple):
 
 
 def to_win(game: Any, model: Any, simulations: int) -> Callable:
-    """The search that networks are judged with: it does not explore, and proves what it can, in games of two."""
-    wrap = jz.avoid_proven if game.num_players == 2 else None
-    return jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=wrap)
+    """The search that networks are judged with: it does not explore, and proves what can be proven."""
+    wrap = jz.avoid_proven if provable(game) else None
+    return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=wrap), model, game)
+
+
+def provable(game: Any) -> bool:
+    """Whether a search can prove what positions are worth: for two players, and nothing is left to chance.
+
+    An edge of a search without nodes for chance keeps the one outcome that was drawn, which proves nothing.
+    """
+    return game.num_players == 2 and not draws(game)
+
+
+def draws(game: Any) -> bool:
+    """Whether steps of a game draw from their key, or its outcomes are listed."""
+    return game.outcomes is not None or depends_on_key(game.step, jax.eval_shape(game.init, jax.random.key(0)))
 
 
 def evaluation(
@@ -70,7 +85,7 @@ def evaluation(
     """
     search = functools.partial(to_win, game, model) if search is None else search
     ours = search(config.simulations)
-    uct = jz.uct(models.rollout(game), config.rollouts)
+    uct = with_listed_outcomes(lambda model: jz.uct(model, config.rollouts), models.rollout(game), game)
     keys = jax.random.split(key, max(config.games // game.num_players, 1))
     match = lambda opponent: jax.jit(lambda params: arena.play_seats(game, (ours, opponent), (params, None), keys))
     opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}

@@ -20,6 +20,7 @@ DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel sear
     jaxzero train --budget.minutes 3                        # shorter
     jaxzero train --game tic_tac_toe --budget.minutes 2
     jaxzero train --game go --size 9 --budget.minutes 30
+    jaxzero train --game backgammon --budget.minutes 60     # dice: the search has nodes for their rolls
     jaxzero train --game mygame:game                        # a game of your own: `game` in mygame.py
     jaxzero train --help                                    # every setting
     jaxzero train --model learned --help                    # MuZero: the model is learned, too; its settings
@@ -112,10 +113,11 @@ class Budget:
 class Evaluate:
     games: int = 100
     """Against each opponent, half of them with each colour, from openings of two random moves; 0: none."""
-    simulations: int = 200
-    """Simulations per move of ours."""
+    simulations: int | None = None
+    """Simulations per move of ours. Default: 200; 16 where the outcomes of chance are listed, as in backgammon."""
     rollouts: int | None = None
-    """Simulations per move of UCT, a random playout each. Default: 1,000; 100 with more than 64 actions, as in Go."""
+    """Simulations per move of UCT, a random playout each. Default: 1,000; 100 with more than 64 actions, as in Go; 4
+    where the outcomes of chance are listed, for these games are long."""
     position_simulations: tuple[int, ...] = (64, 600)
     """Simulations on the exact positions."""
     every: int | None = None
@@ -138,14 +140,15 @@ class Config:
     """A training run."""
 
     game: str = "connect_four"
-    """One that pgx knows, go (of any size), or your own as module:attribute (a jaxzero.games.Game)."""
+    """One that pgx knows, go (of any size), or your own as module:attribute (a jaxzero.games.Game). cartpole, 2048,
+    gymnax:NAME and gymnasium:NAME are learned otherwise: see --model learned --help."""
     size: int = 9
     """go: points on a side."""
     komi: float = 7.0
     """go: white's points for moving second."""
     model: Literal["rules", "learned"] = "rules"
-    """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's; that has
-    settings of its own: --model learned --help."""
+    """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's. That has
+    settings of its own, as have stochastic (learned chances) and simulator (one player): --model learned --help."""
     preset: Preset = "auto"
     """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
     folder: str = ""
@@ -181,16 +184,17 @@ MANY_ACTIONS = 64  # of such games playouts are long
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
-def for_game(config: Config, num_actions: int) -> Config:
+def for_game(config: Config, num_actions: int, chance: bool = False) -> Config:
     """The settings with those filled in whose defaults depend on the game.
 
     >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
     (1000, 100)
     """
-    if config.evaluate.rollouts is not None:
-        return config
-    rollouts = 1000 if num_actions <= MANY_ACTIONS else 100
-    return dataclasses.replace(config, evaluate=dataclasses.replace(config.evaluate, rollouts=rollouts))
+    asked = config.evaluate
+    many = 4 if chance else 1000 if num_actions <= MANY_ACTIONS else 100
+    simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
+    rollouts = many if asked.rollouts is None else asked.rollouts
+    return dataclasses.replace(config, evaluate=dataclasses.replace(asked, simulations=simulations, rollouts=rollouts))
 
 
 def preset_by_looks() -> str:

@@ -9,8 +9,9 @@ from jax.sharding import NamedSharding
 
 import jaxzero as jz
 from jaxzero import games, models, nets
-from jaxzero.cli.training.evaluation import Rating
+from jaxzero.cli.training.evaluation import Rating, provable
 from jaxzero.cli.training.settings import Config, Network
+from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
@@ -71,8 +72,9 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     """The search that plays with itself."""
     own = config.selfplay
     considered = min(own.max_considered, own.simulations)
-    wrap = jz.avoid_proven if own.prove and game.num_players == 2 else None
-    return jz.gumbel(models.perfect(game, net), own.simulations, max_considered=considered, wrap=wrap)
+    wrap = jz.avoid_proven if own.prove and provable(game) else None
+    search = lambda model: jz.gumbel(model, own.simulations, max_considered=considered, wrap=wrap)
+    return with_listed_outcomes(search, models.perfect(game, net), game)
 
 
 def minibatches(config: Config) -> int:
@@ -96,8 +98,10 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
-    if own.stop_proven and game.num_players != 2:
-        raise ValueError("--selfplay.stop-proven: values are proven in games of two players only. Leave it out.")
+    if own.stop_proven and not provable(game):
+        raise ValueError(
+            "--selfplay.stop-proven: values are proven in games of two players without chance only. Leave it out."
+        )
     least = own.games * (own.window + own.plies)  # what may come in at once
     if learn.capacity < least:
         raise ValueError(

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxzero import games, models
+from jaxzero import environments, games, models
 from jaxzero.cli.repeat_command import command, flags
 from jaxzero.cli.training import loop
 from jaxzero.cli.training.console import (
@@ -26,7 +26,7 @@ from jaxzero.cli.training.console import (
     say_resumed,
     say_stopped,
 )
-from jaxzero.cli.training.evaluation import Evaluation, evaluation, store, stored, tables, to_win, verdict
+from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
@@ -99,13 +99,46 @@ def settings_of(config: Config) -> dict:
     return {name: x for name, x in dataclasses.asdict(config).items() if name not in left_out}
 
 
+def game_for(config: Config) -> games.Game:
+    """The game that is meant.
+
+    Raises:
+        ValueError: no such game; an environment, which has no rules to look ahead with.
+    """
+    name = config.game
+    if games.is_own(name):
+        found = games.loaded(name, kinds=(games.Game, environments.Environment))
+        if isinstance(found, environments.Environment):
+            raise ValueError(
+                f"--game {name} is a jaxzero.environments.Environment: give --model learned, too, or --model simulator "
+                "(its searches step it)."
+            )
+        games.check_rules(found)
+        if found.outcomes is not None:
+            with announced(f"Comparing what steps of {found.id} draw with the outcomes that it lists"):
+                games.check_outcomes(found)
+        return found
+    try:
+        return games.by_name(name, config.size, config.komi)
+    except ValueError as error:
+        raise ValueError(environments.no_such_name(name, str(error))) from error
+
+
 def prepare(config: Config, stack: contextlib.ExitStack):
     """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
-        game = games.by_name(config.game, config.size, config.komi)
+        game = game_for(config)
         if game.num_players < 2:
-            raise ValueError(f"--game {config.game} has {game.num_players} player(s); self-play needs two or more.")
-        config = for_game(config, game.num_actions)
+            raise ValueError(
+                f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
+                "--model simulator, or --model learned."
+            )
+        config = for_game(config, game.num_actions, chance=game.outcomes is not None)
+        if game.outcomes is None and draws(game):
+            say(
+                f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
+                "one that it drew. List them in Game.outcomes: see notebooks/train_your_own_game.md."
+            )
         folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
@@ -201,9 +234,10 @@ def following(config: Config, folder: pathlib.Path, step: int) -> list[str]:
     named = f"--game {shlex.quote(config.game)}"
     if config.game == "go":
         named += f" --size {config.size} --komi {config.komi:g}"
+    players = f"random uct:{config.evaluate.rollouts} {folder}"
     own = [
         f"{shlex.join(command('play'))} {named} --weights {folder}    # play against it",
-        f"{shlex.join(command('tournament'))} {named} --players random uct:1000 {folder}    # rating",
+        f"{shlex.join(command('tournament'))} {named} --players {players}    # rating",
     ]
     return commands_after(config.budget, config.seed, folder, step, own)
 

@@ -1,26 +1,52 @@
-"""Which kind of training is meant: by the rules of a game, or by a learned model. No jax here: see `settings`."""
+"""Which kind of training is meant, or of playing: what the arguments of a command say. No jax here: see `settings`."""
 
-__all__ = ["learned_only", "values_of", "variant"]
+import json
+import pathlib
+
+__all__ = ["learned_only", "plays_2048", "values_of", "variant"]
 
 # Environments of one agent, whose training looks ahead with a model that is learned, too.
-LEARNED_ONLY, FAMILIES = ("cartpole", "2048"), ("gymnax:", "gymnasium:", "minatar-")
+LEARNED_ONLY, FAMILIES = ("cartpole", "pendulum"), ("gymnax:", "gymnasium:", "minatar-")
+# Of one agent, too, and chance; where its rules are given, values of afterstates are learned.
+AFTERSTATES = ("2048",)
 
 
 def variant(arguments: list[str]) -> str:
-    """What --model says, "rules" or "learned"; else what the --game can be trained with.
+    """What --model says, "rules" or "learned"; else what the --game can be trained with. Or "afterstates".
 
     >>> variant(["--game", "connect_four"]), variant(["--game=cartpole"]), variant(["--model", "learned"])
     ('rules', 'learned', 'learned')
+    >>> variant(["--game", "2048"]), variant(["--game", "2048", "--model", "rules"])
+    ('learned', 'afterstates')
     """
     asked, game = values_of(arguments, "--model"), values_of(arguments, "--game")
+    if asked and asked[-1] == "rules" and game and game[-1] in AFTERSTATES:
+        return "afterstates"
     if asked:
-        return "learned" if asked[-1] == "learned" else "rules"
+        return "learned" if asked[-1] in ("learned", "stochastic", "simulator") else "rules"
     return "learned" if game and learned_only(game[-1]) else "rules"
 
 
 def learned_only(game: str) -> bool:
     """Whether it is an environment that cannot be trained by its rules."""
-    return game in LEARNED_ONLY or game.startswith(FAMILIES)
+    return game in LEARNED_ONLY + AFTERSTATES or game.startswith(FAMILIES)
+
+
+def plays_2048(arguments: list[str]) -> bool:
+    """Whether the game to play is 2048: by --game; without it, by the settings beside the --weights.
+
+    >>> plays_2048(["--game", "2048"]), plays_2048(["--game=2048", "--game", "go"]), plays_2048([])
+    (True, False, False)
+    """
+    game, weights = values_of(arguments, "--game"), values_of(arguments, "--weights")
+    if game or not weights:
+        return bool(game) and game[-1] == "2048"
+    path = pathlib.Path(weights[-1])
+    try:
+        kept = json.loads(((path if path.is_dir() else path.parent) / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False  # whoever plays says what is wrong with it
+    return isinstance(kept, dict) and kept.get("game") == "2048"
 
 
 def values_of(arguments: list[str], flag: str) -> list[str]:

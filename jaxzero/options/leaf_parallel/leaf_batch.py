@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.options.chance_expectation import refuse_expectations
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
@@ -92,6 +93,7 @@ def collect(
         active: which games walk in a lane; None: all that take part.
         free_walks: how often a lane walks again, after a walk that ended where the value is known went up at once.
     """
+    refuse_expectations("parallel, rounds or ask", tree)
     busy, busy_root = rule, paired(rule, root_rule)
     if lanes > 1:
         busy, busy_root = (_in_flight(r, virtual) for r in (busy, busy_root))

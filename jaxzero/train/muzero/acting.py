@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.environments.environment import check_environment
+from jaxzero.environments.environment import an_action, check_environment
 from jaxzero.options.graph_search import hash_state
 from jaxzero.root.search_diagnostics import policy_improvement
 from jaxzero.search.edge_view import edge_view
@@ -33,6 +33,7 @@ __all__ = [
     "ActingStats",
     "acting",
     "blank_transition",
+    "by_sample",
     "legal_mask",
     "opening",
     "select",
@@ -106,7 +107,10 @@ def blank_transition(environment: Any) -> Transition:
     number, flag = shape(jnp.float32), shape(jnp.bool_)
     legal = None if environment.legal is None else shape(jnp.bool_, environment.num_actions)
     policy = shape(jnp.float32, environment.num_actions)
-    return Transition(seen, legal, shape(jnp.int32), number, flag, flag, flag, policy, number)
+    bounds, sampled = environment.bounds, None
+    if bounds is not None:
+        sampled = shape(jnp.float32, environment.num_actions, len(bounds.low))
+    return Transition(seen, legal, shape(jnp.int32), number, flag, flag, flag, policy, number, sampled)
 
 
 def with_improved_value(policy: Callable) -> Callable:
@@ -131,6 +135,17 @@ def with_improved_value(policy: Callable) -> Callable:
     return improved
 
 
+def by_sample(policy: Callable) -> Callable:
+    """A policy over continuous actions whose `action` is a number: which of `info.actions` it takes."""
+
+    def numbered(params: Params, keys: Keys, state: State, *rest: Any) -> Any:
+        out = policy(params, keys, state, *rest)
+        same = jnp.all(out.info.actions == out.action[:, None], tuple(range(2, out.info.actions.ndim)))
+        return out.replace(action=jnp.argmax(same, -1).astype(jnp.int32))
+
+    return numbered
+
+
 def opening(environment: Any, key: chex.PRNGKey, most: int) -> State:
     """The state after 0 ... `most` uniformly random actions; one that would end the episode is not taken."""
     k_begin, k_count, k_moves = jax.random.split(key, 3)
@@ -143,8 +158,8 @@ def opening(environment: Any, key: chex.PRNGKey, most: int) -> State:
         state, taken, going = carry
         k_action, k_step = jax.random.split(key)
         legal = environment.legal(state) if environment.legal is not None else jnp.ones(environment.num_actions, bool)
-        action = jax.random.categorical(k_action, jnp.where(legal, 0.0, -1e9))
-        after, outcome = environment.step(state, action, k_step)
+        number = jax.random.categorical(k_action, jnp.where(legal, 0.0, -1e9))
+        after, outcome = environment.step(state, an_action(environment, number, k_action), k_step)
         going = going & (taken < count) & ~(outcome.terminated | outcome.truncated)
         return (select(going, after, state), taken + 1, going), None
 
@@ -189,7 +204,9 @@ def acting(
         out = policy(params, k_search, now.state)
         legal = legal_mask(environment, now.state)
         action, trace = choose(k_choose, now.age, out, legal)
-        after, outcome = jax.vmap(environment.step)(now.state, action, k_step)
+        sampled = None if environment.bounds is None else out.info.actions
+        done = action if sampled is None else jax.vmap(lambda some, i: some[i])(sampled, action)
+        after, outcome = jax.vmap(environment.step)(now.state, done, k_step)
         reward, taken = jnp.nan_to_num(outcome.reward.astype(jnp.float32), posinf=0.0, neginf=0.0), ~now.last
         record = Transition(
             observation=jax.vmap(environment.observe)(now.state),
@@ -201,6 +218,7 @@ def acting(
             random=(trace == 0) & taken,
             policy=jnp.where(legal.any(-1, keepdims=True), out.action_weights, 0.0),  # nothing to learn: nothing to do
             value=out.value,
+            sampled=sampled,
         )
         over = record.terminated | now.last
         paid = now.paid + jnp.where(now.first, 1, -1) * record.reward
@@ -235,7 +253,10 @@ def _told(out: Any) -> tuple[Array, Array]:
     """Entropy of the improved policies, and how far they are from the prior."""
     weights = out.action_weights
     entropy = -jnp.sum(jax.scipy.special.xlogy(weights, weights))
-    return entropy, policy_improvement(out.tree, weights).sum() if isinstance(out.tree, Tree) else jnp.float32(0)
+    if not isinstance(out.tree, Tree):
+        return entropy, jnp.float32(0)
+    wide = jnp.pad(weights, ((0, 0), (0, out.tree.num_edges - weights.shape[1])))  # chance may need more slots
+    return entropy, policy_improvement(out.tree, wide).sum()
 
 
 def summed(record: Transition, told: tuple) -> ActingStats:

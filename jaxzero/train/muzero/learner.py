@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Float
 
 from jaxzero.train.muzero import sequence_replay as replay
@@ -16,6 +17,8 @@ from jaxzero.train.parameter_update import Learner, parameter_update
 from jaxzero.types import Keys, Params
 
 __all__ = ["MuZeroLosses", "muzero_learner"]
+
+LOSS = 2**30  # folded into a minibatch's keys for what the loss draws: small numbers give what `split` gives
 
 
 class MuZeroLosses(NamedTuple):
@@ -50,14 +53,16 @@ def muzero_learner(
     weight_decay: float = 1e-4,
     average_decay: float = 0.99,
     clip_norm: float = 5.0,
+    direction: optax.GradientTransformation = optax.scale_by_adam(),
+    loss: Callable | None = None,
     devices: tuple[str, int] | None = None,
 ) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Sequences, MuZeroLosses]]]:
     """A learner, as two functions.
 
     `begin(params) -> Learner`;
     `update(learner, rings, keys, learning_rate, minibatches) -> (Learner, rings, MuZeroLosses)`: `minibatches` (static)
-    steps of AdamW on windows of the replay, shown through random symmetries; one key per part of the rings. Where
-    windows are drawn by priority, those that were seen get new ones.
+    steps of the optimiser on windows of the replay, shown through random symmetries; one key per part of the rings.
+    Where windows are drawn by priority, those that were seen get new ones.
 
     Published for Atari (Schrittwieser et al. 2020): K = 5, n = 10, γ = 0.997, α = β = 1; for board games n up to the
     end of the game, γ = 1, uniform.
@@ -66,7 +71,7 @@ def muzero_learner(
         environment: for its discount, its players and its symmetries.
         network: a `LearnedNetwork`.
         batch_size: windows per minibatch, over all devices.
-        unroll: K, steps that the model is unrolled.
+        unroll: K, steps that the model is unrolled; 0: no dynamics are learned, for a search in the simulator.
         steps: n, of the returns.
         trace: λ of the returns.
         weights: of the parts of the loss.
@@ -78,19 +83,24 @@ def muzero_learner(
         weight_decay: see `parameter_update`.
         average_decay: likewise.
         clip_norm: likewise.
+        direction: likewise.
+        loss: `(network, params, seen [n, K + 1, ...], action, targets, weight, weights=, keys=, axis=)`, with a key for
+            each part of the windows, which returns what `unroll_loss` does, like `stochastic_loss`. None: that.
         devices: name and size of the mesh axis over which `update` is mapped, each device with its rings. None: there
             is one device only.
 
     Raises:
-        ValueError: a batch that the devices cannot share, K or n below 1, λ or the share outside 0 ... 1, or a share
-            without `fresh`.
+        ValueError: a batch that the devices cannot share, K below 0, n below 1, λ or the share outside 0 ... 1, or a
+            share without `fresh`.
     """
     axis, shares = devices or (None, 1)
     axis = axis if shares > 1 else None
     if batch_size < 1 or batch_size % shares:
         raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
-    if unroll < 1 or steps < 1 or not 0 <= trace <= 1:
-        raise ValueError(f"learner: unroll={unroll} and steps={steps} count from 1, and trace={trace} is in 0 ... 1.")
+    if unroll < 0 or steps < 1 or not 0 <= trace <= 1:
+        raise ValueError(
+            f"learner: unroll={unroll} counts from 0 and steps={steps} from 1, and trace={trace} is in 0 ... 1."
+        )
     if reanalysed(share, batch_size) and fresh is None:
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
     signed = -environment.discount if environment.num_players == 2 else environment.discount
@@ -98,7 +108,12 @@ def muzero_learner(
     # From which state of a window on values are bootstrapped from. Before, beyond the states that are searched, one is
     # read: that of the first at which returns are cut.
     bootstrap = max(steps, unroll + 1) if trace == 1 else unroll + 1
-    begin, apply = parameter_update(weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm)
+    begin, apply = parameter_update(
+        weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm, direction=direction
+    )
+
+    many = unroll + 1 if loss or weights.consistency else 1  # observations of a window that the loss looks at
+    loss = _of_first_state if loss is None else loss
 
     def windows(params: Params, rings: Sequences, keys: Keys) -> tuple[Starts, tuple]:
         k_start, k_fresh, k_symmetry, k_action = jax.vmap(lambda k: jax.random.split(k, 4), out_axes=1)(keys)
@@ -131,15 +146,18 @@ def muzero_learner(
             policy, reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=signed, trace=trace
         )
         action = _any_after_the_end(k_action, get(s.action, unroll), targets, environment.num_actions)
-        seen = get(s.observation, unroll + 1 if weights.consistency else 1)
+        if s.sampled is not None:
+            sampled = get(s.sampled, unroll + 1)
+            targets = targets._replace(sampled=sampled)
+            action = jnp.take_along_axis(sampled[:, :-1], action[..., None, None], 2)[:, :, 0]
+        seen = get(s.observation, many)
         return starts, _through_symmetries(environment, k_symmetry, seen, action, targets)
 
     def step(state: Learner, rings: Sequences, keys: Keys, learning_rate: Any) -> tuple:
         starts, (seen, action, targets) = windows(state.average, rings, keys)
-        later = seen[:, 1:] if weights.consistency else None
-        of = lambda p: unroll_loss(
-            network, p, seen[:, 0], action, targets, starts.weight, weights=weights, later=later, axis=axis
-        )
+        given = seen, action, targets, starts.weight
+        k_loss = jax.vmap(lambda key: jax.random.fold_in(key, LOSS))(keys)
+        of = lambda p: loss(network, p, *given, weights=weights, keys=k_loss, axis=axis)
         (total, (parts, error)), gradients = jax.value_and_grad(of, has_aux=True)(state.params)
         if shares > 1:
             gradients, total = jax.lax.pmean((gradients, total), axis)
@@ -160,6 +178,15 @@ def muzero_learner(
         return state, rings, jax.tree.map(good, losses)._replace(skipped=losses.skipped.sum())
 
     return begin, update
+
+
+def _of_first_state(
+    network: Any, params: Params, seen: Array, *given: Any, weights: LossWeights, keys: Keys, axis: Any
+) -> tuple:
+    """MuZero's loss: what is unrolled is the first state, and the later ones are for the consistency loss."""
+    del keys
+    later = seen[:, 1:] if weights.consistency else None
+    return unroll_loss(network, params, seen[:, 0], *given, weights=weights, later=later, axis=axis)
 
 
 def _first_cut(ends: tuple[Array, Array], first: int) -> Array:

@@ -44,6 +44,8 @@ class Transition(NamedTuple):
         random: the action was drawn at random: what followed says nothing about the value of this state.
         policy: the search's improved policy.
         value: the search's value of the state, for the player to act.
+        sampled: of continuous actions, those that the search has sampled, which `policy` is over and of which `action`
+            is the number; None: actions are numbers.
     """
 
     observation: Array
@@ -55,6 +57,7 @@ class Transition(NamedTuple):
     random: Bool[Array, "E L"]
     policy: Float[Array, "E L A"]
     value: Float[Array, "E L"]
+    sampled: Float[Array, "E L A D"] | None = None
 
 
 class Sequences(NamedTuple):

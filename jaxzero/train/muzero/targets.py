@@ -23,6 +23,9 @@ class Targets(NamedTuple):
         reward: what steps 0 ... K − 1 pay to the player who acts; 0 from absorbing states.
         running: states 0 ... K that policies are learned for.
         known: states 0 ... K that values, and rewards on the way there, are learned for.
+        sampled: of continuous actions, those that the policy is over; None: they are numbers.
+        random: whether the action of steps 0 ... K − 1 was drawn at random: then the value of the state before it is
+            not the return after it. None: none was.
     """
 
     policy: Float[Array, "n K1 A"]
@@ -30,6 +33,8 @@ class Targets(NamedTuple):
     reward: Float[Array, "n K"]
     running: Bool[Array, "n K1"]
     known: Bool[Array, "n K1"]
+    sampled: Float[Array, "n K1 A D"] | None = None
+    random: Bool[Array, "n K"] | None = None
 
 
 def state_masks(terminated: Bool[Array, "n K"], last: Bool[Array, "n K"]) -> tuple[Array, Array]:
@@ -126,4 +131,5 @@ def make_targets(
     running, known = state_masks(terminated[:, :unroll], last[:, :unroll])
     found = returns(reward, value, terminated, last, random, unroll=unroll, steps=steps, discount=discount, trace=trace)
     paid = jnp.where(running[:, :-1], reward[:, :unroll], 0.0)
-    return Targets(policy, jnp.where(running, found, 0.0), paid, running, known)
+    value = jnp.where(running, found, 0.0)
+    return Targets(policy, value, paid, running, known, random=random[:, :unroll])

@@ -12,7 +12,18 @@ from jaxtyping import Array, Float, Int
 from jaxzero.train.muzero.targets import Targets
 from jaxzero.types import Params
 
-__all__ = ["LossWeights", "UnrollLosses", "scale_gradient", "unroll", "unroll_loss"]
+__all__ = [
+    "LossWeights",
+    "UnrollLosses",
+    "compared",
+    "over_devices",
+    "over_what_counts",
+    "scale_gradient",
+    "summed",
+    "time_first",
+    "unroll",
+    "unroll_loss",
+]
 
 
 class LossWeights(NamedTuple):
@@ -35,7 +46,8 @@ class UnrollLosses(NamedTuple):
     """Means over the windows that count, by step of the unroll; states 0 ... K, rewards and consistency of 1 ... K.
 
     Attributes:
-        policy: cross-entropy less the target's entropy, KL(target‖network), in nats.
+        policy: cross-entropy less the target's entropy, KL(target‖network), in nats; of continuous actions, whose
+            densities may exceed 1, it may be negative.
         value: as the head has it.
         reward: likewise.
         consistency: 1 − cosine; zeros where it has no weight.
@@ -80,7 +92,7 @@ def unroll(network: Any, params: Params, observation: Array, action: Int[Array, 
         following, reward = network.dynamics(params, scale_gradient(embedding, into), action)
         return following, (following, reward)
 
-    _, (rest, reward) = jax.lax.scan(step, first, action.T)
+    _, (rest, reward) = jax.lax.scan(step, first, action.swapaxes(0, 1))
     return jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), first, rest), reward
 
 
@@ -133,22 +145,48 @@ def unroll_loss(
         >>> float(loss), parts.value_error.tolist(), parts.policy.tolist()  # 0.25 for state 0, and as much for the rest
         (0.5, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0])
     """
-    steps, n = action.shape[1], len(action)
-    targets = jax.lax.stop_gradient(jax.tree.map(lambda x: x.swapaxes(0, 1), targets))  # time first, as unrolled
+    targets = time_first(targets)
     embedding, reward = unroll(network, params, observation, action, into)
+    losses = compared(network, params, embedding, reward, targets, axis)
+    losses = losses._replace(
+        consistency=_consistency(network, params, embedding, later, targets.running[1:], weights.consistency)
+    )
+    parts = {name: getattr(weights, name) * getattr(losses, name) for name in LossWeights._fields}
+    means = over_what_counts(losses, targets, axis)
+    return (weight * summed(parts)).mean(), jax.lax.stop_gradient((means, losses.value_error[0]))
+
+
+def time_first(targets: Targets) -> Targets:
+    """`[K + 1, n, ...]`, as unrolled; no gradient goes there."""
+    return jax.lax.stop_gradient(jax.tree.map(lambda x: x.swapaxes(0, 1), targets))
+
+
+def summed(parts: dict[str, Float[Array, "k n"]]) -> Float[Array, "n"]:
+    """The sum of parts by window: state 0 counts whole, and each of the K steps 1 / K."""
+    steps = min(len(part) for part in parts.values())
+    scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
+    return sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
+
+
+def compared(
+    network: Any, params: Params, embedding: Any, reward: Array, targets: Targets, axis: str | None
+) -> UnrollLosses:
+    """What the network says of unrolled states, and of the steps between them, against targets, time first.
+
+    By window, where it counts, else 0; `consistency` is 0.
+    """
+    steps, n = targets.reward.shape
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), embedding)
     logits, value = jax.tree.map(lambda x: x.reshape(steps + 1, n, *x.shape[1:]), network.predict(params, flat))
-    chex.assert_equal_shape([logits, targets.policy])
     entropy = -jnp.sum(jax.scipy.special.xlogy(targets.policy, targets.policy), -1)
-    total = lambda x: x if axis is None else jax.lax.psum(jax.lax.stop_gradient(x), axis)
-    known = targets.known
+    total, known = over_devices(axis), targets.known
     paid = network.reward.decode(reward)
     last = jax.tree.leaves(embedding)[0][-1]
-    losses = UnrollLosses(
-        policy=jnp.where(targets.running, optax.softmax_cross_entropy(logits, targets.policy) - entropy, 0.0),
+    return UnrollLosses(
+        policy=jnp.where(targets.running, _of_policy(network, logits, targets) - entropy, 0.0),
         value=jnp.where(known, network.value.loss(value, targets.value), 0.0),
         reward=jnp.where(known[1:], network.reward.loss(reward, targets.reward), 0.0),
-        consistency=_consistency(network, params, embedding, later, targets.running[1:], weights.consistency),
+        consistency=jnp.zeros((steps, n)),
         value_error=jnp.where(known, jnp.abs(network.value.decode(value) - targets.value), 0.0),
         reward_error=jnp.where(known[1:], jnp.abs(paid - targets.reward), 0.0),
         outside=total((network.value.outside(targets.value) & known).sum()) / total(known.sum()),
@@ -156,15 +194,27 @@ def unroll_loss(
         reward_spread=_deviation(targets.reward.reshape(-1), known[1:].reshape(-1), total),
         reward_said=_deviation(paid.reshape(-1), known[1:].reshape(-1), total),
     )
-    parts = {name: getattr(weights, name) * getattr(losses, name) for name in LossWeights._fields}
-    scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
-    per_window = sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
-    means = _over_what_counts(losses, targets, total)
-    return (weight * per_window).mean(), (jax.lax.stop_gradient(means), jax.lax.stop_gradient(losses.value_error[0]))
 
 
-def _over_what_counts(losses: UnrollLosses, targets: Targets, total: Callable) -> UnrollLosses:
+def _of_policy(network: Any, output: Array, targets: Targets) -> Float[Array, "K1 n"]:
+    """The cross-entropy of the search's policy and the network's: over all actions, or over those that were sampled.
+
+    Of continuous actions −Σ π'(a) log π(a) over the sample (Hubert et al. 2021, equation 6), with densities.
+    """
+    if targets.sampled is None:
+        chex.assert_equal_shape([output, targets.policy])
+        return optax.softmax_cross_entropy(output, targets.policy)
+    return -jnp.sum(targets.policy * network.policy.log_prob(output, targets.sampled), -1)
+
+
+def over_devices(axis: str | None) -> Callable[[Array], Array]:
+    """Over all devices."""
+    return lambda x: x if axis is None else jax.lax.psum(jax.lax.stop_gradient(x), axis)
+
+
+def over_what_counts(losses: UnrollLosses, targets: Targets, axis: str | None) -> UnrollLosses:
     """Means over the windows in which a state is learned from: the zeros of the others would make it look easier."""
+    total = over_devices(axis)
     running, known = (total(x.sum(1)) for x in (targets.running, targets.known))
     counts = dict(policy=running, value=known, reward=known[1:], consistency=running[1:])
     counts |= dict(value_error=known, reward_error=known[1:])

@@ -9,8 +9,8 @@ import pytest
 
 from jaxzero import environments, games
 from jaxzero.cli.muzero import game_evaluation
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.play import outcome_mistakes
 
 SAID = ScalarHead(1, lambda x: x[..., 0], None, None)

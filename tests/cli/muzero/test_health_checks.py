@@ -27,6 +27,7 @@ def said(values, iterations=60, steps=64.0, num_actions=4):
     ({"loss/reward_said": 0.029}, "Rewards differ by 0.300 .*foretells by 0.0290 only.*raise --learn.reward-weight"),
     ({"loss/outside": 0.011}, "1.1% of the value targets lie outside .*: raise --network.limit"),
     ({"loss/spread": 0.019}, "Hidden states of different windows differ by 0.0190 only .*collapsed.*learning-rate"),
+    ({"loss/codes_told_apart": 1.04}, "Of the codes of chance 1.04 are told apart .*collapsed to one"),
     ({"acting/distinct": 49.0}, "Of 1,000 states 49 differed.*raise --acting.openings"),
     ({"acting/entropy": 0.029 * math.log(4), "acting/improvement": 0.0029, "acting/distinct": 49.0},
      "entropy of 0.0402 nats, and differs from the network's by 0.0029 nats only.*collapsed to a few lines"),
@@ -43,6 +44,7 @@ def test_what_is_wrong_is_said_once_and_what_to_change(values, words):
     {"loss/reward_spread": 0.019, "loss/reward_said": 0.0},  # there is nothing to say
     {"loss/outside": 0.009},
     {"loss/spread": 0.021},
+    {"loss/codes_told_apart": 1.06},
     {"acting/distinct": 51.0},
     {"acting/entropy": 0.031 * math.log(4), "acting/improvement": 0.0, "acting/distinct": 60.0},
     {"acting/entropy": 0.0, "acting/improvement": 0.0},  # it may be solved: its states differ
@@ -74,5 +76,5 @@ def test_little_evidence_is_none():
 
 def test_every_check_is_asked():
     assert {check.__name__ for check in CHECKS} == {
-        "rewards_unsaid", "values_outside", "embeddings_collapsed", "states_alike", "collapsed"
+        "rewards_unsaid", "values_outside", "embeddings_collapsed", "codes_collapsed", "states_alike", "collapsed"
     }  # fmt: skip

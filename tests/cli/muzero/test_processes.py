@@ -14,17 +14,19 @@ import numpy as np
 import pytest
 
 from jaxzero.runs import checkpoint, metrics
-from tests.cli.muzero.tiny_runs import BLIND, CARTPOLE, rows, state_of
+from tests.cli.muzero.tiny_runs import BLIND, CARTPOLE, TINY, rows, state_of
 from tests.processes import on_four_devices
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+STOCHASTIC = "--game", "2048", "--model", "stochastic", *TINY, "--network.codes", "5"
+PENDULUM = "--game", "pendulum", *TINY
 
 
 def begun(*flags):
     """The command, as a process of its own; on one device."""
     one = "--xla_force_host_platform_device_count=1"
     given = {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {one}"}
-    words = [sys.executable, "-m", "jaxzero", "train", *CARTPOLE, *BLIND, *flags]
+    words = [sys.executable, "-m", "jaxzero", "train", *flags]
     piped = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return subprocess.Popen(words, env=os.environ | given, cwd=ROOT, **piped)
 
@@ -49,17 +51,27 @@ def killed(folder, flags, seconds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.exhaustive)])
-def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills):
+@pytest.mark.parametrize(
+    "game, kills",
+    [
+        (CARTPOLE, 1),
+        pytest.param(CARTPOLE, 10, marks=pytest.mark.exhaustive),
+        pytest.param(STOCHASTIC, 5, marks=pytest.mark.exhaustive),
+        pytest.param(PENDULUM, 5, marks=pytest.mark.exhaustive),
+    ],
+    ids=["cartpole", "cartpole_ten_times", "stochastic", "pendulum"],
+)
+def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, game, kills):
     """Every iteration saves, which takes most of its time, so most of the moments lie within a save."""
     whole, torn, steps = tmp_path / "whole", tmp_path / "torn", 20 * kills
-    flags, draw = ("--budget.steps", str(steps), "--save-minutes", "0"), random.Random(kills)
+    more, draw = ("--budget.steps", str(steps), "--save-minutes", "0"), random.Random(kills)
+    flags = (*game, *BLIND, *more)
     ended(*flags, "--folder", str(whole))
     for _ in range(kills):
         assert killed(torn, (*flags, "--folder", str(torn)), draw.uniform(0, 1))
     assert checkpoint.newest(torn) > 0
-    assert "Going on from step" in ended(*flags, "--folder", str(torn))
-    (step, state), (again, other) = state_of(whole, *CARTPOLE), state_of(torn, *CARTPOLE)
+    assert "Going on from iteration" in ended(*flags, "--folder", str(torn))
+    (step, state), (again, other) = state_of(whole, *game), state_of(torn, *game)
     assert step == again == steps and int(state["learner"].steps) > 10
     jax.tree.map(np.testing.assert_array_equal, state, other)
     assert rows(whole) == rows(torn) and [row["step"] for row in rows(torn)] == list(range(1, steps + 1))

@@ -68,7 +68,7 @@ def test_numbers_that_do_not_fit(tmp_path, flags, said):
 
 
 @pytest.mark.parametrize("game, said", [
-    ("cartpoel", "no such environment. There are cartpole, gymnax:NAME, .*Did you mean 'cartpole'"),
+    ("cartpoel", "no such environment or game. Did you mean 'cartpole'"),
     ("gymnasium:CartPole-v9", "no such environment"),
     ("gymnasium:Pendulum-v1", r"its actions are Box.*Discrete\(n\)"),
     ("mine.py:none", "mine.py has no 'none'. Environments there: .*mine.py:nan"),
@@ -76,7 +76,7 @@ def test_numbers_that_do_not_fit(tmp_path, flags, said):
     ("mine.py:shapes", r"environment own: step changes state.motion from float32\[4\] to float32\[3\]"),
     ("mine.py:branches", r"environment own: step\(state, action, key\) fails \(mine.py, line 10\).*jnp.where"),
     ("mine.py:three", "3 players, and an environment has one or two; a search that knows the rules .*--model rules"),
-    ("mine.py:dice", "for two players a learned model knows no chance; a search .*--model rules, with models.with_"),
+    ("mine.py:dice", "for two players a learned model knows no chance; a search .*--model rules, with Game.outcomes"),
 ])  # fmt: skip
 def test_environments_that_cannot_be_learned(here, game, said):
     assert re.search(f"(?s)^train: .*{said}", refused(here, "--game", game, "--model", "learned", *TINY))
@@ -86,7 +86,7 @@ def test_environments_that_cannot_be_learned(here, game, said):
 def test_a_missing_extra_names_the_line_that_installs_it(tmp_path, monkeypatch, extra):
     monkeypatch.setitem(sys.modules, extra, None)
     said = refused(tmp_path, "--game", f"{extra}:CartPole-v1", *TINY)
-    assert re.search(rf"^train: .* needs {extra}: pip install 'jaxzero\[{extra}\]'", said)
+    assert re.search(rf"^train: .* needs {extra}: pip install '\.\[{extra}\]'", said)
 
 
 def test_a_goal_is_none_of_a_game_of_two(tmp_path):

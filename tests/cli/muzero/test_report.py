@@ -60,7 +60,7 @@ def search(params, keys, time):
 ])  # fmt: skip
 def test_an_episode_is_shown_up_to_its_end(monkeypatch, length, shown, title):
     monkeypatch.setattr(report, "SHOWN", 4)
-    (section,) = report.episode(Config(), world(length), search, None)
+    (section,) = report.episode(Config(), world(length), types.SimpleNamespace(network=None), search, None)
     (plies,) = json.loads(re.search(r'<script type="application/json">(.*?)</script>', section.body, re.S).group(1))
     assert len(plies) == shown and title + "<" in section.body.replace("</option>", "<")
     for i, (picture, words) in enumerate(plies):

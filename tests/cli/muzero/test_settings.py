@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
+from jaxzero import environments
 from jaxzero.cli import main
 from jaxzero.cli.muzero import settings
 from jaxzero.cli.muzero.settings import PRESETS, RANGES, parse, preset_for
+from jaxzero.cli.muzero.train import suits
 
 
 def test_help_answers_without_jax():
@@ -102,3 +104,14 @@ def test_a_setting_of_the_other_kind_of_training_is_no_setting_of_this_one(capsy
     with pytest.raises(SystemExit):
         main.main(["train", "--game", "cartpole", "--selfplay.games", "8"])
     assert "selfplay" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("game, model, chance, bounds, said", [
+    ("mine:swing", "learned", False, environments.Bounds((-1.0,), (1.0,)), "--preset pendulum has settings"),
+    ("mine:dice", "learned", True, None, "draws lots, and this model averages over what is drawn"),
+    ("mine:plain", "stochastic", False, None, "draws no lots"),
+    ("cartpole", "learned", False, None, ""),
+])  # fmt: skip
+def test_who_would_do_better_with_other_settings_is_told(capsys, game, model, chance, bounds, said):
+    suits(parse(["--game", game, "--model", model]), environments.cartpole()._replace(chance=chance, bounds=bounds))
+    assert said in capsys.readouterr().out

@@ -79,7 +79,7 @@ def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path, c
     for steps in (5, 12):
         trained(tmp_path, *CARTPOLE, "--budget.steps", str(steps))
     out = capsys.readouterr().out
-    assert "Going on from step 5," in out
+    assert "Going on from iteration 5," in out
     step, state = same_state(whole, tmp_path, *CARTPOLE)
     assert step == 12 and set(state) == {"acting", "replay", "learner"}
     assert rows(whole) == rows(tmp_path)
@@ -133,7 +133,7 @@ def test_a_bit_of_the_replay_that_flipped_is_told(whole, tmp_path, capsys):
     capsys.readouterr()
     trained(tmp_path, *flags, "--budget.steps", "4")
     out = capsys.readouterr().out
-    assert re.search(r"Checkpoint 3 in .* is passed over: 3/state/", out) and "Going on from step 2" in out
+    assert re.search(r"Checkpoint 3 in .* is passed over: 3/state/", out) and "Going on from iteration 2" in out
     assert [row["step"] for row in rows(tmp_path)] == [1, 2, 3, 4]
     for step in sorted(int(path.name) for path in (tmp_path / "checkpoints").iterdir()):
         flip(step)

@@ -23,7 +23,7 @@ FLAGS = """
     --evaluate.games 4 --evaluate.rollouts 4 --evaluate.position-simulations 2
 """
 TINY = tuple(FLAGS.split())
-CARTPOLE = "--game", "cartpole", *TINY
+CARTPOLE = "--game", "cartpole", "--learn.optimiser", "muon", *TINY
 BLIND = "--evaluate.every", "0", "--evaluate.final", "0"  # nothing is measured, which takes a program less
 
 

@@ -233,7 +233,7 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert before == files(folder)
 
     longer = run(*SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "20")
-    assert longer.returncode == 0 and "Going on from step 12" in longer.stdout
+    assert longer.returncode == 0 and "Going on from iteration 12" in longer.stdout
     steps = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert steps == list(range(1, 21))
 
@@ -251,17 +251,17 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    step = int(re.search(r"saved at step (\d+)", out).group(1))
+    step = int(re.search(r"saved at iteration (\d+)", out).group(1))
     assert step > 0 and "To go on, the same command" in out
     assert len(rows(folder)) <= step + 1 and weights.read_about(folder / "weights.safetensors")["step"] == step
     longer = run(*SMALL, "--folder", str(folder), "--budget.minutes", "5", "--budget.steps", str(step + 3))
-    assert longer.returncode == 0 and f"Going on from step {step}" in longer.stdout
+    assert longer.returncode == 0 and f"Going on from iteration {step}" in longer.stdout
     assert [row["step"] for row in rows(folder)] == list(range(1, step + 4))
 
 
 def killed(folder, flags, seconds):
-    """Starts a run and kills it so many seconds after it has come further; whether it was still running then."""
-    reached = len(metrics.read(folder))
+    """Kills a run so many seconds after it has come a few iterations further, and saved; whether it was running."""
+    reached = len(metrics.read(folder)) + 2
     process = subprocess.Popen(command(*flags), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
     while process.poll() is None and len(metrics.read(folder)) <= reached:
         time.sleep(0.01)
@@ -271,7 +271,7 @@ def killed(folder, flags, seconds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
 def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills):
     """Every iteration saves, which takes most of its time, so most of the moments lie within a save."""
     whole, torn, steps = tmp_path / "whole", tmp_path / "torn", 20 * kills
@@ -293,7 +293,7 @@ def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, kills
 @pytest.mark.slow
 def test_a_budget_of_minutes_is_a_budget_of_steps_that_was_cut(tmp_path):
     by_clock, by_steps = tmp_path / "clock", tmp_path / "steps"
-    assert run(*SMALL, "--budget.minutes", "0.25", "--folder", str(by_clock)).returncode == 0
+    assert run(*SMALL, "--budget.minutes", "0.1", "--folder", str(by_clock)).returncode == 0
     step, state = state_of(by_clock)
     done = run(*SMALL, "--budget.minutes", "60", "--budget.steps", str(step), "--folder", str(by_steps))
     assert done.returncode == 0 and step > 1
@@ -319,7 +319,7 @@ def test_four_devices_save_and_two_and_one_go_on(tmp_path):
     for count, steps in ((4, 8), (2, 10), (1, 12)):
         done = run(*SMALL, "--folder", folder, "--budget.steps", str(steps), devices=count)
         assert done.returncode == 0, done.stderr
-        assert steps == 8 or f"Going on from step {steps - 2}" in done.stdout
+        assert steps == 8 or f"Going on from iteration {steps - 2}" in done.stdout
     assert run(*SMALL, "--folder", folder + "1", "--budget.steps", "12").returncode == 0
     (step, state), (other_step, other) = state_of(tmp_path / "run"), state_of(tmp_path / "run1")
     assert step == other_step == 12 and int(state["learner"].steps) == int(other["learner"].steps) > 0
@@ -352,7 +352,7 @@ def test_two_processes_stop_together_when_one_is_told_to(tmp_path):
         time.sleep(0.1)
     ends = [process.communicate(timeout=200) for process in both]
     assert [process.returncode for process in both] == [0, 0], [err[-2000:] for _, err in ends]
-    step = int(re.search(r"another host; saved at step (\d+)", ends[0][0]).group(1))
+    step = int(re.search(r"another host; saved at iteration (\d+)", ends[0][0]).group(1))
     assert step == checkpoint.newest(folder) == metrics.read(folder)[-1]["step"] >= 5
     assert "rating/elo" in rows(folder)[1]
 

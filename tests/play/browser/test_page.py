@@ -9,7 +9,7 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.nets import weights
-from jaxzero.play.browser import server
+from jaxzero.play.browser import local_server, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
 from tests import documents
@@ -25,8 +25,8 @@ def served(engine, tree_page=None, **options):
     """The address of a page."""
     sessions = Sessions(engine, **({"simulations": 20} | options))
     respond = lambda request: server.answer(sessions, request, "Against a test.", tree_page)
-    listener, stop = server.listening(0, respond), threading.Event()
-    thread = threading.Thread(target=server.serve, args=(listener, stop))
+    listener, stop = local_server.listening(0, respond), threading.Event()
+    thread = threading.Thread(target=local_server.serve, args=(listener, stop))
     thread.start()
     try:
         yield f"http://127.0.0.1:{listener.server_port}/"

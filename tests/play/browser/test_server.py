@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from jaxzero.play.browser import server
-from jaxzero.play.browser.server import COMMANDS, MOST, Request, answer
+from jaxzero.play.browser.local_server import MOST, Request, listening, serve
+from jaxzero.play.browser.server import COMMANDS, answer
 from jaxzero.play.browser.sessions import Sessions
 from tests.engines import three_in_a_row
 
@@ -211,11 +211,8 @@ def test_three_thousand_requests_of_nonsense(sessions):
 @pytest.fixture
 def port(sessions):
     """Of a server that runs."""
-    listener, stop = (
-        server.listening(0, lambda request: answer(sessions, request, "Against a test.")),
-        threading.Event(),
-    )
-    thread = threading.Thread(target=server.serve, args=(listener, stop))
+    listener, stop = (listening(0, lambda request: answer(sessions, request, "Against a test.")), threading.Event())
+    thread = threading.Thread(target=serve, args=(listener, stop))
     thread.start()
     yield listener.server_port
     stop.set()
@@ -281,8 +278,8 @@ def test_what_is_no_request_is_answered_in_a_sentence(port, data, status, capfd)
 
 
 def test_a_mistake_of_ours_is_no_traceback_for_others(capfd):
-    listener, stop = server.listening(0, lambda request: 1 / 0), threading.Event()
-    thread = threading.Thread(target=server.serve, args=(listener, stop))
+    listener, stop = listening(0, lambda request: 1 / 0), threading.Event()
+    thread = threading.Thread(target=serve, args=(listener, stop))
     thread.start()
     found = raw(listener.server_port, b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert b" 500 " in found and b"division" not in found and b"the terminal says what" in found
@@ -308,9 +305,9 @@ def test_who_leaves_in_the_middle_disturbs_nobody(port, capfd):
 
 def test_it_is_reached_from_this_machine_only_and_finds_a_port(port):
     with pytest.raises(OSError):
-        server.listening(port, lambda request: None)
-    listener = server.listening(None, lambda request: None)
-    other = server.listening(None, lambda request: None)  # 8000 is taken now, whoever has it
+        listening(port, lambda request: None)
+    listener = listening(None, lambda request: None)
+    other = listening(None, lambda request: None)  # 8000 is taken now, whoever has it
     assert listener.server_address[0] == other.server_address[0] == "127.0.0.1"
     assert listener.server_port != other.server_port != 0
     listener.server_close(), other.server_close()

@@ -11,8 +11,8 @@ import pytest
 
 from jaxzero import environments, games, nets
 from jaxzero.environments import Environment, Outcome
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero import learner as module
 from jaxzero.train.muzero import sequence_replay as replay
@@ -320,7 +320,7 @@ def test_errors_name_the_numbers():
         build(batch_size=6, devices=("many", 4))
     with pytest.raises(ValueError, match="batch_size=0"):
         build(batch_size=0)
-    for wrong in (dict(unroll=0), dict(steps=0), dict(trace=1.5)):
+    for wrong in (dict(unroll=-1), dict(steps=0), dict(trace=1.5)):
         with pytest.raises(ValueError, match="unroll=.* steps=.* trace="):
             build(batch_size=4, **wrong)
     for share in (-0.5, 2):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from jaxzero.environments import Environment
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.train.muzero import sequence_replay as replay
 from jaxzero.train.muzero.learner import muzero_learner
 from jaxzero.train.muzero.reanalyse import observed, reanalyse, reanalysed, replaced

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.train.muzero.targets import Targets, state_masks
 from jaxzero.train.muzero.unroll_loss import LossWeights, scale_gradient, unroll, unroll_loss
 from tests.worlds import x64

@@ -1,11 +1,14 @@
-"""Board games whose rules the search does not know: the command itself, over several seeds, and what it came to know.
+"""Learning without the rules: the command itself, over several seeds, and what it came to know.
 
-    python experiments/muzero/board_seeds.py --game tic_tac_toe --save           # three seeds of three minutes each
-    python experiments/muzero/board_seeds.py --game connect_four --minutes 60 --folder runs/no_rules --save
+    python experiments/muzero/training_seeds.py --game tic_tac_toe --save           # three seeds of three minutes each
+    python experiments/muzero/training_seeds.py --game connect_four --minutes 60 --folder runs/no_rules --save
+    python experiments/muzero/training_seeds.py --game pendulum --minutes 6 --save
+    python experiments/muzero/training_seeds.py --game gymnax:Breakout-MinAtar --seeds 1 --save  # an hour
 
 Each seed is a process of its own, in a folder of its own: what was interrupted goes on when called again. The figures
-are outcome mistakes on positions with exact values, of the search and of the network alone, while it learns and at the
-end; and, of tic-tac-toe, games against every legal reply. What follows `--` goes to `jaxzero train`.
+are, while it learns and at the end, returns of greedy episodes; of board games outcome mistakes on positions with exact
+values, of the search and of the network alone, and, of tic-tac-toe, games against every legal reply. What follows `--`
+goes to `jaxzero train`.
 """
 
 import argparse
@@ -17,16 +20,17 @@ import sys
 from jaxzero.cli.circumstances import circumstances
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results"
-CURVE = ("minutes", "acting/steps", "mistakes/", "model/")
+CURVE = ("minutes", "acting/steps", "return/", "mistakes/", "model/")
 
 
-def one_seed(game: str, seed: int, folder: pathlib.Path, flags: list[str]) -> dict:
+def one_seed(given: argparse.Namespace, seed: int, folder: pathlib.Path, flags: list[str]) -> dict:
     """A process, and what it wrote."""
-    command = [sys.executable, "-m", "jaxzero", "train", "--game", game, "--model", "learned", "--seed", str(seed)]
+    command = [sys.executable, "-m", "jaxzero", "train", "--game", given.game, "--model", given.model]
+    command += ["--seed", str(seed)]
     subprocess.run([*command, "--folder", str(folder), *flags], check=True)
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     after = json.loads((folder / "results.json").read_text())["after"]
-    looks = [row for row in rows if any(name.startswith("model/") for name in row)]
+    looks = [row for row in rows if any(name.startswith(("model/", "return/")) for name in row)]
     return {
         "seed": seed,
         "minutes": rows[-1]["minutes"],
@@ -39,22 +43,23 @@ def one_seed(game: str, seed: int, folder: pathlib.Path, flags: list[str]) -> di
 def main() -> None:
     """Runs the seeds, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--game", default="tic_tac_toe", help="a game whose exact values are known")
+    parser.add_argument("--game", default="tic_tac_toe", help="as jaxzero train knows it")
+    parser.add_argument("--model", default="learned", help="learned or stochastic")
     parser.add_argument("--minutes", type=float, help="of learning for each seed")
     parser.add_argument("--seeds", type=int, default=3, help="how many")
-    parser.add_argument("--folder", type=pathlib.Path, default="runs/board_seeds", help="where the runs live")
+    parser.add_argument("--folder", type=pathlib.Path, default="runs/training_seeds", help="where the runs live")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
     given = parser.parse_args()
     flags = ([] if given.minutes is None else ["--budget.minutes", str(given.minutes)]) + given.flags
-    rows = []
+    name, rows = given.game.replace(":", "_") + ("_stochastic" * (given.model == "stochastic")), []
     for seed in range(given.seeds):
-        folder = given.folder / f"{given.game}_{seed}"
+        folder = given.folder / f"{name}_{seed}"
         folder.parent.mkdir(parents=True, exist_ok=True)
-        rows.append(one_seed(given.game, seed, folder, flags))
+        rows.append(one_seed(given, seed, folder, flags))
         print({name: x for name, x in rows[-1].items() if name != "curve"}, flush=True)
     if given.save:
-        file = RESULTS / f"muzero_{given.game}.json"
+        file = RESULTS / f"muzero_{name}.json"
         file.write_text(json.dumps(circumstances() | {"flags": flags, "seeds": rows}, indent=1) + "\n")
 
 

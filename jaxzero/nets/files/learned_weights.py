@@ -9,17 +9,30 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from jaxzero.nets.files.network_arguments import (
+    Argument,
+    Kind,
+    count,
+    counts,
+    described,
+    number,
+    one_of,
+    shapes_of,
+    whether,
+)
+from jaxzero.nets.files.params_file import Path, check_shapes, read_params, write_params
+from jaxzero.nets.files.safetensors_file import WeightsError, short
 from jaxzero.nets.layers import NORMALISATIONS
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.muzero_mlp import muzero_mlp
-from jaxzero.nets.muzero_planes import muzero_planes
-from jaxzero.nets.network_arguments import Argument, Kind, count, counts, described, number, one_of, shapes_of, whether
-from jaxzero.nets.params_file import Path, check_shapes, read_params, write_params
-from jaxzero.nets.safetensors_file import WeightsError, short
-from jaxzero.nets.scalar_heads import bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
+from jaxzero.nets.muzero.action_heads import ActionHead, factorised, gaussian
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.muzero_mlp import muzero_mlp
+from jaxzero.nets.muzero.muzero_planes import muzero_planes
+from jaxzero.nets.muzero.scalar_heads import bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
+from jaxzero.nets.muzero.stochastic_mlp import stochastic_mlp
+from jaxzero.nets.muzero.stochastic_planes import stochastic_planes
 from jaxzero.types import Params
 
-__all__ = ["build_learned", "load_learned", "save_learned"]
+__all__ = ["build_action_head", "build_learned", "load_learned", "save_learned"]
 
 SUPPORT = {"bins": count(4096, least=2), "limit": number(1e6)}
 TRANSFORM = {"transform": one_of(symlog=symlog, sqrt=sqrt_transform)}
@@ -54,12 +67,62 @@ BOTH = {
     "normalisation": one_of(**{name: name for name in NORMALISATIONS}),
 }
 SQUASH = {"squash": whether()}
+
+
+def _numbers(value: Any, most: int) -> tuple[float, ...] | None:
+    right = isinstance(value, list) and 0 < len(value) <= most and all(type(x) in (int, float) for x in value)
+    return tuple(float(x) for x in value) if right else None
+
+
+ENDS = Argument("a list of up to 64 numbers", lambda value: _numbers(value, 64))
+ACTION_HEADS = {
+    "gaussian": Kind(gaussian, {"low": ENDS, "high": ENDS}, {}, lambda given: 0),
+    "factorised": Kind(factorised, {"low": ENDS, "high": ENDS, "bins": count(1024, least=2)}, {}, lambda given: 0),
+}
+
+
+def _action_head(value: Any) -> ActionHead | None:
+    """The policy that a JSON value describes; None if it describes none."""
+    try:
+        return build_action_head(value)
+    except ValueError:
+        return None
+
+
+def build_action_head(head: Any) -> ActionHead:
+    """What a policy over continuous actions means, from `{"kind": "gaussian", "low": [...], "high": [...]}`.
+
+    Raises:
+        ValueError: no such policy.
+    """
+    kind, given = described(head if isinstance(head, dict) else {}, ACTION_HEADS)
+    return kind.build(**given)
+
+
+POLICY = Argument('{"kind": "gaussian", "low": [-2], "high": [2]}, or "factorised" with bins', _action_head)
 KINDS = {
     "muzero_mlp": Kind(
-        muzero_mlp, BOTH | {"embedding": count(65_536), "depth": count(32)}, SQUASH, lambda given: 6 * given["depth"]
+        muzero_mlp,
+        BOTH | {"embedding": count(65_536), "depth": count(32)},
+        SQUASH | {"window": count(64, least=0), "channels": count(4096), "policy": POLICY},
+        lambda given: 6 * given["depth"],
     ),
     "muzero_planes": Kind(
         muzero_planes, BOTH | {"channels": count(4096), "blocks": count(40)}, SQUASH, lambda given: 8 * given["blocks"]
+    ),
+    "stochastic_mlp": Kind(
+        stochastic_mlp,
+        {name: BOTH[name] for name in ("value", "reward", "width", "normalisation")}
+        | {"embedding": count(65_536), "depth": count(32), "codes": count(4096, least=2)},
+        {},
+        lambda given: 12 * given["depth"],
+    ),
+    "stochastic_planes": Kind(
+        stochastic_planes,
+        {name: BOTH[name] for name in ("value", "reward", "width", "normalisation")}
+        | {"channels": count(4096), "blocks": count(40), "codes": count(4096, least=2)},
+        {},
+        lambda given: 16 * given["blocks"],
     ),
 }
 OBSERVATION = counts(65_536, 8)
@@ -71,11 +134,12 @@ def build_learned(
     """The network that a description describes, so that a run builds what its files say.
 
     Args:
-        network: "kind", `"muzero_mlp"` or `"muzero_planes"`, and all arguments of the function of that name in
-            `jaxzero.nets`, as JSON has them; "squash" may be left out where it is false. Heads are
-            `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or
-            `{"kind": "hl_gauss", "bins": 41, "limit": 5}`. The latter two also take "transform" (`"symlog"` or
-            `"sqrt"`), and `hl_gauss` takes "sigma"; left out, they are as published.
+        network: "kind", `"muzero_mlp"`, `"muzero_planes"`, `"stochastic_mlp"` or `"stochastic_planes"`, and all
+            arguments of the function of that name in `jaxzero.nets`, as JSON has them; "squash" may be left out where
+            it is false. Heads are `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`,
+            `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41, "limit": 5}`. The
+            latter two also take "transform" (`"symlog"` or `"sqrt"`), and `hl_gauss` takes "sigma"; left out, they are
+            as published.
         observation_shape: of an observation.
         num_actions: A.
         key: for the initial parameters.

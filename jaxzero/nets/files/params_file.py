@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from jaxzero.atomic_files import write_whole
-from jaxzero.nets.safetensors_file import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
+from jaxzero.nets.files.safetensors_file import DTYPES, WeightsError, as_json, encoded, read_arrays, read_header, short
 from jaxzero.types import Params
 
 __all__ = ["Path", "check_shapes", "read_about", "read_params", "write_params"]

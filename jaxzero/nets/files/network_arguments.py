@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxzero.nets.safetensors_file import WeightsError, short
+from jaxzero.nets.files.safetensors_file import WeightsError, short
 from jaxzero.types import Params
 
 __all__ = ["Argument", "Kind", "count", "counts", "described", "number", "one_of", "shapes_of", "whether"]

@@ -5,13 +5,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.nets.consistency_heads import consistency_heads
 from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params, largest
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead, symlog
+from jaxzero.nets.muzero.consistency_heads import consistency_heads
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead, symlog
 from jaxzero.types import Params
 
-__all__ = ["muzero_planes"]
+__all__ = ["check_planes", "muzero_planes", "overview", "tower"]
 
 
 def muzero_planes(
@@ -68,45 +68,46 @@ def muzero_planes(
         >>> state.shape, reward.shape, logits.shape, value.shape
         ((5, 3, 3, 16), (5, 1), (5, 9), (5, 1))
     """
-    _check(observation_shape, num_actions, channels, blocks, width, projection, normalisation)
+    sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width, projection=projection)
+    check_planes("muzero_planes", "muzero_mlp", observation_shape, normalisation, **sizes)
     height, breadth, planes = observation_shape
     squares, normalised = height * breadth, NORMALISATIONS[normalisation]
 
     def represent(params: Params, observation: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
         params, x = params["representation"], observation.astype(jnp.float32)
         x = jax.nn.relu(convolution(params["stem"], symlog.forward(x) if squash else x))
-        return normalised(_tower(params, x, blocks)[0])
+        return normalised(tower(params, x, blocks)[0])
 
     def dynamics(
         params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
         params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
-        state, met = _tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
+        state, met = tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
         state = normalised(state)
-        return state, dense(params["reward"], _overview(params, state, met))
+        return state, dense(params["reward"], overview(params, state, met))
 
     def predict(params: Params, state: Float[Array, "B H W C"]) -> tuple[Float[Array, "B A"], Float[Array, "B ..."]]:
-        hidden = _overview(params["prediction"], state)
+        hidden = overview(params["prediction"], state)
         return dense(params["prediction"]["policy"], hidden), dense(params["prediction"]["value"], hidden)
 
     square = Layer((3, 3, channels, channels))
-    tower = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
+    blocks_of = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
     met = {"met": Layer((2 * channels, width))}
-    overview = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
+    seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     # One action is taken of all: what it adds is to have the same size however many there are.
     action = Layer((num_actions, squares * channels), scale=num_actions**0.5)
     head = lambda size: Layer((width, size), scale=0.0)
     layers = {
-        "representation": {"stem": Layer((3, 3, planes, channels))} | tower,
-        "dynamics": {"action": action, "reward": head(reward.size)} | tower | overview | met,
-        "prediction": {"policy": head(num_actions), "value": head(value.size)} | overview,
+        "representation": {"stem": Layer((3, 3, planes, channels))} | blocks_of,
+        "dynamics": {"action": action, "reward": head(reward.size)} | blocks_of | seen | met,
+        "prediction": {"policy": head(num_actions), "value": head(value.size)} | seen,
     }
     project, foretell, more = consistency_heads(squares * channels, width, projection)
     network = LearnedNetwork(represent, dynamics, predict, value, reward, project, foretell)
     return network, initial_params(layers | more, key)
 
 
-def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> tuple[Array, Array]:
+def tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> tuple[Array, Array]:
     """Residual blocks, the action's planes within the first; and the hidden planes of the first block."""
     met = jax.nn.relu(convolution(params["block_0"]["first"], x) + action)
     x = x + convolution(params["block_0"]["second"], met)
@@ -116,7 +117,7 @@ def _tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Arra
     return x, met
 
 
-def _overview(params: Params, state: Float[Array, "B H W C"], met: Array | None = None) -> Float[Array, "B width"]:
+def overview(params: Params, state: Float[Array, "B H W C"], met: Array | None = None) -> Float[Array, "B width"]:
     """The hidden layer of a head: it sees every square, and the mean and maximum of each plane."""
     seen = dense(params["hidden"], state.reshape(len(state), -1)) + dense(params["pooled"], _pooled(state))
     return jax.nn.relu(seen if met is None else seen + dense(params["met"], _pooled(met)))
@@ -128,23 +129,26 @@ def _pooled(planes: Float[Array, "B H W C"]) -> Float[Array, "B 2C"]:
     return jnp.concatenate([squares.mean(1), largest(squares)], -1)
 
 
-def _check(
-    observation_shape: tuple[int, ...],
-    num_actions: int,
-    channels: int,
-    blocks: int,
-    width: int,
-    projection: int,
-    normalisation: str,
+def check_planes(
+    name: str, perceptron: str, observation_shape: tuple[int, ...], normalisation: str, **sizes: int
 ) -> None:
-    sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width)
-    if min(sizes.values()) < 1 or projection < 0:
-        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ValueError(f"muzero_planes({given}, projection={projection}): all count from 1, and projection from 0.")
+    """Raises a ValueError for sizes < 1, observations that are no planes, or an unknown normalisation.
+
+    Args:
+        name: of the function that was given them.
+        perceptron: the function for observations of any other shape.
+        observation_shape: of an observation.
+        normalisation: of embeddings.
+        sizes: by name; "projection" may be 0.
+    """
+    if any(size < (which != "projection") for which, size in sizes.items()):
+        given = ", ".join(f"{which}={size}" for which, size in sizes.items())
+        rest = ", and projection from 0" if "projection" in sizes else ""
+        raise ValueError(f"{name}({given}): all count from 1{rest}.")
     if len(observation_shape) != 3:
         raise ValueError(
-            f"muzero_planes needs observations of shape [height, width, planes], not {list(observation_shape)}: write "
-            "nets.muzero_mlp(...)."
+            f"{name} needs observations of shape [height, width, planes], not {list(observation_shape)}: write "
+            f"nets.{perceptron}(...)."
         )
     if normalisation not in NORMALISATIONS:
-        raise ValueError(f"muzero_planes(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")
+        raise ValueError(f"{name}(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")

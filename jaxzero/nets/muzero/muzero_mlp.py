@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.nets.consistency_heads import consistency_heads
-from jaxzero.nets.layers import NORMALISATIONS, Layer, dense, initial_params, perceptron
-from jaxzero.nets.learned_network import LearnedNetwork
-from jaxzero.nets.scalar_heads import ScalarHead, symlog
+from jaxzero.nets.layers import NORMALISATIONS, Layer, dense, initial_params, perceptron, windows_of
+from jaxzero.nets.muzero.action_heads import ActionHead
+from jaxzero.nets.muzero.consistency_heads import consistency_heads
+from jaxzero.nets.muzero.learned_network import LearnedNetwork
+from jaxzero.nets.muzero.scalar_heads import ScalarHead, symlog
 from jaxzero.types import Params
 
 __all__ = ["muzero_mlp"]
@@ -25,9 +26,12 @@ def muzero_mlp(
     embedding: int = 64,
     width: int = 128,
     depth: int = 1,
+    window: int = 0,
+    channels: int = 64,
     projection: int = 64,
     normalisation: str = "layer",
     squash: bool = False,
+    policy: ActionHead | None = None,
     key: chex.PRNGKey,
 ) -> tuple[LearnedNetwork, Params]:
     """Representation, dynamics and prediction as perceptrons (Schrittwieser et al. 2020, section 3 and appendix F).
@@ -43,11 +47,15 @@ def muzero_mlp(
         embedding: length of the embedding.
         width: of the hidden layers.
         depth: hidden layers in each of the three functions.
+        window: of boards, side of the windows that the representation looks at first, all by the same layer, as in
+            `windows`; 0: it sees the observation flat.
+        channels: what is seen in each window.
         projection: length of what the consistency loss compares (Ye et al. 2021, section 4.1); 0: the embeddings
             themselves, and no parameters are spent on it.
         normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", from 0 to 1; the first is
             smooth everywhere.
         squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
+        policy: of continuous actions, like `gaussian(low, high)`; None: actions are numbers.
         key: for the initial parameters.
 
     Returns:
@@ -55,7 +63,7 @@ def muzero_mlp(
         Observations may be of any real type.
 
     Raises:
-        ValueError: a size < 1, or an unknown normalisation.
+        ValueError: a size < 1, windows that do not fit the observation, or an unknown normalisation.
 
     Example:
         >>> from jaxzero.nets import hl_gauss
@@ -71,18 +79,27 @@ def muzero_mlp(
     if min(sizes.values()) < 1 or projection < 0:
         given = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise ValueError(f"muzero_mlp({given}, projection={projection}): all count from 1, and projection from 0.")
+    board = observation_shape[:2] if len(observation_shape) == 3 else (0,)
+    if window < 0 or window > min(board) or channels < 1:
+        raise ValueError(
+            f"muzero_mlp(window={window}, channels={channels}) needs observations of shape [height, width, planes] at "
+            f"least as large as the window, not {list(observation_shape)}: use a smaller window, or 0 for none."
+        )
     if normalisation not in NORMALISATIONS:
         raise ValueError(f"muzero_mlp(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")
     normalised = NORMALISATIONS[normalisation]
 
     def represent(params: Params, observation: Float[Array, "B ..."]) -> Float[Array, "B E"]:
-        params, x = params["representation"], observation.reshape(len(observation), -1).astype(jnp.float32)
-        return normalised(dense(params["embedding"], perceptron(params, symlog.forward(x) if squash else x)))
+        params, x = params["representation"], observation.astype(jnp.float32)
+        x = symlog.forward(x) if squash else x
+        x = jax.nn.relu(dense(params["look"], windows_of(x, window))) if window else x
+        return normalised(dense(params["embedding"], perceptron(params, x.reshape(len(x), -1))))
 
     def dynamics(
         params: Params, state: Float[Array, "B E"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B E"], Float[Array, "B ..."]]:
-        params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
+        params = params["dynamics"]
+        taken = jax.nn.one_hot(action, num_actions) if policy is None else policy.scaled(action)
         hidden = perceptron(params, jnp.concatenate([state, taken], -1))
         state = normalised(state + dense(params["embedding"], hidden))
         return state, dense(params["reward"], jnp.concatenate([hidden, state], -1))
@@ -91,16 +108,23 @@ def muzero_mlp(
         hidden = perceptron(params["prediction"], state)
         return dense(params["prediction"]["policy"], hidden), dense(params["prediction"]["value"], hidden)
 
+    outputs, inputs = (num_actions, num_actions) if policy is None else (policy.size, policy.dims)
+    seen, look = math.prod(observation_shape), {}
+    if window:
+        height, breadth, planes = observation_shape
+        seen = (height - window + 1) * (breadth - window + 1) * channels
+        look = {"look": Layer((window * window * planes, channels))}
+
     def hidden_layers(inputs: int) -> dict[str, Layer]:
         return {f"dense_{i}": Layer((width if i else inputs, width)) for i in range(depth)}
 
     layers = {
-        "representation": hidden_layers(math.prod(observation_shape)) | {"embedding": Layer((width, embedding))},
-        "dynamics": hidden_layers(embedding + num_actions)
+        "representation": look | hidden_layers(seen) | {"embedding": Layer((width, embedding))},
+        "dynamics": hidden_layers(embedding + inputs)
         | {"embedding": Layer((width, embedding)), "reward": Layer((width + embedding, reward.size), scale=0.0)},
         "prediction": hidden_layers(embedding)
-        | {"policy": Layer((width, num_actions), scale=0.0), "value": Layer((width, value.size), scale=0.0)},
+        | {"policy": Layer((width, outputs), scale=0.0), "value": Layer((width, value.size), scale=0.0)},
     }
     project, foretell, more = consistency_heads(embedding, width, projection)
-    network = LearnedNetwork(represent, dynamics, predict, value, reward, project, foretell)
+    network = LearnedNetwork(represent, dynamics, predict, value, reward, project, foretell, policy)
     return network, initial_params(layers | more, key)

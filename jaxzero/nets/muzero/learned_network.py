@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.nets.scalar_heads import ScalarHead
+from jaxzero.nets.muzero.action_heads import ActionHead
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.types import Params, State
 
-__all__ = ["LearnedNetwork", "for_search"]
+__all__ = ["LearnedNetwork", "for_rules", "for_search"]
 
 
 class LearnedNetwork(NamedTuple):
@@ -23,6 +24,8 @@ class LearnedNetwork(NamedTuple):
         reward: what the reward output means.
         project: `(params, embedding) -> [B, F]`, of an embedding of a true observation, for the consistency loss.
         foretell: `(params, embedding) -> [B, F]`, of an unrolled embedding: what the projection should have been.
+        policy: of continuous actions, what the policy output means, an `ActionHead`; actions are then arrays `[B, D]`.
+            None: actions are numbers, and outputs are their logits.
     """
 
     represent: Callable[[Params, Array], State]
@@ -32,6 +35,7 @@ class LearnedNetwork(NamedTuple):
     reward: ScalarHead
     project: Callable[[Params, State], Float[Array, "B F"]]
     foretell: Callable[[Params, State], Float[Array, "B F"]]
+    policy: ActionHead | None = None
 
 
 def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callable, Callable]:
@@ -62,3 +66,25 @@ def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callab
         return embedding, reward, jnp.full_like(reward, discount)
 
     return network.represent, predict, dynamics
+
+
+def for_rules(network: LearnedNetwork) -> Callable[[Params, Array], tuple[Float[Array, "B A"], Float[Array, "B"]]]:
+    """What the network says of observations, as `models.perfect` takes it: for a search that steps the environment.
+
+    Example:
+        >>> import jax
+        >>> from jaxzero import environments, models, nets
+        >>> cartpole, head = environments.cartpole(), nets.two_hot(bins=41, limit=20.0)
+        >>> network, params = nets.muzero_mlp((4,), 2, value=head, reward=head, key=jax.random.key(0))
+        >>> game = environments.to_game(environments.without_limit(cartpole))
+        >>> model = models.perfect(game, for_rules(network), cartpole.discount)
+        >>> keys = jax.random.split(jax.random.key(0), 5)
+        >>> model.root(params, keys, jax.vmap(game.init)(keys))[0].value.shape
+        (5,)
+    """
+
+    def said(params: Params, observation: Array) -> tuple[Float[Array, "B A"], Float[Array, "B"]]:
+        logits, output = network.predict(params, network.represent(params, observation))
+        return logits, network.value.decode(output)
+
+    return said

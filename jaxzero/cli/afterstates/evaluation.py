@@ -1,0 +1,125 @@
+"""How good values of afterstates are: scores of whole games, with and without a search."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+import jaxzero as jz
+from jaxzero.games.rules_2048 import Board2048, game_2048
+from jaxzero.models.chance import for_actions, select_rows
+from jaxzero.models.chance_2048 import expectimax_model, move_values
+from jaxzero.options import expected_outcomes
+from jaxzero.search.qvalues import completed_by_mix_value
+from jaxzero.types import Keys, Params, PolicyOutput
+
+__all__ = ["Games", "evaluated", "play_games", "planner", "searcher", "tables", "verdict"]
+
+LONGEST = 100_000  # moves; with 131,072, the largest tile that fits, a game has some 70,000
+TILES = (1024, 2048, 4096, 8192, 16_384, 32_768)
+
+
+class Games(NamedTuple):
+    """What came of whole games.
+
+    Attributes:
+        score: what their moves paid.
+        moves: how many there were.
+        largest: exponent of the largest tile.
+    """
+
+    score: Float[Array, "n"]
+    moves: Int[Array, "n"]
+    largest: Int[Array, "n"]
+
+
+def planner(value: Callable, simulations: int) -> Callable[[Params, Keys, Board2048], Int[Array, "B"]]:
+    """Who plays: `(params, keys, states) -> actions`; without simulations by the best move's value."""
+    if simulations == 0:
+        return lambda params, keys, state: jnp.argmax(move_values(value, params, state.cells), -1)
+    search = searcher(value, simulations)
+    return lambda params, keys, state: search(params, keys, state).action
+
+
+def searcher(value: Callable, simulations: int) -> Callable[[Params, Keys, Board2048], PolicyOutput]:
+    """The search by the true rules: `(params, keys, states) -> what it found`, of the four actions."""
+    qvalues = completed_by_mix_value(epsilon=1.0)
+    given = dict(max_considered=min(4, simulations), gumbel_scale=0.0, qvalues=qvalues, wrap=expected_outcomes)
+    return for_actions(jz.gumbel(expectimax_model(value), simulations, **given), 4)
+
+
+def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
+    """A game for each key, all in lock-step until the last one is over."""
+    game, count = game_2048(), len(keys)
+    keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
+
+    def step(carry: tuple) -> tuple:
+        keys, state, score, moves = carry
+        keys, k_plan, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
+        after = jax.vmap(game.step)(state, plan(params, k_plan, state), k_step)
+        going = ~state.over
+        return keys, select_rows(going, after, state), score + jnp.where(going, after.paid, 0.0), moves + going
+
+    start = keys, jax.vmap(game.init)(k_init), jnp.zeros(count), jnp.zeros(count, jnp.int32)
+    going = lambda carry: jnp.any(~carry[1].over) & (jnp.max(carry[3]) < LONGEST)
+    _, state, score, moves = jax.lax.while_loop(going, step, start)
+    return Games(score, moves, state.cells.max(-1))
+
+
+def evaluated(
+    plan: Callable[[int], Callable],
+    params: Params,
+    games: int,
+    simulations: tuple[int, ...],
+    key: Any,
+    announced: Callable,
+) -> dict[str, dict[str, Any]]:
+    """Results by the number of simulations, as a results file holds them; `plan`: who plays, with so many."""
+    found = {}
+    for n in simulations if games else ():
+        with announced(f"  {games} games, {n} simulations per move"):
+            play = jax.jit(lambda params, keys, n=n: play_games(plan(n), params, keys))
+            done = jax.tree.map(np.asarray, play(params, jax.random.split(jax.random.fold_in(key, n), games)))
+        score = np.asarray(done.score, np.float64)
+        found[str(n)] = {
+            "games": games,
+            "mean": float(score.mean()),
+            "error": float(score.std() / np.sqrt(games)),
+            "median": float(np.median(score)),
+            "least": float(score.min()),
+            "greatest": float(score.max()),
+            "moves": float(done.moves.mean()),
+            "largest": {str(2**i): int((done.largest == i).sum()) for i in sorted(set(done.largest.tolist()))},
+        }
+    return found
+
+
+def reached(found: dict[str, Any], tile: int) -> float:
+    """The share of games with such a tile or a larger one."""
+    return sum(count for name, count in found["largest"].items() if int(name) >= tile) / found["games"]
+
+
+def tables(results: dict[str, dict[str, Any]]) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Captions, heads and rows of what was measured."""
+    rows = []
+    for n, found in results.items():
+        scores = [
+            f"{found['mean']:,.0f} ± {found['error']:,.0f}",
+            *(f"{found[x]:,.0f}" for x in ("median", "greatest")),
+        ]
+        rows.append([n, *scores, *(f"{reached(found, tile):.0%}" for tile in TILES), str(found["games"])])
+    head = ["simulations", "mean score", "median", "greatest", *(f"{tile:,}" for tile in TILES), "games"]
+    return [("Scores, and the share of games with a tile or a larger one", head, rows)] if rows else []
+
+
+def verdict(results: dict[str, dict[str, Any]]) -> str:
+    """What was reached, in a sentence; empty where nothing was measured."""
+    said = [
+        f"{found['mean']:,.0f} points {'without a search' if n == '0' else f'with {n} simulations'}, "
+        f"{reached(found, 2048):.0%} of the games with a 2048"
+        for n, found in results.items()
+    ]
+    return f"In the mean it makes {'; '.join(said)}." if said else ""

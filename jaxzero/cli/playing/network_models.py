@@ -1,0 +1,65 @@
+"""The network of a weights file as the model of a search: with the rules of the game, or with dynamics it learned."""
+
+import pathlib
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxzero import games, models, nets
+from jaxzero.nets import weights
+from jaxzero.types import Model, Params
+
+__all__ = ["WEIGHTS", "NetworkModel", "game_of", "load", "weights_file"]
+
+WEIGHTS = "weights.safetensors"  # in the folder of a run
+
+
+class NetworkModel(NamedTuple):
+    """What a search looks ahead with.
+
+    Attributes:
+        model: of positions of the game.
+        params: its parameters.
+        about: what the file says of itself.
+        learned: whether it looks ahead without the rules: its nodes hold no positions, and it proves nothing.
+    """
+
+    model: Model
+    params: Params
+    about: dict[str, Any]
+    learned: bool
+
+
+def weights_file(path: pathlib.Path) -> pathlib.Path:
+    """The file itself, or the one in a run's folder."""
+    return path / WEIGHTS if path.is_dir() else path
+
+
+def game_of(about: dict[str, Any]) -> Any:
+    """The game that weights are of, as their file tells it; it may come from anywhere."""
+    environment = about.get("environment")
+    if isinstance(environment, dict):
+        return environment.get("name", environment.get("id"))
+    return about.get("rules", about.get("game"))
+
+
+def load(path: pathlib.Path, game: games.Game) -> NetworkModel:
+    """The model of a file or a run's folder.
+
+    Raises:
+        WeightsError: the file is damaged, or of another game.
+    """
+    file = weights_file(path)
+    if "environment" not in weights.read_about(file):
+        net, params, about = weights.load(file, game)
+        return NetworkModel(models.perfect(game, net), params, about, learned=False)
+    network, params, about = nets.load_learned(file)
+    of = about["environment"]
+    here = game.id, list(game.observation_shape), game.num_actions
+    if (of["id"], of["observation_shape"], of["num_actions"]) != here:
+        raise weights.WeightsError(f"{file}: it is for {of['id']!r}: give that, and not {game.id}.")
+    if game.num_players != 2:
+        raise weights.WeightsError(f"{file}: {game.id} has {game.num_players} player(s): a learned model plays two.")
+    functions = nets.for_search(network, -1.0)
+    model = models.learned(*functions, observe=jax.vmap(game.observe), legal=jax.vmap(game.legal))
+    return NetworkModel(model, params, about, learned=True)

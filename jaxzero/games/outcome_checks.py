@@ -1,0 +1,166 @@
+"""Checks that the listed outcomes of a game are those that its steps draw, by random play."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxzero.games.game import Game
+from jaxzero.games.rule_checks import check_rules
+from jaxzero.types import State
+
+__all__ = ["check_outcomes"]
+
+SURE = 6.0  # standard deviations between how often an outcome came and how often it should have
+OFF = 1e-3  # how far a sum of probabilities may be from 1
+
+
+class Drawn(NamedTuple):
+    """Steps of random play, `[N, ...]`.
+
+    Attributes:
+        chances: the probabilities of the outcomes, as they are given.
+        same: whether the position that was drawn is that of the outcome, by all that the game says of them.
+        fixed: whether the outcomes are the same whatever the key is.
+        going: whether the game was going on.
+        action: taken.
+        missed: whether positions differ by the outcome, and `happens` says that chance had no part.
+    """
+
+    chances: Array
+    same: Array
+    fixed: Array
+    going: Array
+    action: Array
+    missed: Array
+
+
+def check_outcomes(game: Game, steps: int = 2000) -> None:
+    """Plays at random, and compares what the steps draw with `Game.outcomes`; takes the seconds that compiling takes.
+
+    Positions are compared by what is observed, legal, paid and to move there, not by how they are stored: of two dice
+    the order may differ. Outcomes that are drawn themselves (`games.outcomes.sampled`) are only asked what they add up
+    to.
+
+    Args:
+        game: one whose outcomes are listed; of others nothing is checked.
+        steps: N, of random play.
+
+    Raises:
+        ValueError: what `check_rules` raises; probabilities that are negative, not finite, or do not add up
+            to 1; a step that leads to what is none of the outcomes, or one whose probability is 0; outcomes that come
+            more or less often than they should, by six standard deviations; a `happens` that denies them.
+
+    >>> from jaxzero import games
+    >>> game = games.game_2048()
+    >>> even = game.outcomes._replace(probabilities=lambda state, action: jnp.full(32, 1 / 40))
+    >>> check_outcomes(game._replace(outcomes=even), steps=20)
+    Traceback (most recent call last):
+    ValueError: game 2048: the probabilities of its outcomes add up to 0.8 at a step: 0.2 too little.
+    """
+    check_rules(game)
+    if game.outcomes is None:
+        return
+    who = f"game {game.id}"
+    lanes = min(steps, 20)
+    play = jax.jit(jax.vmap(lambda key: _played(game, key, -(-steps // lanes))))
+    drawn = jax.tree.map(np.asarray, play(jax.random.split(jax.random.key(0), lanes)))
+    drawn = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[drawn.going.ravel()], drawn)
+    chances = drawn.chances.astype(np.float64)
+    _check_chances(who, chances)
+    if drawn.fixed.all():
+        _check_steps(who, chances, drawn, lambda action: _names(game)[int(action)])
+
+
+def _check_chances(who: str, chances: np.ndarray) -> None:
+    if not np.isfinite(chances).all() or (chances < 0).any():
+        bad = chances[~np.isfinite(chances) | (chances < 0)][0]
+        raise ValueError(f"{who}: a probability of its outcomes is {bad:g}: give numbers between 0 and 1.")
+    off = chances.sum(1) - 1
+    if np.abs(off).max() > OFF:
+        worst = off[np.argmax(np.abs(off))]
+        way = "too much" if worst > 0 else "too little"
+        raise ValueError(
+            f"{who}: the probabilities of its outcomes add up to {1 + worst:.4g} at a step: {abs(worst):.4g} {way}."
+        )
+
+
+def _check_steps(who: str, chances: np.ndarray, drawn: Drawn, called: Callable[[Array], str]) -> None:
+    same, none = drawn.same, ~drawn.same.any(1)
+    if none.any():
+        raise ValueError(
+            f"{who}: action {called(drawn.action[np.argmax(none)])} led to a position that is none of its outcomes. Is "
+            "an outcome missing, or does outcomes.step make other positions than step?"
+        )
+    possible = same * chances
+    if not (there := possible.any(1)).all():
+        which = int(np.argmax(same[np.argmin(there)]))
+        action = called(drawn.action[np.argmin(there)])
+        raise ValueError(f"{who}: action {action} drew outcome {which}, and its probability is 0 there.")
+    if drawn.missed.any():
+        action = called(drawn.action[np.argmax(drawn.missed)])
+        raise ValueError(
+            f"{who}: the outcomes of action {action} differ, and outcomes.happens says that chance had no part in it: "
+            "leave happens out, or let it say True there."
+        )
+    came = (possible / possible.sum(1, keepdims=True)).sum(0)  # several may make the same position
+    spread = np.sqrt(np.maximum((chances * (1 - chances)).sum(0), 1.0))
+    apart = (came - chances.sum(0)) / spread
+    which = int(np.argmax(np.abs(apart)))
+    if abs(apart[which]) > SURE:
+        raise ValueError(
+            f"{who}: outcome {which} came about {came[which]:.0f} times in {len(chances)} steps, and by its "
+            f"probabilities it should {chances[:, which].sum():.0f} times."
+        )
+
+
+def _played(game: Game, key: Any, steps: int) -> Drawn:
+    """One lane of random play."""
+    outcomes = game.outcomes
+    assert outcomes is not None
+
+    def one(state: State, key: Any) -> tuple[State, Drawn]:
+        pick, draw, other, new = jax.random.split(key, 4)
+        legal = game.legal(state)
+        action = jax.random.categorical(pick, jnp.where(legal, 0.0, -1e9))
+        after, packed = game.step(state, action, draw), game.pack(state)
+        numbers = jnp.arange(outcomes.count)
+        listed, again = (
+            jax.vmap(lambda i, k=k: _facets(game, outcomes.step(packed, action, i, k)))(numbers) for k in (draw, other)
+        )
+        chances, same = outcomes.probabilities(packed, action), _equal(_facets(game, after), listed)
+        differ = jnp.any((chances > 0) & ~same)
+        told = Drawn(
+            chances=chances,
+            same=same,
+            fixed=jnp.all(_equal(again, listed)),
+            going=jnp.any(legal),
+            action=action,
+            missed=jnp.bool_(False) if outcomes.happens is None else differ & ~outcomes.happens(packed, action, after),
+        )
+        fresh = game.init(new)
+        return jax.tree.map(lambda x, y: jnp.where(game.terminal(after), x, y), fresh, after), told
+
+    begin, rest = jax.random.split(key)
+    return jax.lax.scan(one, game.init(begin), jax.random.split(rest, steps))[1]
+
+
+def _names(game: Game) -> tuple[str, ...]:
+    """What actions are called, for messages."""
+    return game.action_names or tuple(str(i) for i in range(game.num_actions))
+
+
+def _facets(game: Game, state: State) -> tuple[Array, ...]:
+    """All that a game says of a position."""
+    asked = game.observe, game.legal, game.to_play, game.terminal, game.rewards
+    return tuple(ask(state) for ask in asked)
+
+
+def _equal(one: tuple[Array, ...], many: tuple[Array, ...]) -> Array:
+    """Which of many positions a position is, or which are equal one by one, `[C]`."""
+    agree = [jnp.all(x == y, axis=tuple(range(1, y.ndim))) for x, y in zip(one, many)]
+    return functools.reduce(jnp.logical_and, agree)

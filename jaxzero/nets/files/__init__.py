@@ -1,0 +1,1 @@
+"""Weights files: their format, and what a file may say of its network."""

@@ -1,0 +1,1 @@
+"""MuZero's networks: representation, dynamics and prediction, and what their outputs mean."""

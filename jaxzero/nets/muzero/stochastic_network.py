@@ -1,0 +1,65 @@
+"""The StochasticNetwork record: Stochastic MuZero's functions, and the codes of chance."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxzero.nets.muzero.scalar_heads import ScalarHead
+from jaxzero.types import Params, State
+
+__all__ = ["StochasticNetwork", "for_stochastic_search"]
+
+
+class StochasticNetwork(NamedTuple):
+    """Stochastic MuZero's functions (Antonoglou et al. 2022, section 4), batched; outputs of heads are not decoded yet.
+
+    Attributes:
+        codes: C, how many outcomes chance has.
+        represent: h, `(params, observation [B, ...]) -> embedding`, normalised.
+        predict: f, `(params, embedding) -> (logits [B, A], value output [B, ...])`.
+        afterstate: φ, `(params, embedding, action [B]) -> embedding` of the afterstate, of the same shapes.
+        foresee: ψ, `(params, afterstate) -> (logits of the codes [B, C], value output [B, ...])`.
+        dynamics: g, `(params, afterstate, code [B, C]) -> (embedding, reward output [B, ...])`; a code is one-hot.
+        encode: e, `(params, observation before [B, ...], observation after) -> [B, C]`: what chance has done, as a
+            vector near a one-hot one. It sees both: from the later one alone a new tile of 2048 cannot be told.
+        value: what the value outputs mean.
+        reward: what the reward output means.
+    """
+
+    codes: int
+    represent: Callable[[Params, Array], State]
+    predict: Callable[[Params, State], tuple[Float[Array, "B A"], Array]]
+    afterstate: Callable[[Params, State, Int[Array, "B"]], State]
+    foresee: Callable[[Params, State], tuple[Float[Array, "B C"], Array]]
+    dynamics: Callable[[Params, State, Float[Array, "B C"]], tuple[State, Array]]
+    encode: Callable[[Params, Array, Array], Float[Array, "B C"]]
+    value: ScalarHead
+    reward: ScalarHead
+
+
+def for_stochastic_search(network: StochasticNetwork, discount: Any) -> tuple[Callable, Callable, Callable, Callable]:
+    """The functions as `models.stochastic` takes them: represent, predict, afterstate, dynamics, with numbers.
+
+    Args:
+        network: the functions.
+        discount: γ of one player; −γ where two players alternate.
+    """
+
+    def predict(params: Params, embedding: State) -> tuple[Array, Float[Array, "B"]]:
+        logits, output = network.predict(params, embedding)
+        return logits, network.value.decode(output)
+
+    def afterstate(params: Params, embedding: State, action: Int[Array, "B"]) -> tuple[State, Array, Array]:
+        after = network.afterstate(params, embedding, action)
+        chances, output = network.foresee(params, after)
+        return after, chances, network.value.decode(output)
+
+    def dynamics(params: Params, after: State, code: Int[Array, "B"]) -> tuple[State, Array, Array]:
+        embedding, output = network.dynamics(params, after, jax.nn.one_hot(code, network.codes))
+        reward = network.reward.decode(output)
+        return embedding, reward, jnp.full_like(reward, discount)
+
+    return network.represent, predict, afterstate, dynamics

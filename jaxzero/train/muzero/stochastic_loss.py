@@ -1,0 +1,244 @@
+"""Stochastic MuZero's loss: afterstates and codes of chance, unrolled along a window."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxzero.train.muzero.targets import Targets
+from jaxzero.train.muzero.unroll_loss import (
+    LossWeights,
+    compared,
+    over_devices,
+    over_what_counts,
+    scale_gradient,
+    summed,
+    time_first,
+)
+from jaxzero.types import Keys, Params
+
+__all__ = ["ChanceWeights", "StochasticLosses", "drawn_code", "nearest_code", "stochastic_loss", "stochastic_unroll"]
+
+
+UNSEEN = 1  # folded into the keys for codes of steps that the encoder does not see
+
+
+class ChanceWeights(NamedTuple):
+    """What the parts of the loss that are about chance are multiplied by, beside `LossWeights`.
+
+    Attributes:
+        afterstate: of the values of afterstates; the same kind of loss as for states.
+        chance: of the cross-entropy between the codes that were foreseen and those that came.
+        commitment: of the squared distance between what the encoder says and its code. VQ-VAE has 0.25, for codes of
+            the largest entries; where codes are drawn it would hold the logits where draws are nearly uniform.
+    """
+
+    afterstate: float = 0.25
+    chance: float = 1.0
+    commitment: float = 0.0
+
+
+class StochasticLosses(NamedTuple):
+    """The fields of `UnrollLosses`, and five of chance: means over the steps that were made, by step of the unroll.
+
+    Attributes:
+        afterstate: of the values of afterstates, as the value head has it.
+        chance: cross-entropy of the codes, nats.
+        commitment: squared distance between what the encoder says and its code.
+        code_counts: how often each code is to be expected, over all steps.
+        code_entropy: of a step's code, whose chances the encoder says, mean, nats; 0 where it is that of the largest
+            entry. Codes of which an encoder says nothing are all drawn equally often: this tells.
+    """
+
+    policy: Float[Array, "K1"]
+    value: Float[Array, "K1"]
+    reward: Float[Array, "K"]
+    consistency: Float[Array, "K"]
+    value_error: Float[Array, "K1"]
+    reward_error: Float[Array, "K"]
+    outside: Float[Array, ""]
+    spread: Float[Array, ""]
+    reward_spread: Float[Array, ""]
+    reward_said: Float[Array, ""]
+    afterstate: Float[Array, "K"]
+    chance: Float[Array, "K"]
+    commitment: Float[Array, "K"]
+    code_counts: Float[Array, "C"]
+    code_entropy: Float[Array, ""]
+
+
+class Unrolled(NamedTuple):
+    """What the network says along a window, time first.
+
+    Attributes:
+        embedding: of states 0 ... K.
+        reward: outputs of the steps.
+        chances: logits of the codes, at the afterstates.
+        worth: value outputs of the afterstates.
+        encoded: what the encoder says of the steps.
+        code: the codes that it says.
+    """
+
+    embedding: Any
+    reward: Array
+    chances: Float[Array, "K n C"]
+    worth: Array
+    encoded: Float[Array, "K n C"]
+    code: Float[Array, "K n C"]
+
+
+def nearest_code(encoded: Float[Array, "... C"]) -> Float[Array, "... C"]:
+    """The one-hot vector of the largest entry; its gradient goes straight through to the entries.
+
+    VQ-VAE's straight-through estimator (van den Oord et al. 2017, section 3.2) with the unit vectors as its codebook.
+
+    >>> nearest_code(jnp.array([0.1, 0.7, 0.2])).tolist()
+    [0.0, 1.0, 0.0]
+    >>> jax.grad(lambda x: (nearest_code(x) * jnp.array([1.0, 2.0, 3.0])).sum())(jnp.array([0.1, 0.7, 0.2])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    hard = jax.nn.one_hot(jnp.argmax(encoded, -1), encoded.shape[-1], dtype=encoded.dtype)
+    return hard + (encoded - jax.lax.stop_gradient(encoded))  # the bracket is 0: the code stays exact
+
+
+def drawn_code(encoded: Float[Array, "... C"], noise: Float[Array, "... C"]) -> Float[Array, "... C"]:
+    """A one-hot vector, drawn with the probabilities that `encoded` are the logits of; the softmax's gradient.
+
+    The straight-through Gumbel-softmax (Jang, Gu and Poole 2017, "Categorical Reparameterization with Gumbel-Softmax",
+    section 2.2; temperature 1). Draws try codes on outcomes that the largest entry never would. Without them outcomes
+    that share a code at first go on sharing it: see experiments/README.md.
+
+    Args:
+        encoded: logits.
+        noise: draws of the standard Gumbel distribution.
+
+    >>> drawn_code(jnp.array([0.1, 0.7, 0.2]), jnp.array([2.0, 0.0, 1.0])).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    soft = jax.nn.softmax(encoded + noise)
+    hard = jax.nn.one_hot(jnp.argmax(encoded + noise, -1), encoded.shape[-1], dtype=encoded.dtype)
+    return hard + (soft - jax.lax.stop_gradient(soft))
+
+
+def _gumbel(keys: Keys, like: Float[Array, "K n C"]) -> Float[Array, "K n C"]:
+    """Draws of the standard Gumbel distribution, by each part's key."""
+    steps, n, codes = like.shape
+    draw = lambda key: jax.random.gumbel(key, (steps, n // len(keys), codes), like.dtype)
+    return jax.vmap(draw, out_axes=1)(keys).reshape(like.shape)
+
+
+def stochastic_unroll(
+    network: Any,
+    params: Params,
+    seen: Array,
+    action: Int[Array, "n K"],
+    real: Bool[Array, "K n"],
+    into: float = 0.5,
+    keys: Keys | None = None,
+) -> Unrolled:
+    """The network along the actions of a window and the codes of what chance did there.
+
+    Args:
+        network: a `StochasticNetwork`.
+        params: its parameters.
+        seen: observations of states 0 ... K, `[n, K + 1, ...]`.
+        action: of the steps.
+        real: whether both states of a step belong to one episode. Of others the encoder would see nonsense: for the
+            step that ends an episode, and after it, codes are drawn as they are foreseen. So each learns to expect the
+            end as often as it comes; of the most likely one alone it would be expected too seldom.
+        into: what the gradient into an embedding is multiplied by where a step begins.
+        keys: for draws of the codes, one for each part of the n windows; None: the codes of the largest entries.
+    """
+    steps, n = real.shape
+    time = seen.swapaxes(0, 1)
+    pairs = lambda x: x.reshape(steps * n, *x.shape[2:])
+    encoded = network.encode(params, pairs(time[:-1]), pairs(time[1:])).reshape(steps, n, -1)
+    if keys is None:
+        code, noise = nearest_code(encoded), jnp.zeros_like(encoded)
+    else:
+        unseen = jax.vmap(lambda key: jax.random.fold_in(key, UNSEEN))(keys)
+        code, noise = drawn_code(encoded, _gumbel(keys, encoded)), _gumbel(unseen, encoded)
+    first = network.represent(params, time[0])
+
+    def step(embedding: Any, given: tuple) -> tuple[Any, tuple]:
+        action, code, real, noise = given
+        after = network.afterstate(params, scale_gradient(embedding, into), action)
+        chances, worth = network.foresee(params, after)
+        foreseen = jax.nn.one_hot(jnp.argmax(chances + noise, -1), code.shape[-1])
+        code = jnp.where(real[:, None], code, foreseen)
+        following, reward = network.dynamics(params, after, code)
+        return following, (following, reward, chances, worth)
+
+    _, (rest, reward, chances, worth) = jax.lax.scan(step, first, (action.T, code, real, noise))
+    embedding = jax.tree.map(lambda x, y: jnp.concatenate([x[None], y]), first, rest)
+    return Unrolled(embedding, reward, chances, worth, encoded, code)
+
+
+def stochastic_loss(
+    network: Any,
+    params: Params,
+    seen: Array,
+    action: Int[Array, "n K"],
+    targets: Targets,
+    weight: Float[Array, "n"],
+    *,
+    weights: LossWeights = LossWeights(),
+    chance_weights: ChanceWeights = ChanceWeights(),
+    into: float = 0.5,
+    keys: Keys | None = None,
+    axis: str | None = None,
+) -> tuple[Float[Array, ""], tuple[StochasticLosses, Float[Array, "n"]]]:
+    """MuZero's loss, and three parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
+
+    The value of an afterstate learns the return from the state before it, where the action was the policy's; the logits
+    of the codes, the code of what came; and the encoder is drawn to its code. That chance is encoded in a useful way
+    follows from the other losses, whose gradients reach the encoder through the code: of the largest entry, as
+    published, or drawn, see `drawn_code`.
+
+    Args:
+        network: a `StochasticNetwork`.
+        params: its parameters.
+        seen: observations of states 0 ... K, `[n, K + 1, ...]`.
+        action: of steps 0 ... K − 1.
+        targets: what the network should say.
+        weight: of each window.
+        weights: of MuZero's parts; consistency has no part in it.
+        chance_weights: of those of chance.
+        into: see `stochastic_unroll`.
+        keys: likewise.
+        axis: of the mesh; None: there is one device only.
+
+    Returns:
+        The loss; its parts; and |value − target| of state 0, a priority.
+    """
+    targets = time_first(targets)
+    real = targets.running[:-1] & targets.running[1:]
+    told = stochastic_unroll(network, params, seen, action, real, into, keys)
+    losses = compared(network, params, told.embedding, told.reward, targets, axis)
+    code, taken = jax.lax.stop_gradient(told.code), targets.running[:-1] & targets.known[1:]
+    if targets.random is not None:
+        taken = taken & ~targets.random
+    worth = network.value.loss(told.worth, targets.value[:-1])
+    apart = jnp.sum(jnp.square(told.encoded - code), -1)
+    of_chance = {
+        "afterstate": jnp.where(taken, worth, 0.0),
+        "chance": jnp.where(real, optax.softmax_cross_entropy(told.chances, code), 0.0),
+        "commitment": jnp.where(real, apart, 0.0),
+    }
+    parts = {name: getattr(weights, name) * getattr(losses, name) for name in ("policy", "value", "reward")}
+    parts |= {name: getattr(chance_weights, name) * part for name, part in of_chance.items()}
+    total = over_devices(axis)
+    mean = lambda part, counted: total(part.sum(1)) / jnp.maximum(total(counted.sum(1)), 1)
+    chances = code if keys is None else jax.nn.softmax(told.encoded)
+    mean_of_all = lambda x: total(jnp.where(real, x, 0.0).sum()) / jnp.maximum(total(real.sum()), 1)
+    means = StochasticLosses(
+        **over_what_counts(losses, targets, axis)._asdict(),
+        afterstate=mean(of_chance["afterstate"], taken),
+        chance=mean(of_chance["chance"], real),
+        commitment=mean(of_chance["commitment"], real),
+        code_counts=total(jnp.where(real[..., None], chances, 0.0).sum((0, 1))),
+        code_entropy=mean_of_all(-jax.scipy.special.xlogy(chances, chances).sum(-1)),
+    )
+    return (weight * summed(parts)).mean(), jax.lax.stop_gradient((means, losses.value_error[0]))
