@@ -3,7 +3,7 @@
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.by_name import by_name, is_own, loaded
 from jaxzero.games.game import Game, Symmetry
-from jaxzero.games.go_rules import GoState, go, keep_eyes
+from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.outcome_checks import check_outcomes
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx

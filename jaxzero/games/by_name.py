@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.game import Game
-from jaxzero.games.go_rules import go
+from jaxzero.games.go_game.rules import go
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rule_checks import check_rules
 

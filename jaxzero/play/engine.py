@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.games.game import Game
-from jaxzero.games.go_rules import GoState, turned
+from jaxzero.games.go_game.rules import GoState, turned
 from jaxzero.play.analysis import Report, reported
 from jaxzero.play.engine_programs import FOREVER, Programs, programs
 from jaxzero.play.notation import side_of

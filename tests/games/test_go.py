@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from jaxzero import backend_tuning, games, models
-from jaxzero.games import go_bitboard, go_moves, go_playouts, go_rules
-from jaxzero.games.go_rules import turned
+from jaxzero.games.go_game import bitboard
+from jaxzero.games.go_game import moves as go_moves
+from jaxzero.games.go_game import playouts as go_playouts
+from jaxzero.games.go_game import rules as go_rules
+from jaxzero.games.go_game.rules import turned
 from jaxzero.games.playout_tiles import in_tiles
 from jaxzero.models import playout_functions
 from tests import worlds
@@ -178,7 +181,7 @@ def test_ko_may_be_taken_back_after_a_move_elsewhere():
     later = played(game, 1, 2, 5, 8, 11, 12, 7, 6, 24, 20)
     assert later.ko == -1 and game.legal(later)[7]
     again = game.step(later, 7, jax.random.key(0))
-    assert again.ko == 6 and go_bitboard.count(again.stones[1]) == 4  # 6 was taken, 20 is there
+    assert again.ko == 6 and bitboard.count(again.stones[1]) == 4  # 6 was taken, 20 is there
 
 
 def test_suicide_is_illegal_and_loses_at_once():
@@ -256,24 +259,22 @@ def test_a_game_that_is_over_may_go_on():
 
 @pytest.mark.parametrize("size", [2, 5, 9, 13, 16, 19, 25])
 def test_sets_of_points_are_what_they_say(size, seed=0):
-    on, rng = go_bitboard.board(size), np.random.default_rng(seed)
+    on, rng = bitboard.board(size), np.random.default_rng(seed)
     mask = rng.random((size, size)) < 0.3
-    points = jnp.asarray(go_bitboard.fixed_set(size, mask.ravel()))
-    np.testing.assert_array_equal(go_bitboard.squares(on, points), mask)
+    points = jnp.asarray(bitboard.fixed_set(size, mask.ravel()))
+    np.testing.assert_array_equal(bitboard.squares(on, points), mask)
     beside = np.zeros_like(mask)
     beside[1:] |= mask[:-1]
     beside[:-1] |= mask[1:]
     beside[:, 1:] |= mask[:, :-1]
     beside[:, :-1] |= mask[:, 1:]
-    np.testing.assert_array_equal(go_bitboard.squares(on, go_bitboard.around(on, points)), beside)
-    assert go_bitboard.count(points) == mask.sum() and go_bitboard.any_point(points) == mask.any()
+    np.testing.assert_array_equal(bitboard.squares(on, bitboard.around(on, points)), beside)
+    assert bitboard.count(points) == mask.sum() and bitboard.any_point(points) == mask.any()
     every = jnp.arange(size * size)
-    ones = jax.vmap(lambda point: go_bitboard.point_set(on, point))(every)
-    np.testing.assert_array_equal(jax.vmap(lambda one: go_bitboard.point_index(on, one))(ones), every)
-    assert go_bitboard.point_index(on, jnp.zeros_like(points)) == -1
-    assert (
-        not go_bitboard.point_set(on, jnp.int32(-1)).any() and not go_bitboard.point_set(on, jnp.int32(size**2)).any()
-    )
+    ones = jax.vmap(lambda point: bitboard.point_set(on, point))(every)
+    np.testing.assert_array_equal(jax.vmap(lambda one: bitboard.point_index(on, one))(ones), every)
+    assert bitboard.point_index(on, jnp.zeros_like(points)) == -1
+    assert not bitboard.point_set(on, jnp.int32(-1)).any() and not bitboard.point_set(on, jnp.int32(size**2)).any()
 
 
 @pytest.mark.parametrize(
@@ -329,15 +330,15 @@ def test_what_is_asked_of_a_position_takes_no_loop():
 
 
 def test_a_layout_changes_how_far_a_turn_goes_and_no_result():
-    on = go_bitboard.board(9)
+    on = bitboard.board(9)
     snake = np.zeros((9, 9), bool)
     snake[::2] = snake[1::4, 8] = snake[3::4, 0] = True  # to and fro: 48 steps from end to end
-    start, path = jnp.zeros(3, jnp.uint32).at[0].set(1), jnp.asarray(go_bitboard.fixed_set(9, snake.ravel()))
+    start, path = jnp.zeros(3, jnp.uint32).at[0].set(1), jnp.asarray(bitboard.fixed_set(9, snake.ravel()))
     for layout, steps in ((backend_tuning.CPU, 1), (backend_tuning.ACCELERATOR, 8)):
         with backend_tuning.laid_out_for(layout):
             taken = []
-            further = lambda sets: taken.append(1) or (sets[0] | go_bitboard.around(on, sets[0]) & path,)
-            (reached,) = go_bitboard.settle(further, (start,))
+            further = lambda sets: taken.append(1) or (sets[0] | bitboard.around(on, sets[0]) & path,)
+            (reached,) = bitboard.settle(further, (start,))
         np.testing.assert_array_equal(reached, path)
         assert len(taken) == (steps if steps == 1 else 2 * steps), "an accelerator makes a turn before the loop"
 
@@ -345,11 +346,11 @@ def test_a_layout_changes_how_far_a_turn_goes_and_no_result():
 @pytest.mark.parametrize("size", [5, 9, pytest.param(19, marks=pytest.mark.slow)])
 def test_eyes_and_area_by_hand(size, batch=30):
     """Random pictures, dense and thin, against a flood fill in Python; pictures with dead chains are passed over."""
-    on, rng = go_bitboard.board(size), np.random.default_rng(size)
+    on, rng = bitboard.board(size), np.random.default_rng(size)
     boards = [rng.choice([-1, 0, 1], (size, size), p=[f / 2, 1 - f, f / 2]) for f in rng.uniform(0.3, 0.95, batch)]
     boards = [clean(board) for board in boards]
-    sets = [jnp.stack([jnp.asarray(go_bitboard.fixed_set(size, (b == c).ravel())) for b in boards]) for c in (1, -1)]
-    show = jax.vmap(lambda points: go_bitboard.squares(on, points))
+    sets = [jnp.stack([jnp.asarray(bitboard.fixed_set(size, (b == c).ravel())) for b in boards]) for c in (1, -1)]
+    show = jax.vmap(lambda points: bitboard.squares(on, points))
     eyes = show(jax.vmap(lambda b, w: go_moves.own_eyes(on, b, w))(*sets))
     winner = [jax.vmap(lambda b, w: go_moves.winner(on, b, w, komi, True))(*sets) for komi in (-2.0, 0.0, 2.5)]
     assert eyes.any()
@@ -451,12 +452,12 @@ def test_the_same_in_64_bit_mode():
 
 # ----------------------------------------------------------------------------------------------------------- playouts
 def test_a_random_point_is_uniform():
-    on = go_bitboard.board(9)
+    on = bitboard.board(9)
     mask = np.random.default_rng(0).random(81) < 0.4
-    points = jnp.asarray(go_bitboard.fixed_set(9, mask))[:, None]
+    points = jnp.asarray(bitboard.fixed_set(9, mask))[:, None]
     bits = jax.vmap(jax.random.bits)(jax.random.split(jax.random.key(0), 40_000))
     at, found = go_playouts.random_point(jnp.broadcast_to(points, (3, len(bits))), bits)
-    count = np.bincount(jax.vmap(lambda one: go_bitboard.point_index(on, one), 1)(at), minlength=81)
+    count = np.bincount(jax.vmap(lambda one: bitboard.point_index(on, one), 1)(at), minlength=81)
     assert found.all() and count[~mask].sum() == 0
     expected = len(bits) / mask.sum()
     np.testing.assert_allclose(count[mask], expected, atol=5 * np.sqrt(expected))
@@ -491,13 +492,13 @@ def test_playouts_draw_what_the_mask_allows(batch=20_000):
 @functools.partial(jax.jit, static_argnums=1)
 def _first_moves(state, batch):
     """How often light playouts begin with each action."""
-    on = go_bitboard.board(5)
+    on = bitboard.board(5)
     states = jax.tree.map(lambda x: jnp.repeat(x[None], batch, axis=0), state)
     lanes = go_rules._lanes(on, states)
     seeds = jax.vmap(jax.random.bits)(jax.random.split(jax.random.key(1), batch))
     end = go_playouts.playouts(on, seeds, lanes, lanes.moves + 1)
     new = end.theirs & ~lanes.mine
-    action = jax.vmap(lambda points: go_bitboard.point_index(on, points), 1)(new)
+    action = jax.vmap(lambda points: bitboard.point_index(on, points), 1)(new)
     return jnp.bincount(jnp.where(end.passes > lanes.passes, 25, action), length=26)
 
 

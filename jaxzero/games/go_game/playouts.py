@@ -1,6 +1,6 @@
 """Light playouts of Go: random moves that do not fill the player's own eyes.
 
-The player to move takes a uniformly random legal point that is not an own eye (`go_moves.own_eyes`), and passes when
+The player to move takes a uniformly random legal point that is not an own eye (`moves.own_eyes`), and passes when
 there is none, only then (Gelly, Wang, Munos and Teytaud 2006). Such games end by themselves, after about 110 moves on
 an empty 9×9 board, with nothing left to count but eyes; uniformly random ones fill them and go on.
 
@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxzero.games.go_bitboard import Board, Points, like
-from jaxzero.games.go_moves import own_eyes, place
+from jaxzero.games.go_game.bitboard import Board, Points, like
+from jaxzero.games.go_game.moves import own_eyes, place
 from jaxzero.games.playout_tiles import scramble
 
 __all__ = ["Lanes", "playouts", "random_point"]

@@ -10,7 +10,19 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.games.go_bitboard import Board, Points, any_point, around, beside, count, down, like, settle, spread, up
+from jaxzero.games.go_game.bitboard import (
+    Board,
+    Points,
+    any_point,
+    around,
+    beside,
+    count,
+    down,
+    like,
+    settle,
+    spread,
+    up,
+)
 
 __all__ = ["Placed", "legal_points", "own_eyes", "place", "place_and_count", "winner"]
 

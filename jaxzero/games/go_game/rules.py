@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxzero.games.game import Game, board_symmetries
-from jaxzero.games.go_bitboard import Board, any_point, board, games_last, point_index, point_set, squares
-from jaxzero.games.go_moves import legal_points, own_eyes, place_and_count, winner
-from jaxzero.games.go_playouts import Lanes, playouts
+from jaxzero.games.go_game.bitboard import Board, any_point, board, games_last, point_index, point_set, squares
+from jaxzero.games.go_game.moves import legal_points, own_eyes, place_and_count, winner
+from jaxzero.games.go_game.playouts import Lanes, playouts
 from jaxzero.games.playout_tiles import in_tiles, seeds_of
 
 __all__ = ["GoState", "go", "keep_eyes", "turned"]
@@ -26,7 +26,7 @@ class GoState(NamedTuple):
     """A position of Go: 45 bytes on 9×9, 237 on 19×19.
 
     Attributes:
-        stones: the sets of black's and of white's stones: sets of points, see `go_bitboard`.
+        stones: the sets of black's and of white's stones: sets of points, see `bitboard`.
         several: those of either player whose chains have more than one liberty.
         ko: the point that the player to move may not take back; −1: none.
         last: the last action; −1: there was none.
@@ -63,7 +63,7 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a
     pass; 7 ones for black. It says all that the rules look at but the number of moves.
 
-    `Game.playout` plays light playouts, see `go_playouts`; `keep_eyes` is the same rule as a mask.
+    `Game.playout` plays light playouts, see `playouts`; `keep_eyes` is the same rule as a mask.
 
     Args:
         size: points on a side, 2 to 25.
