@@ -8,8 +8,8 @@ from jaxzero.viz.crosstables import crosstable
 from jaxzero.viz.learning_curves import curves, metrics
 from jaxzero.viz.overlay import report_of
 from jaxzero.viz.page import Page, Picture
-from jaxzero.viz.static_tree import sketch
-from jaxzero.viz.tree_page import tree
+from jaxzero.viz.search_tree.static_tree import sketch
+from jaxzero.viz.search_tree.tree_page import tree
 
 __all__ = [
     "Page",

@@ -13,8 +13,8 @@ from jaxzero.play.browser.board_json import share
 from jaxzero.play.notation import names
 from jaxzero.search.tree import Tree
 from jaxzero.viz.board_shapes import Ground
+from jaxzero.viz.search_tree.visible_nodes import one_game
 from jaxzero.viz.svg import INK, tag, words
-from jaxzero.viz.visible_nodes import one_game
 
 __all__ = ["caption", "expected", "overlay", "place_of", "report_of"]
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 import jaxzero as jz
-from jaxzero.viz.tree_json import described
-from jaxzero.viz.visible_nodes import choose
+from jaxzero.viz.search_tree.tree_json import described
+from jaxzero.viz.search_tree.visible_nodes import choose
 from tests import reference as ref
 from tests import worlds
 

@@ -10,8 +10,8 @@ from typing import Any
 from jaxzero.search.tree import Tree
 from jaxzero.types import State
 from jaxzero.viz.page import Page
-from jaxzero.viz.tree_json import check_numbers, described
-from jaxzero.viz.visible_nodes import choose
+from jaxzero.viz.search_tree.tree_json import check_numbers, described
+from jaxzero.viz.search_tree.visible_nodes import choose
 
 __all__ = ["tree"]
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from jaxzero.search.tree import Tree
 from jaxzero.types import State
 from jaxzero.viz.page import Picture
+from jaxzero.viz.search_tree.tree_json import check_numbers, described
+from jaxzero.viz.search_tree.visible_nodes import choose_along
 from jaxzero.viz.svg import BLUE, INK, ORANGE, QUIET, sheet, tag, text_width, words
-from jaxzero.viz.tree_json import check_numbers, described
-from jaxzero.viz.visible_nodes import choose_along
 
 __all__ = ["sketch"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from jaxzero.search.tree import Tree
-from jaxzero.viz.node_data import Nodes, labels, read, states_of
-from jaxzero.viz.visible_nodes import Chosen, Skeleton, one_game
+from jaxzero.viz.search_tree.node_data import Nodes, labels, read, states_of
+from jaxzero.viz.search_tree.visible_nodes import Chosen, Skeleton, one_game
 
 __all__ = ["check_numbers", "described", "number"]
 

@@ -1,5 +1,5 @@
 "use strict";
-// Shows the search trees in the element "data"; jaxzero/viz/tree_json.py says what their fields mean.
+// Shows the search trees in the element "data"; jaxzero/viz/search_tree/tree_json.py says what their fields mean.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const FEW = 8; // children of a node that are shown before the others are asked for

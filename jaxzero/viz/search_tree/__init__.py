@@ -1,0 +1,1 @@
+"""Pictures of search trees: which nodes are drawn, what is said of them, the page, and the still picture."""
