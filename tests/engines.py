@@ -5,6 +5,7 @@ import functools
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.play.engine import Engine
+from jaxzero.play.engine_programs import programs
 
 GAME = games.from_pgx("tic_tac_toe")
 
@@ -12,5 +13,9 @@ GAME = games.from_pgx("tic_tac_toe")
 @functools.cache
 def three_in_a_row() -> Engine:
     """Of tic-tac-toe, by random playouts; proves values; 499 simulations have room. `another` is one of one's own."""
-    model = models.rollout(GAME, 4)
-    return Engine(GAME, lambda n, stop: jz.uct(model, n, rule=jz.avoid_proven(jz.ucb1()), stop=stop, capacity=500))
+    model, rule = models.rollout(GAME, 4), jz.avoid_proven(jz.ucb1())
+
+    def search(n, stop, least=0):
+        return jz.uct(model, n, rule=rule, root_rule=jz.root.minimum_visits(rule, least), stop=stop, capacity=500)
+
+    return Engine(GAME, programs(GAME, search, search))

@@ -43,7 +43,7 @@ class Engine:
     Args:
         game: a `jaxzero.games.Game` of two or more players.
         build: `(num_simulations, stop) -> policy`, like `lambda n, stop: jaxzero.uct(model, n, stop=stop,
-            capacity=10_000)`: give a capacity, and actions by most visits. Or the `Programs` of another engine.
+            capacity=10_000)`: give a capacity, and actions by most visits. Or `Programs`, made or of another engine.
         params: handed to the policy.
         seed: everything random follows from it, and from when thinking was interrupted.
     """
@@ -201,6 +201,7 @@ class Engine:
         simulations: int | None = None,
         seconds: float | None = None,
         look: Callable[["Engine"], Any] | None = None,
+        least: int = 0,
     ) -> int:
         """Search, and answer the move that was visited most.
 
@@ -208,6 +209,8 @@ class Engine:
             simulations: how many to make now, beside those that the tree has brought along; None: as time allows.
             seconds: how long at most; None: as the simulations take.
             look: called now and then on the way, with the engine; where it answers True, it was enough.
+            least: visits that each legal move gets before the search goes where it wants, those from before among them:
+                for analysis, not for strength. It needs programs with `spread`; others take no notice.
 
         Raises:
             ValueError: the game is over, or neither limit was given.
@@ -218,7 +221,7 @@ class Engine:
         if simulations is None and seconds is None:
             raise ValueError("think: give simulations, seconds or both.")
         deadline = None if seconds is None else time.monotonic() + seconds
-        return self._think(simulations, deadline, threading.Event(), look)
+        return self._think(simulations, deadline, threading.Event(), look, least)
 
     def ponder(self, look: Callable[["Engine"], Any] | None = None) -> None:
         """Go on thinking in the background until the next call of anything else."""
@@ -249,7 +252,7 @@ class Engine:
         tree = self._tree
         return None if tree is None or int(tree.size[0]) == 0 else tree
 
-    def _think(self, simulations, deadline, stop: threading.Event, look=None) -> int:
+    def _think(self, simulations, deadline, stop: threading.Event, look=None, least=0) -> int:
         key = self._keys(len(self.moves))
         if self._tree is None:
             self._tree = self.programs.empty(self._params, key, self.state)
@@ -261,7 +264,8 @@ class Engine:
             # The last thought may have been of another kind: of an endgame, or in a tree that was full. So begin small.
             chunk = max(1, min(left, int(self._speed * (CHUNK if slowest else CHUNK / 8))))
             began = time.monotonic()
-            out = self.programs.more(self._params, key, self.state, self._tree, jnp.int32(before + made + chunk))
+            most = jnp.int32(before + made + chunk)
+            out = self.programs.more(self._params, key, self.state, self._tree, most, jnp.int32(least))
             action = int(out.action[0])
             now = time.monotonic()
             self._tree, made = out.tree, made + chunk

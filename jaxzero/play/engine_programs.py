@@ -11,6 +11,7 @@ from jaxzero.options.early_stopping import total_visits
 from jaxzero.options.subtree_reuse import advance
 from jaxzero.play.analysis import known
 from jaxzero.search.tree import Tree
+from jaxzero.types import PolicyOutput
 
 __all__ = ["FOREVER", "Programs", "programs"]
 
@@ -26,7 +27,8 @@ class Programs(NamedTuple):
         step: `(states, actions, keys) -> states`, of a batch.
         one: the first position of a batch.
         empty: `(params, keys, state) -> tree` without anything in it, the same one every time.
-        more: `(params, keys, state, tree, most) -> PolicyOutput`: searches until the root has `most` visits.
+        more: `(params, keys, state, tree, most, least) -> PolicyOutput`: searches until the root has `most` visits; each
+            of its legal moves gets `least` first, if `programs` was told how.
         advance: `jaxzero.advance`.
         forgotten: `tree -> tree` of which nothing is kept.
         known: `tree -> Known`, what a report is made of.
@@ -43,10 +45,22 @@ class Programs(NamedTuple):
     known: Callable
 
 
-def programs(game: Game, build: Callable[[int, Any], Callable]) -> Programs:
-    """The programs of an engine for this game and search; each is compiled when it is first called."""
+def programs(
+    game: Game, build: Callable[[int, Any], Callable], spread: Callable[[int, Any, Any], Callable] | None = None
+) -> Programs:
+    """The programs of an engine for this game and search; each is compiled when it is first called.
+
+    Args:
+        game: its rules.
+        build: `(num_simulations, stop) -> policy`.
+        spread: `(num_simulations, stop, least) -> policy`, that policy with `jaxzero.root.minimum_visits(rule, least)`
+            as the root's rule; None: no search can be spread over all legal moves.
+    """
     forget = jax.jit(_forgotten)
-    more = lambda params, keys, state, tree, most: build(FOREVER, total_visits(most))(params, keys, state, tree)
+    searching = spread or (lambda n, stop, least: build(n, stop))
+
+    def more(params, keys, state, tree, most, least) -> PolicyOutput:
+        return searching(FOREVER, total_visits(most), least)(params, keys, state, tree)
 
     made = []
 

@@ -3,6 +3,7 @@
 from jaxzero.root.exploration import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
 from jaxzero.root.forced_playouts import forced_playouts
 from jaxzero.root.gumbel import gumbel_interior, gumbel_root, with_gumbel
+from jaxzero.root.minimum_visits import minimum_visits
 from jaxzero.root.playout_cap import BothTrees, playout_cap
 from jaxzero.root.root_action import best_value, by_temperature, most_visited
 from jaxzero.root.schedules import by_move, decaying, falling, steps
@@ -25,6 +26,7 @@ __all__ = [
     "gumbel_interior",
     "gumbel_root",
     "kl",
+    "minimum_visits",
     "most_visited",
     "player_values",
     "playout_cap",

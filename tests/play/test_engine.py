@@ -178,12 +178,23 @@ def test_a_speed_that_was_believed_too_high_is_corrected_at_once(engine):
     engine.think(20)
     asked, more = [], engine.programs.more
 
-    def slowly(params, key, state, tree, total):
+    def slowly(params, key, state, tree, total, least):
         asked.append(int(total))
         time.sleep(0.02)
-        return more(params, key, state, tree, total)
+        return more(params, key, state, tree, total, least)
 
     engine.programs, engine._speed = engine.programs._replace(more=slowly), 8_000.0
     engine.think(60)
     chunks = np.diff([20, *asked])
     assert chunks[0] == 20 == 8_000 * CHUNK / 8 and chunks[1] <= 20 and sum(chunks) == 60
+
+
+def test_a_search_spread_over_all_legal_moves():
+    engine = three_in_a_row().another()
+    for action in (0, 3, 1, 4):  # a win is near, so the search would look at little else
+        engine.play(action)
+    assert engine.think(60, least=5) == 2
+    report = engine.report()
+    assert {one.action for one in report.candidates} == set(np.flatnonzero(engine.legal()).tolist())
+    assert report.visits == 60 and min(one.visits for one in report.candidates) == 5
+    assert report.candidates[0].action == 2 and report.candidates[0].value == 1.0

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -99,7 +100,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         file = str(weights.trained(game.id))
     if not file:
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(player.exploration))
-        build = functools.partial(jz.uct, rule=rule, capacity=player.capacity)
+        build = spreading(jz.uct, rule, capacity=player.capacity)
         words = f"random playouts, {player.rollouts} per simulation"
         return Engine(game, searches(game, model, build), seed=player.seed), words
     path = pathlib.Path(file)
@@ -119,23 +120,33 @@ def network_engine(player: Player, game: games.Game, network: network_models.Net
     of a position is not kept for the next, and nothing is proven in it.
     """
     rule = jz.puct() if network.learned else proving(game, jz.puct())
-    build = functools.partial(jz.alphazero, rule=rule, dirichlet_fraction=0.0, act=jz.most_visited)
-    build = functools.partial(build, capacity=player.capacity)
+    fixed = dict(dirichlet_fraction=0.0, act=jz.most_visited, capacity=player.capacity)
+    build = spreading(jz.alphazero, rule, **fixed)
     if network.learned:
-        made = forgetful(programs(game, lambda n, stop: build(network.model, n, stop=stop)))
+        search = lambda n, stop, least=0: build(network.model, n, stop, least)
+        made = forgetful(programs(game, search, search))
     else:
         made = searches(game, network.model, build)
     return Engine(game, made, network.params, seed=player.seed)
 
 
+def spreading(policy: Callable, rule: jz.Rule, **fixed: Any) -> Callable:
+    """`(model, simulations, stop, least) -> policy` of this kind, whose root gives each legal move `least` visits."""
+
+    def build(model: jz.Model, n: int, stop: Any, least: Any = 0) -> Callable:
+        return policy(model, n, rule=rule, root_rule=jz.root.minimum_visits(rule, least), stop=stop, **fixed)
+
+    return build
+
+
 def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
-    """The programs of an engine that plays by the rules; `build`: `(model, simulations, stop=) -> policy`.
+    """The programs of an engine that plays by the rules; `build`: `(model, simulations, stop, least) -> policy`.
 
     Where the game lists its outcomes the tree has nodes for them. It is not kept for the next position: which outcome
     came about nobody tells the engine.
     """
-    search = lambda n, stop: with_listed_outcomes(lambda model: build(model, n, stop=stop), model, game)
-    made = programs(game, search)
+    search = lambda n, stop, least=0: with_listed_outcomes(lambda model: build(model, n, stop, least), model, game)
+    made = programs(game, search, search)
     return made if game.outcomes is None else forgetful(made)
 
 
