@@ -27,8 +27,8 @@ class Programs(NamedTuple):
         step: `(states, actions, keys) -> states`, of a batch.
         one: the first position of a batch.
         empty: `(params, keys, state) -> tree` without anything in it, the same one every time.
-        more: `(params, keys, state, tree, most, least) -> PolicyOutput`: searches until the root has `most` visits; each
-            of its legal moves gets `least` first, if `programs` was told how.
+        more: `(params, keys, state, tree, most, least) -> PolicyOutput`: searches until the root has `most` visits, of
+            which each legal move gets `least` first, if `programs` was told how.
         advance: `jaxzero.advance`.
         forgotten: `tree -> tree` of which nothing is kept.
         known: `tree -> Known`, what a report is made of.

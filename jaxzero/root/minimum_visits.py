@@ -1,7 +1,7 @@
 """Minimum visits: every legal action of the root gets so many simulations before its rule decides.
 
 A search for strength looks at a few good moves and hardly at the others. Analysis wants to say something of each: what
-a move is worth that somebody has played, or asks about. A search for a hint can spend a part of its simulations on that.
+a move is worth that somebody has played, or asks about. A search for a hint spends a part of its simulations on that.
 """
 
 from typing import Any

@@ -38,14 +38,9 @@ def in_words(thinker: Engine, whose: str) -> str:
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
     points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
-    if not _in_shares(thinker):
+    if not board_json.in_shares(thinker.game):
         points = f"a value of {report.value:+.2f} for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
-
-
-def _in_shares(thinker: Engine) -> bool:
-    """Whether values are told as shares of the points: not among three, nor where some wins pay more than others."""
-    return thinker.game.num_players == 2 and thinker.game.outcomes is None
 
 
 @contextlib.contextmanager
@@ -80,7 +75,7 @@ def table(thinker: Engine) -> list[str]:
     report, called = thinker.report(ROWS), names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
-    two = _in_shares(thinker)
+    two = board_json.in_shares(thinker.game)
     for one in report.candidates:
         worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
         rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
@@ -97,7 +92,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         second: whether it moves first.
         ask: asks for what is typed.
     """
-    called, explain, changed = names(thinker.game), [POINTS] if _in_shares(thinker) else [], True
+    called, explain, changed = names(thinker.game), [POINTS] if board_json.in_shares(thinker.game) else [], True
     sides = SIDES if has_board(thinker.game) else tuple(board_json.layout(thinker.game)["sides"])
     you = 1 if second else 0
     while True:

@@ -1,7 +1,8 @@
 """A game as JSON, for drawing: the board, a position, and what a search thinks there.
 
 Places are `[row, column]` from the top left, or None for what is not on the board, a pass. Shares are expected points
-of one game, between 0 and 1: a win is one, a draw half.
+of one game, between 0 and 1: a win is one, a draw half. Where wins pay more or less, and among more than two players,
+people are told values instead (`in_shares`).
 """
 
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 
 from jaxzero.games.game import Game
 from jaxzero.play.analysis import Report
+from jaxzero.play.browser.winning_line import winning_stones
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
-__all__ = ["layout", "outcome", "position", "share", "thoughts"]
+__all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts"]
 
 Place = list[int] | None
 
@@ -36,6 +38,11 @@ def kind(game: Game) -> str:
     return game.id if game.id in ("othello", "connect_four", "hex", "tic_tac_toe") else "plain"
 
 
+def in_shares(game: Game) -> bool:
+    """Whether values are told as shares of the points: not among three, nor where some wins pay more than others."""
+    return game.num_players == 2 and game.outcomes is None
+
+
 def layout(game: Game) -> dict[str, Any]:
     """What stays the same in a game: its board, if it has one, its players, and what the actions are called.
 
@@ -49,6 +56,7 @@ def layout(game: Game) -> dict[str, Any]:
         return {
             "title": game.id.replace("_", " ").title(),
             "kind": look,
+            "shares": in_shares(game),
             "rows": 0,
             "columns": 0,
             "sides": [f"Player {i + 1}" for i in range(game.num_players)],
@@ -68,6 +76,7 @@ def layout(game: Game) -> dict[str, Any]:
     return {
         "title": title,
         "kind": look,
+        "shares": in_shares(game),
         "rows": rows,
         "columns": columns,
         "sides": list(SIDES.get(look, ("Blue", "Orange"))),
@@ -121,6 +130,7 @@ def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
         "places": [place(look, board, action) for action in range(game.num_actions)],
         "moves": [called[action] for action in engine.moves],
         "last": where,
+        "winning": [list(square) for square in winning_stones(look, board)] if over else [],
         "toMove": engine.to_move(),
         "over": over,
         "result": share(engine.paid()[0]) if over and game.num_players == 2 else None,
@@ -149,21 +159,23 @@ def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dic
     """What the search thinks of the position; None: nothing was searched.
 
     `first` is the share of who moved first, of two players. `share`, and `value`, which is shown where more play, are
-    those of the player to move, and so are the candidates'. `kept`: so many of the visits were there before the
-    thinking that is shown began.
+    those of the player to move, and so are the candidates'. A position is worth what the best of its moves is: its mean
+    would hold visits that a hint gave to bad ones. `kept`: so many of the visits were there before the thinking that is
+    shown began.
     """
     report = engine.report() if report is None else report
     if not report.candidates:
         return None
     mover, look = engine.to_move(), kind(engine.game)
     board, two = _stones(engine), engine.game.num_players == 2
+    value = report.candidates[0].value
     return {
         "visits": report.visits,
         "kept": kept,
         "mover": mover,
-        "share": share(report.value),
-        "value": report.value,
-        "first": share(report.value if mover == 0 else -report.value) if two else None,
+        "share": share(value),
+        "value": value,
+        "first": share(value if mover == 0 else -value) if two else None,
         "candidates": [
             {"action": c.action, "visits": c.visits, "share": share(c.value), "value": c.value, "prior": c.prior}
             for c in report.candidates

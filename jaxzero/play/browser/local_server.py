@@ -15,7 +15,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from jaxzero.play.browser.sessions import Refused
+from jaxzero.play.browser.refusals import Refused
 
 __all__ = [
     "GAME",

@@ -1,61 +1,14 @@
 """One thread that searches for all games in progress, in the order of their requests."""
 
 import collections
-import dataclasses
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from jaxzero.play.engine import Engine
+from jaxzero.play.browser.session import Job
 
-__all__ = ["Job", "Session", "Thinker"]
-
-
-class Job(NamedTuple):
-    """Thinking that was asked for.
-
-    Attributes:
-        session: whose; what no longer is its `session.job` was given up, and is passed by.
-        kind: "move", which is then made, or "hint".
-        enough: set when it shall end with what is known.
-    """
-
-    session: "Session"
-    kind: str
-    enough: threading.Event
-
-
-@dataclasses.dataclass(eq=False)
-class Session:
-    """One game.
-
-    Attributes:
-        id: its name, which nobody can guess.
-        engine: its position and its search; of whoever holds `lock`.
-        you: the person's side; 0 moves first.
-        simulations: of each thinking; None: as many as the time allows.
-        version: counts the changes.
-        seen: what is shown of it; replaced as a whole. Between a change and what is shown of it the versions differ.
-        job: thinking that is not over; None: none.
-        movers: who made each move.
-        said: what the engine thought of its last move.
-        hint: the move that it would make for the person.
-        lock: of the engine. It is held while thinking.
-        claim: of version and job. It is never held for long.
-    """
-
-    id: str
-    engine: Engine
-    you: int
-    simulations: int | None
-    version: int = 0
-    seen: dict[str, Any] = dataclasses.field(default_factory=dict)
-    job: Job | None = None
-    movers: list[int] = dataclasses.field(default_factory=list)
-    said: dict[str, Any] | None = None
-    hint: int | None = None
-    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
-    claim: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+__all__ = ["Thinker"]
 
 
 class Thinker:
@@ -92,7 +45,7 @@ class Thinker:
         """How many thoughts come before it; 0: none, or it is being thought."""
         with self._changed:
             before = [] if self._running in (None, job) else [self._running]
-            before += [other for other in self._queue if other.session.job is other]
+            before += [other for other in self._queue if other.session.job is other and other.when <= job.when]
         return before.index(job) if job in before else 0
 
     def close(self, patience: float | None = None) -> bool:
@@ -118,8 +71,15 @@ class Thinker:
                         self._failed(job, error)
 
     def _next(self) -> Job | None:
+        """The first job whose time has come, as soon as there is one; None: it has been told to end."""
         with self._changed:
             self._running = None
-            self._changed.wait_for(lambda: self.ended or self._queue)
-            self._running = None if self.ended else self._queue.popleft()
-            return self._running
+            while not self.ended:
+                now = time.monotonic()
+                if (job := next((job for job in self._queue if job.when <= now), None)) is not None:
+                    self._queue.remove(job)
+                    self._running = job
+                    return job
+                later = [job.when - now for job in self._queue]
+                self._changed.wait(min(later) if later else None)
+            return None

@@ -3,12 +3,12 @@
 `answer` is a function from a request to a response over the games in `Sessions`, so that a conversation is a test; what
 carries the bytes, and keeps others out, is `local_server`.
 
-    GET  /                     the page; /page.js, /board.js, /page.css
+    GET  /                     the page, and its parts: `FILES`
     GET  /about                what is the same in all games
     POST /games                a new game
     GET  /games/ID             how it stands, and what is being thought
     GET  /games/ID/tree        its search tree, a page
-    POST /games/ID/COMMAND     play, undo, new, swap, hint, enough, limit
+    POST /games/ID/COMMAND     what can be done with it: `COMMANDS`
 
 Bodies are JSON objects, and so are all answers but pages; what is refused is answered `{"error": "the reason"}`.
 """
@@ -29,13 +29,19 @@ from jaxzero.play.browser.local_server import (
     page_response,
     refusal_response,
 )
-from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Refused, Sessions
+from jaxzero.play.browser.mistakes import CLASSES
+from jaxzero.play.browser.refusals import Refused
+from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Sessions
 from jaxzero.search.tree import Tree
 
 __all__ = ["answer"]
 
 HERE = pathlib.Path(__file__).parent
-FILES = {"/": "page.html", "/page.js": "page.js", "/board.js": "board.js", "/page.css": "page.css"}
+PARTS = (
+    *("page.css", "board.css", "page.js", "server.js", "words.js", "board.js", "ground.js", "overlay.js"),
+    *("search.js", "moves.js", "graph.js", "tree.js"),
+)
+FILES = {"/": "page.html"} | {f"/{name}": name for name in PARTS}
 
 # The tree is a page that works by itself, in a frame that can reach nothing.
 TREE_POLICY = (
@@ -46,8 +52,14 @@ COMMANDS = {  # what the body of each has to say
     "play": ("version", "action"),
     "undo": ("version",),
     "new": ("version",),
+    "go": ("version", "node"),
+    "adopt": ("version",),
     "swap": ("version",),
+    "players": ("version", "engine"),
+    "pause": ("version",),
+    "resume": ("version",),
     "hint": ("version",),
+    "review": ("version",),
     "enough": (),
     "limit": ("simulations",),
 }
@@ -80,7 +92,7 @@ def _routed(sessions: Sessions, request: Request, about: str, tree_page: Any) ->
         return file_response(HERE / FILES[path])
     if path == "/about":
         expect(request, "GET")
-        more = {"about": about, "trees": tree_page is not None, "most": MOST_SIMULATIONS}
+        more = {"about": about, "trees": tree_page is not None, "most": MOST_SIMULATIONS, "classes": CLASSES}
         return json_response(200, sessions.layout | more)
     if path == "/games":
         expect(request, "POST")

@@ -12,32 +12,28 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from jaxzero.play.browser import board_json
-from jaxzero.play.browser.search_thread import Job, Session, Thinker
+from jaxzero.play.browser import board_json, jobs
+from jaxzero.play.browser import session as one
+from jaxzero.play.browser.record import begun
+from jaxzero.play.browser.refusals import Refused, may_change, may_go, may_move, may_play, may_review, may_undo
+from jaxzero.play.browser.search_thread import Thinker
+from jaxzero.play.browser.session import Job, Session
 from jaxzero.play.engine import Engine
 from jaxzero.search.tree import Tree
 
 __all__ = ["MOST_SIMULATIONS", "Refused", "Sessions"]
 
-LOOK = 0.1  # seconds between two looks at a search in progress
 REMEMBERED = 1000  # sessions that were closed and are still told so
 MOST_SIMULATIONS = 1_000_000
+PACE = 0.7  # seconds before each move of a game that is watched
 PROBLEM = "{} failed; the terminal says why. Take a move back, or begin a new game."
-
-
-class Refused(ValueError):
-    """What was asked for cannot be done: a status of HTTP, and why."""
-
-    def __init__(self, status: int, reason: str):
-        super().__init__(reason)
-        self.status = status
 
 
 class Sessions:
     """All games, and the thread that thinks.
 
     Attributes:
-        layout: what is shown of all of them alike, see `shown.layout`.
+        layout: what is shown of all of them alike, see `board_json.layout`.
 
     Args:
         engine: each game has another one like it.
@@ -47,6 +43,7 @@ class Sessions:
         seed: everything random follows from it.
         komi: of Go, for the score at the end.
         most: games that are kept. With one more, that which was not asked about for longest is closed.
+        pace: seconds before each move of a game that is watched.
         tell: is told, in a sentence, when all is compiled, and what fails.
 
     Raises:
@@ -63,16 +60,18 @@ class Sessions:
         seed: int = 0,
         komi: float | None = None,
         most: int = 16,
+        pace: float = PACE,
         tell: Callable[[str], Any] = lambda text: None,
     ):
         if simulations is None and seconds is None:
             raise ValueError("Sessions: give simulations, seconds or both.")
         self.layout = board_json.layout(engine.game)
         self._engine, self._simulations, self._seconds, self._second = engine, simulations, seconds, second
-        self._seed, self._komi, self._most, self._tell = seed, komi, most, tell
+        self._seed, self._komi, self._most, self._pace, self._tell = seed, komi, most, pace, tell
         self._open: collections.OrderedDict[str, Session] = collections.OrderedDict()
         self._closed: collections.deque[str] = collections.deque(maxlen=REMEMBERED)
         self._kept = threading.Lock()
+        self._sides = frozenset(range(engine.game.num_players))
         self._thinker = Thinker(self._compile, self._think, self._failed)
 
     def close(self, patience: float | None = None) -> bool:
@@ -83,8 +82,10 @@ class Sessions:
 
     def open(self) -> dict[str, Any]:
         """A new game; the longest unused one is closed if there are too many."""
-        engine = self._engine.another(self._seed)
-        session = Session(secrets.token_urlsafe(16), engine, int(self._second), self._simulations)
+        engine, scout = self._engine.another(self._seed), self._engine.another(self._seed)
+        sides = self._sides - {int(self._second)}
+        record = begun(board_json.position(engine, self._komi))
+        session = Session(secrets.token_urlsafe(16), engine, scout, sides, self._simulations, record)
         with self._kept:
             self._open[session.id] = session
             gone = [self._open.popitem(last=False)[1] for _ in range(len(self._open) - self._most)]
@@ -99,9 +100,11 @@ class Sessions:
     def view(self, id: str) -> dict[str, Any]:
         """What is to be shown of a game now."""
         session = self._found(id)
-        job, thinking = session.job, None
+        job, review, thinking = session.job, session.review, None
         if job is not None:
             thinking = {"kind": job.kind, "ahead": self._thinker.ahead(job), "compiling": not self._thinker.ready}
+            if job.kind == "review" and review is not None:
+                thinking |= {"done": review.done, "of": len(review.nodes)}
         more = {"id": id, "simulations": session.simulations, "seconds": self._seconds, "thinking": thinking}
         return session.seen | more
 
@@ -110,45 +113,59 @@ class Sessions:
         return self._found(id).engine.tree()
 
     def play(self, id: str, version: int, action: int) -> dict[str, Any]:
-        """The person's move; the engine begins to think of its answer."""
-
-        def check(session: Session) -> None:
-            _your_turn(session)
-            if action not in session.seen["legal"]:
-                called = self.layout["names"][action] if 0 <= action < len(self.layout["names"]) else action
-                raise Refused(409, f"{called} is no legal move here.")
-
-        return self._change(id, version, check, lambda session: _move(session, action))
+        """A move of the person; the engine begins to think of its answer, if it plays the other side."""
+        check = lambda session: may_play(session, action, self.layout["names"])
+        return self._change(id, version, check, lambda session: one.make_move(session, action, self._komi))
 
     def undo(self, id: str, version: int) -> dict[str, Any]:
-        """Back to before the person's last move."""
-
-        def check(session: Session) -> None:
-            if not session.seen["canUndo"]:
-                raise Refused(409, "There is no move of yours to take back.")
-
-        return self._change(id, version, check, _back)
+        """Back to before the person's last move, which is forgotten with what followed; in a variation by a move."""
+        return self._change(id, version, may_undo, one.take_back)
 
     def new(self, id: str, version: int) -> dict[str, Any]:
         """The game begins anew; sides stay."""
+        return self._change(id, version, may_change, lambda session: one.restart(session, self._komi))
 
-        def anew(session: Session) -> None:
-            session.engine.clear()
-            session.movers, session.said = [], None
+    def go(self, id: str, version: int, node: int) -> dict[str, Any]:
+        """Another position of the record is shown; a review goes on meanwhile."""
+        check = lambda session: may_go(session, node)
+        return self._change(id, version, check, lambda session: one.go_to(session, node), keep="review")
 
-        return self._change(id, version, lambda session: None, anew)
+    def adopt(self, id: str, version: int) -> dict[str, Any]:
+        """The position that is shown becomes the end of the game, and what was played there before a variation."""
+        return self._change(id, version, may_change, one.adopt)
 
     def swap(self, id: str, version: int) -> dict[str, Any]:
-        """The person takes the other side."""
+        """The person takes the next side."""
+        turned = lambda session: {(side + 1) % len(self._sides) for side in session.engine_sides}
+        return self._change(id, version, may_change, lambda session: one.give_sides(session, turned(session)))
 
-        def swap(session: Session) -> None:
-            session.you = (session.you + 1) % len(self.layout["sides"])
+    def players(self, id: str, version: int, engine: int) -> dict[str, Any]:
+        """Who plays: side i is the engine's where bit i of the number is set; 0: analysis, all: a game to watch."""
+        if not 0 <= engine < 1 << len(self._sides):
+            raise Refused(400, f"engine: give a number of sides, from 0 to {(1 << len(self._sides)) - 1}.")
+        sides = {side for side in self._sides if engine >> side & 1}
+        return self._change(id, version, may_change, lambda session: one.give_sides(session, sides))
 
-        return self._change(id, version, lambda session: None, swap)
+    def pause(self, id: str, version: int) -> dict[str, Any]:
+        """The engine makes no moves until `resume`."""
+        return self._change(id, version, may_change, one.pause)
+
+    def resume(self, id: str, version: int) -> dict[str, Any]:
+        """The engine goes on from the end of the game."""
+        return self._change(id, version, may_change, one.resume)
 
     def hint(self, id: str, version: int) -> dict[str, Any]:
-        """The engine thinks about the person's move."""
-        return self._change(id, version, _your_turn, lambda session: self._ask(session, "hint"))
+        """The engine thinks about the person's move, and of all that there are."""
+        return self._change(id, version, may_move, lambda session: self._ask(session, "hint"))
+
+    def review(self, id: str, version: int) -> dict[str, Any]:
+        """All positions of the line are searched, and mistakes are found."""
+
+        def begin(session: Session) -> None:
+            one.begin_review(session)
+            self._ask(session, "review")
+
+        return self._change(id, version, may_review, begin)
 
     def enough(self, id: str) -> dict[str, Any]:
         """Thinking ends with what is known."""
@@ -178,14 +195,24 @@ class Sessions:
             raise Refused(410, f"This game was closed: {self._most} others were used since. Begin a new one.")
         raise Refused(404, "There is no such game: it ended with the program that held it. Begin a new one.")
 
-    def _change(self, id: str, version: int, check: Callable[[Session], None], act: Callable[[Session], None]) -> dict:
+    def _change(
+        self,
+        id: str,
+        version: int,
+        check: Callable[[Session], None],
+        act: Callable[[Session], None],
+        keep: str | None = None,
+    ) -> dict:
+        """Makes a change that was meant for this version; thinking ends, but for that of the kind to keep."""
         session = self._found(id)
         with session.claim:
             if not version == session.version == session.seen["version"]:
                 raise Refused(409, "The game has gone on meanwhile. What you see now is how it stands.")
             check(session)
             session.version += 1
-            version, session.job = session.version, None  # whatever is thought about it ends
+            version = session.version
+            if session.job is not None and session.job.kind != keep:
+                session.job = None  # whatever is thought about it ends
         with session.lock:
             session.hint = None
             try:
@@ -196,27 +223,18 @@ class Sessions:
                 raise
         return self.view(id)
 
-    def _show(self, session: Session, version: int, kept: int = 0) -> None:
+    def _show(self, session: Session, version: int) -> None:
         """What is seen becomes what is, in this version; and the engine is asked for a move if it is its turn.
 
-        `kept`: visits that were there before the thinking which is shown.
+        The version is not the session's: who waits for the lock has raised that one already.
         """
-        engine = session.engine
-        seen = board_json.position(engine, self._komi) | {
-            "version": version,  # not the session's: who waits for the lock has raised that one already
-            "you": session.you,
-            "canUndo": session.you in session.movers,
-            "search": board_json.thoughts(engine, kept=kept),
-            "said": session.said,
-            "hint": session.hint,
-            "problem": None,
-        }
-        if not seen["over"] and seen["toMove"] != session.you:
-            self._ask(session, "move")
-        session.seen = seen
+        if one.engines_turn(session):
+            watched = session.engine_sides == self._sides
+            self._ask(session, "move", self._pace if watched else 0.0)
+        session.seen = one.told(session) | {"version": version}
 
-    def _ask(self, session: Session, kind: str) -> None:
-        job = Job(session, kind, threading.Event())
+    def _ask(self, session: Session, kind: str, delay: float = 0.0) -> None:
+        job = Job(session, kind, threading.Event(), time.monotonic() + delay if delay else 0.0)
         with session.claim:
             session.job = job
         self._thinker.submit(job)
@@ -229,28 +247,24 @@ class Sessions:
         self._tell(f"Ready: the search was compiled in {time.monotonic() - began:.1f} s.")
 
     def _think(self, job: Job) -> None:
-        session, engine, base, last = job.session, job.session.engine, job.session.seen, [time.monotonic()]
-        kept = engine.report(1).visits
-
-        def look(thinker: Engine) -> bool:
-            if time.monotonic() - last[0] >= LOOK:
-                last[0] = time.monotonic()
-                session.seen = base | {"search": board_json.thoughts(thinker, kept=kept)}
-            return self._thinker.ended or job.enough.is_set() or session.job is not job
-
-        action = engine.think(session.simulations, self._seconds, look)
+        session, ended = job.session, lambda: self._thinker.ended
+        if job.kind == "review":
+            going = jobs.review_position(job, self._seconds, ended)
+            if session.job is job:
+                self._show(session, session.seen["version"])
+            return self._thinker.submit(job) if going else self._over(job)
+        action, kept = jobs.find_move(job, self._seconds, ended)
         with session.claim:
             if session.job is not job or self._thinker.ended:
                 return  # somebody has changed the game, and shows what became of it
             session.version += job.kind == "move"  # a hint leaves the game as it is
             version = session.version
+        jobs.noted(session, kept)
         if job.kind == "move":
-            name = self.layout["names"][action]
-            session.said = {"name": name, "by": engine.to_move(), "search": board_json.thoughts(engine, kept=kept)}
-            _move(session, action)
+            one.make_move(session, action, self._komi)
         else:
             session.hint = action
-        self._show(session, version, kept if job.kind == "hint" else 0)
+        self._show(session, version)
         self._over(job)
 
     def _failed(self, job: Job | None, error: Exception) -> None:
@@ -268,23 +282,3 @@ class Sessions:
         with job.session.claim:
             if job.session.job is job:
                 job.session.job = None
-
-
-def _your_turn(session: Session) -> None:
-    if session.seen["over"]:
-        raise Refused(409, "The game is over.")
-    if session.seen["toMove"] != session.you:
-        raise Refused(409, "It is not your turn.")
-
-
-def _move(session: Session, action: int) -> None:
-    session.movers.append(session.engine.to_move())
-    session.engine.play(action)
-
-
-def _back(session: Session) -> None:
-    """To before the person's last move."""
-    while session.movers.pop() != session.you:
-        session.engine.undo()
-    session.engine.undo()
-    session.said = None

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from jaxzero.play.browser.local_server import MOST, Request, listening, serve
-from jaxzero.play.browser.server import COMMANDS, answer
+from jaxzero.play.browser.server import COMMANDS, FILES, HERE, answer
 from jaxzero.play.browser.sessions import Sessions
 from tests.engines import three_in_a_row
 
@@ -61,10 +61,13 @@ def test_the_page_is_whole_and_asks_for_nothing_elsewhere(sessions):
     for address in ADDRESS.findall(page):
         assert address.startswith("data:image/svg+xml,") or asked(sessions, "GET", address)[0] == 200, address
     assert " style=" not in page and "<style" not in page, "the policy forbids styles in the page"
-    for file in ("/", "/page.js", "/board.js", "/page.css"):
+    for file in FILES:
         text = asked(sessions, "GET", file)[1]
         urls = set(re.findall(r"\w+://[^\s'\"`)]+", text))
         assert urls <= {"http://www.w3.org/2000/svg"}, urls
+        imported = re.findall(r"""from "\.(/[^"]+)";""", text)
+        assert set(imported) <= set(FILES), file
+    assert {f.name for f in HERE.iterdir() if f.suffix in (".js", ".css", ".html")} == set(FILES.values())
 
 
 def test_a_conversation(sessions):
@@ -98,7 +101,7 @@ def test_the_tree_is_a_page_in_a_frame_that_reaches_nothing(sessions):
     asked(sessions, "POST", f"{place}/hint", {"version": 0})
     settled(sessions, view)
     status, page, headers = asked(sessions, "GET", f"{place}/tree")
-    assert (status, page) == (200, "<p>6")
+    assert (status, page) == (200, "<p>10"), "a hint takes as many simulations as there are legal moves"
     policy = headers["Content-Security-Policy"]
     assert "sandbox allow-scripts" in policy and "default-src 'none'" in policy and "connect-src" not in policy
     assert asked(sessions, "GET", f"{place}/tree", tree_page=None)[0] == 404
@@ -172,7 +175,7 @@ def nonsense(draw: random.Random, ids: list[str]) -> Request:
     fields = [name for name in ("version", "action", "simulations", "x") if draw.random() < 0.5]
     body = json.dumps({name: draw.choice(values) for name in fields}).encode()
     if draw.random() < 0.3:
-        good = {"version": draw.randrange(4), "action": draw.randrange(9), "simulations": draw.randrange(1, 9)}
+        good = {name: draw.randrange(9) for name in ("version", "action", "simulations", "node", "engine")}
         command = draw.choice([*COMMANDS])
         method, path = "POST", f"/games/{draw.choice(ids)}/{command}"
         return Request(method, path, OURS, json.dumps({name: good[name] for name in COMMANDS[command]}).encode())

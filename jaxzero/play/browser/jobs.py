@@ -1,0 +1,81 @@
+"""What the thread that thinks does for a game: a move, a hint, or a position of a review.
+
+Each function is called with the session's lock held, and searches until it is done, or until nobody wants to know any
+more.
+"""
+
+import time
+from collections.abc import Callable
+
+from jaxzero.play.browser import board_json
+from jaxzero.play.browser.mistakes import losses
+from jaxzero.play.browser.record import judged, moves, thought
+from jaxzero.play.browser.session import Job, Session
+from jaxzero.play.engine import Engine
+
+__all__ = ["find_move", "noted", "review_position", "spread"]
+
+LOOK = 0.1  # seconds between two looks at a search in progress
+SHARED = 4  # one simulation in so many is spread evenly over the legal moves, where all of them are to be known
+TIMED = 4  # visits of each, where only the time is limited
+
+
+def spread(simulations: int | None, legal: int) -> tuple[int | None, int]:
+    """How many simulations a hint takes, and how many of them each legal move gets at least.
+
+    >>> spread(400, 7), spread(20, 9), spread(50, 121), spread(None, 82)
+    ((400, 14), (20, 1), (121, 1), (None, 4))
+    """
+    if simulations is None:
+        return None, TIMED
+    return max(simulations, legal), max(1, simulations // (SHARED * max(legal, 1)))
+
+
+def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tuple[int, int]:
+    """The move that the engine would make in the position on the board, and how many visits were there before.
+
+    What the search has found so far is shown meanwhile; what it has found in the end is for `noted`.
+    """
+    session, engine, base, last = job.session, job.session.engine, job.session.seen, [time.monotonic()]
+    engine.go_to(moves(session.record, session.record.now))  # where it is, unless something failed
+    kept = engine.report(1).visits
+
+    def look(thinker: Engine) -> bool:
+        if time.monotonic() - last[0] >= LOOK:
+            last[0] = time.monotonic()
+            session.seen = base | {"search": board_json.thoughts(thinker, kept=kept)}
+        return ended() or job.enough.is_set() or session.job is not job
+
+    if job.kind == "hint":
+        simulations, least = spread(session.simulations, int(engine.legal().sum()))
+        action = engine.think(simulations, seconds, look, least)
+    else:
+        action = engine.think(session.simulations, seconds, look)
+    return action, kept
+
+
+def review_position(job: Job, seconds: float | None, ended: Callable[[], bool]) -> bool:
+    """Searches the next position of the review, and judges the moves made there; whether the review goes on.
+
+    A change that leaves the review alone, a step to another position, interrupts the search, and it is made again.
+    """
+    session, scout = job.session, job.session.scout
+    node = session.review.nodes[session.review.done]
+    interrupted = lambda: session.version != session.seen["version"]
+    given_up = lambda: ended() or job.enough.is_set() or session.job is not job
+    scout.go_to(moves(session.record, node))
+    simulations, least = spread(session.simulations, int(scout.legal().sum()))
+    scout.think(simulations, seconds, lambda thinker: interrupted() or given_up(), least)
+    if given_up():
+        return False
+    if not interrupted():
+        found = thought(session.record, node, board_json.thoughts(scout))
+        session.record = judged(found, losses(found, node))
+        session.review = session.review._replace(done=session.review.done + 1)
+    return session.review.done < len(session.review.nodes)
+
+
+def noted(session: Session, kept: int) -> None:
+    """What the engine's search has found becomes the record's thoughts of the position on the board."""
+    thoughts = board_json.thoughts(session.engine, kept=kept)
+    session.record = thought(session.record, session.record.now, thoughts)

@@ -1,0 +1,220 @@
+"""One game in progress: its record, who plays, what is shown of it, and what changes it."""
+
+import dataclasses
+import threading
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from jaxzero.play.browser import board_json
+from jaxzero.play.browser.mistakes import first_share, mark
+from jaxzero.play.browser.record import Record, begun, last_choice, line, moves, on_game, played, thought, without
+from jaxzero.play.engine import Engine
+
+__all__ = [
+    "Job",
+    "Review",
+    "Session",
+    "adopt",
+    "begin_review",
+    "engines_turn",
+    "give_sides",
+    "go_to",
+    "make_move",
+    "pause",
+    "person_of",
+    "plies",
+    "restart",
+    "resume",
+    "take_back",
+    "taken_back",
+    "told",
+]
+
+
+class Job(NamedTuple):
+    """Thinking that was asked for.
+
+    Attributes:
+        session: whose; what no longer is its `session.job` was given up, and is passed by.
+        kind: "move", which is then made, "hint", or "review": the next position of the session's review.
+        enough: set when it shall end with what is known.
+        when: of the clock `time.monotonic`: not before; a game that is watched takes its time.
+    """
+
+    session: "Session"
+    kind: str
+    enough: threading.Event
+    when: float = 0.0
+
+
+class Review(NamedTuple):
+    """The search for mistakes.
+
+    Attributes:
+        nodes: positions of the record, in the order in which they are searched: the last one of the line first, for
+            what is known of a position helps to judge the move that led there.
+        done: so many of them.
+    """
+
+    nodes: tuple[int, ...]
+    done: int = 0
+
+
+@dataclasses.dataclass(eq=False)
+class Session:
+    """One game.
+
+    Attributes:
+        id: its name, which nobody can guess.
+        engine: the position on the board and its search; of whoever holds `lock`.
+        scout: another engine, for positions that are not on the board: of the review; likewise.
+        engine_sides: the sides that the engine plays; 0 moves first. None: analysis; all: a game to watch.
+        simulations: of each thinking; None: as many as the time allows.
+        record: the positions that were seen.
+        paused: whether the engine makes no moves for now.
+        version: counts the changes.
+        seen: what is shown of it; replaced as a whole. Between a change and what is shown of it the versions differ.
+        job: thinking that is not over; None: none.
+        hint: the move that the engine would make in the position on the board.
+        review: the search for mistakes, while it lasts.
+        lock: of the engines and the record. It is held while thinking.
+        claim: of version and job. It is never held for long.
+    """
+
+    id: str
+    engine: Engine
+    scout: Engine
+    engine_sides: frozenset[int]
+    simulations: int | None
+    record: Record
+    paused: bool = False
+    version: int = 0
+    seen: dict[str, Any] = dataclasses.field(default_factory=dict)
+    job: Job | None = None
+    hint: int | None = None
+    review: Review | None = None
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+    claim: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+
+def engines_turn(session: Session) -> bool:
+    """Whether the engine is to make a move: at the end of the game only, for in variations people move for all."""
+    record = session.record
+    position = record.nodes[record.now].position
+    if position["over"] or session.paused or record.now != record.game:
+        return False
+    return position["toMove"] in session.engine_sides
+
+
+def person_of(session: Session) -> int | None:
+    """The side of the person, if it is one only."""
+    sides = [side for side in range(session.engine.game.num_players) if side not in session.engine_sides]
+    return sides[0] if len(sides) == 1 else None
+
+
+def make_move(session: Session, action: int, komi: float | None) -> None:
+    """A move in the position on the board, whoever makes it."""
+    engine = session.engine
+    engine.go_to(moves(session.record, session.record.now))  # where it is, unless something failed
+    mover = engine.to_move()
+    engine.play(action)
+    position, thoughts = board_json.position(engine, komi), board_json.thoughts(engine)
+    session.record = played(session.record, action, mover, position, thoughts)
+
+
+def go_to(session: Session, node: int) -> None:
+    """Another position of the record is on the board."""
+    session.record = session.record._replace(now=node)
+    session.engine.go_to(moves(session.record, node))
+    if session.record.nodes[node].thoughts is None:  # the tree may have brought some along
+        session.record = thought(session.record, node, board_json.thoughts(session.engine))
+
+
+def adopt(session: Session) -> None:
+    """The position on the board is the end of the game."""
+    session.record = session.record._replace(game=session.record.now)
+
+
+def taken_back(session: Session) -> int | None:
+    """The position that goes when a move is taken back; of a game that is only watched, and paused, any last one."""
+    return last_choice(session.record, frozenset() if session.paused else session.engine_sides)
+
+
+def take_back(session: Session) -> None:
+    """To before the person's last move, which is forgotten with all that followed; in a variation by a move."""
+    session.record = without(session.record, taken_back(session))
+    go_to(session, session.record.now)
+
+
+def restart(session: Session, komi: float | None) -> None:
+    """The beginning of a game."""
+    session.engine.clear()
+    session.record, session.paused = begun(board_json.position(session.engine, komi)), False
+
+
+def give_sides(session: Session, sides: Iterable[int]) -> None:
+    """The engine plays these sides."""
+    session.engine_sides, session.paused = frozenset(sides), False
+
+
+def pause(session: Session) -> None:
+    """The engine makes no moves."""
+    session.paused = True
+
+
+def resume(session: Session) -> None:
+    """It makes moves again, from the end of the game."""
+    session.paused = False
+    go_to(session, session.record.game)
+
+
+def begin_review(session: Session) -> None:
+    """The positions of the line are to be searched, from the last to the first."""
+    over = lambda node: session.record.nodes[node].position["over"]
+    session.review = Review(tuple(node for node in line(session.record)[::-1] if not over(node)))
+
+
+def told(session: Session) -> dict[str, Any]:
+    """What is shown of a session, but for its version, and for what is being thought."""
+    record = session.record
+    here = record.nodes[record.now]
+    return here.position | {
+        "you": person_of(session),
+        "engineSides": sorted(session.engine_sides),
+        "engineMoves": engines_turn(session),
+        "paused": session.paused,
+        "canUndo": taken_back(session) is not None,
+        "search": here.thoughts,
+        "said": _last_move(record),
+        "hint": session.hint,
+        "problem": None,
+        "now": record.now,
+        "game": record.game,
+        "onGame": on_game(record),
+        "line": line(record),
+        "plies": plies(record),
+    }
+
+
+def plies(record: Record) -> list[dict[str, Any]]:
+    """All positions in short: the move that led there, who made it, what it lost, and the share of who moved first."""
+    return [
+        {
+            "parent": node.parent,
+            "name": node.position["moves"][-1] if node.parent >= 0 else None,
+            "mover": node.mover,
+            "first": first_share(node),
+            "loss": node.loss,
+            "mark": mark(node.loss),
+        }
+        for node in record.nodes
+    ]
+
+
+def _last_move(record: Record) -> dict[str, Any] | None:
+    """The move that led to the position on the board, and what the search said when it was made."""
+    here = record.nodes[record.now]
+    if here.parent < 0:
+        return None
+    search = record.nodes[here.parent].thoughts
+    return {"name": here.position["moves"][-1], "by": here.mover, "search": search, "loss": here.loss}
