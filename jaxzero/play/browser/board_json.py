@@ -155,20 +155,19 @@ def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | No
     return f"{winner} has won."
 
 
-def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dict[str, Any] | None:
+def thoughts(engine: Engine, report: Report | None = None, kept: int = 0, least: int = 0) -> dict[str, Any] | None:
     """What the search thinks of the position; None: nothing was searched.
 
     `first` is the share of who moved first, of two players. `share`, and `value`, which is shown where more play, are
-    those of the player to move, and so are the candidates'. A position is worth what the best of its moves is: its mean
-    would hold visits that a hint gave to bad ones. `kept`: so many of the visits were there before the thinking that is
-    shown began.
+    those of the player to move, and so are the candidates'. `kept`: so many of the visits were there before the
+    thinking that is shown began. `least`: so many each legal move was given, good or bad.
     """
     report = engine.report() if report is None else report
     if not report.candidates:
         return None
     mover, look = engine.to_move(), kind(engine.game)
     board, two = _stones(engine), engine.game.num_players == 2
-    value = report.candidates[0].value
+    value = _unforced(report, least)
     return {
         "visits": report.visits,
         "kept": kept,
@@ -182,6 +181,17 @@ def thoughts(engine: Engine, report: Report | None = None, kept: int = 0) -> dic
         ],
         "line": expected(engine.game, look, board, mover, report.candidates[0].line),
     }
+
+
+def _unforced(report: Report, least: int) -> float:
+    """The value of a position without the visits that moves were given: they would make it worse than it is.
+
+    At a solved position, and where nothing is left, the root's own value.
+    """
+    more = [max(one.visits - least, 0) for one in report.candidates]
+    if least == 0 or sum(more) == 0 or abs(report.value - report.candidates[0].value) < 1e-6:
+        return report.value
+    return sum(n * one.value for n, one in zip(more, report.candidates)) / sum(more)
 
 
 def expected(game: Game, look: str, board: np.ndarray, mover: int, line: tuple[int, ...]) -> list[dict[str, Any]]:

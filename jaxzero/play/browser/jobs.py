@@ -6,14 +6,15 @@ more.
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from jaxzero.play.browser import board_json
 from jaxzero.play.browser.mistakes import losses
 from jaxzero.play.browser.record import judged, moves, thought
-from jaxzero.play.browser.session import Job, Session
+from jaxzero.play.browser.session import Job
 from jaxzero.play.engine import Engine
 
-__all__ = ["find_move", "noted", "review_position", "spread"]
+__all__ = ["find_move", "review_position", "spread"]
 
 LOOK = 0.1  # seconds between two looks at a search in progress
 SHARED = 4  # one simulation in so many is spread evenly over the legal moves, where all of them are to be known
@@ -31,27 +32,25 @@ def spread(simulations: int | None, legal: int) -> tuple[int | None, int]:
     return max(simulations, legal), max(1, simulations // (SHARED * max(legal, 1)))
 
 
-def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tuple[int, int]:
-    """The move that the engine would make in the position on the board, and how many visits were there before.
+def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tuple[int, dict[str, Any] | None]:
+    """The move that the engine would make in the position on the board, and what it thinks of that.
 
-    What the search has found so far is shown meanwhile; what it has found in the end is for `noted`.
+    What it has found so far is shown meanwhile.
     """
     session, engine, base, last = job.session, job.session.engine, job.session.seen, [time.monotonic()]
     engine.go_to(moves(session.record, session.record.now))  # where it is, unless something failed
-    kept = engine.report(1).visits
+    kept, simulations, least = engine.report(1).visits, session.simulations, 0
+    if job.kind == "hint":
+        simulations, least = spread(simulations, int(engine.legal().sum()))
 
     def look(thinker: Engine) -> bool:
         if time.monotonic() - last[0] >= LOOK:
             last[0] = time.monotonic()
-            session.seen = base | {"search": board_json.thoughts(thinker, kept=kept)}
+            session.seen = base | {"search": board_json.thoughts(thinker, None, kept, least)}
         return ended() or job.enough.is_set() or session.job is not job
 
-    if job.kind == "hint":
-        simulations, least = spread(session.simulations, int(engine.legal().sum()))
-        action = engine.think(simulations, seconds, look, least)
-    else:
-        action = engine.think(session.simulations, seconds, look)
-    return action, kept
+    action = engine.think(simulations, seconds, look, least)
+    return action, board_json.thoughts(engine, None, kept, least)
 
 
 def review_position(job: Job, seconds: float | None, ended: Callable[[], bool]) -> bool:
@@ -69,13 +68,7 @@ def review_position(job: Job, seconds: float | None, ended: Callable[[], bool]) 
     if given_up():
         return False
     if not interrupted():
-        found = thought(session.record, node, board_json.thoughts(scout))
+        found = thought(session.record, node, board_json.thoughts(scout, None, 0, least))
         session.record = judged(found, losses(found, node))
         session.review = session.review._replace(done=session.review.done + 1)
     return session.review.done < len(session.review.nodes)
-
-
-def noted(session: Session, kept: int) -> None:
-    """What the engine's search has found becomes the record's thoughts of the position on the board."""
-    thoughts = board_json.thoughts(session.engine, kept=kept)
-    session.record = thought(session.record, session.record.now, thoughts)

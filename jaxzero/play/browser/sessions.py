@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxzero.play.browser import board_json, jobs
 from jaxzero.play.browser import session as one
-from jaxzero.play.browser.record import begun
+from jaxzero.play.browser.record import begun, thought
 from jaxzero.play.browser.refusals import Refused, may_change, may_go, may_move, may_play, may_review, may_undo
 from jaxzero.play.browser.search_thread import Thinker
 from jaxzero.play.browser.session import Job, Session
@@ -253,13 +253,13 @@ class Sessions:
             if session.job is job:
                 self._show(session, session.seen["version"])
             return self._thinker.submit(job) if going else self._over(job)
-        action, kept = jobs.find_move(job, self._seconds, ended)
+        action, found = jobs.find_move(job, self._seconds, ended)
         with session.claim:
             if session.job is not job or self._thinker.ended:
                 return  # somebody has changed the game, and shows what became of it
             session.version += job.kind == "move"  # a hint leaves the game as it is
             version = session.version
-        jobs.noted(session, kept)
+        session.record = thought(session.record, session.record.now, found)
         if job.kind == "move":
             one.make_move(session, action, self._komi)
         else:

@@ -112,3 +112,24 @@ def test_who_is_first_in_hex_joins_top_and_bottom():  # as the page draws the si
         assert bool(game.terminal(state)) == (row == 10)
         state = step(state, 11 * row + 7, key)
     assert game.rewards(state)[first] == 1 or row == 10
+
+
+def test_the_winning_line_is_told_at_the_end_only():
+    assert board_json.position(after(THREE, 0, 3, 1, 4))["winning"] == []
+    assert board_json.position(after(THREE, 0, 3, 1, 4, 2))["winning"] == [[0, 0], [0, 1], [0, 2]]
+
+
+def test_shares_are_told_where_a_win_is_a_win():
+    assert board_json.layout(THREE)["shares"] and board_json.layout(games.from_pgx("kuhn_poker"))["shares"]
+    assert not board_json.layout(THREE._replace(outcomes=object()))["shares"], "some wins may pay more than others"
+    assert not board_json.layout(games.from_pgx("kuhn_poker")._replace(num_players=3))["shares"]
+
+
+def test_visits_that_were_given_do_not_change_what_a_position_is_worth():
+    rows = (Candidate(3, 8, 0.5, 0.0, (3,)), Candidate(1, 4, 0.25, 0.0, (1,)), Candidate(0, 2, -1.0, 0.0, (0,)))
+    report = Report(14, 0.2, rows)
+    assert board_json.thoughts(after(FOUR), report)["value"] == 0.2, "nothing was given"
+    told = board_json.thoughts(after(FOUR), report, least=2)
+    assert told["value"] == pytest.approx((6 * 0.5 + 2 * 0.25) / 8)
+    assert board_json.thoughts(after(FOUR), report, least=8)["value"] == 0.2, "nothing else is left"
+    assert board_json.thoughts(after(FOUR), report._replace(value=0.5), least=2)["value"] == 0.5, "it is solved"

@@ -256,7 +256,7 @@ def test_thinking_that_fails_after_it_was_given_up_leaves_the_game_as_it_is(open
     id, failing = sessions.open()["id"], threading.Event()
     session = sessions._found(id)
 
-    def think(simulations, seconds, look):
+    def think(simulations, seconds, look, least):
         failing.set()
         while not look(session.engine):
             time.sleep(0.01)
