@@ -16,7 +16,7 @@ const LEVELS = { Beginner: 10, Casual: 50, Club: 200, Strong: 800, Deep: 5000 };
 const QUICK = 40, SLOW = 200; // milliseconds between two questions while there is thinking
 const TRIES = 3; // of a step, while the game goes on under it
 
-let about = null, view = null, drawn = null, timer = null, wait = QUICK, busy = false, lost = false;
+let about = null, view = null, drawn = null, timer = null, wait = QUICK, busy = null, lost = false;
 
 // ------------------------------------------------------------------------------------------------------------- the server
 function take({ status, said }) {
@@ -27,33 +27,46 @@ function take({ status, said }) {
   return good;
 }
 
+// One request at a time: what is asked for meanwhile was meant for what is about to change, and is dropped.
+async function alone(request) {
+  busy = request();
+  try {
+    return await busy;
+  } finally {
+    busy = null;
+  }
+}
+
 async function change(command, fields = { version: view?.version }) {
   if (busy) return;
   if (view === null || (lost && command === "new")) return begin();
-  busy = true;
   clearTimeout(timer);
-  const good = take(await ask("POST", `/games/${view.id}/${command}`, fields));
-  busy = false;
+  const good = take(await alone(() => ask("POST", `/games/${view.id}/${command}`, fields)));
   wait = QUICK;
   if (good || lost) show();
   else await refresh(true); // it was refused: show what is, and why not
 }
 
+// A limit is meant for whatever comes, so it waits.
+async function limit(simulations) {
+  while (busy) await busy;
+  await change("limit", { simulations });
+}
+
 // To another position. It does no harm to be asked for again when the engine has made a move meanwhile.
 async function go(node) {
   if (busy || lost || view === null || node === undefined || node === view.now) return;
-  for (let i = 1; i < TRIES; i++) {
-    busy = true;
-    const answer = await ask("POST", `/games/${view.id}/go`, { version: view.version, node });
-    busy = false;
-    if (answer.status !== 409) {
-      take(answer);
-      wait = QUICK;
-      return show();
-    }
-    take(await ask("GET", `/games/${view.id}`));
-  }
-  await change("go", { version: view.version, node });
+  clearTimeout(timer);
+  const { id } = view;
+  let answer = null;
+  for (let i = 0; i < TRIES && (answer === null || answer.status === 409); i++)
+    answer = await alone(async () => {
+      if (i > 0) take(await ask("GET", `/games/${id}`));
+      return ask("POST", `/games/${id}/go`, { version: view.version, node });
+    });
+  wait = QUICK;
+  if (take(answer) || lost) show();
+  else await refresh(true);
 }
 
 async function begin() {
@@ -193,11 +206,12 @@ function listen() {
   byId("limit").addEventListener("submit", (event) => event.preventDefault());
   byId("simulations").addEventListener("change", (event) => {
     const given = event.target.value.trim();
-    change("limit", { simulations: given === "" ? null : Number(given) });
+    limit(given === "" ? null : Number(given));
   });
   byId("level").addEventListener("change", (event) => {
-    if (event.target.value) change("limit", { simulations: Number(event.target.value) });
-    else byId("simulations").focus();
+    if (!event.target.value) return byId("simulations").focus();
+    byId("simulations").value = event.target.value;
+    limit(Number(event.target.value));
   });
   addEventListener("keydown", pressed);
   addEventListener("hashchange", () => location.reload());
