@@ -44,9 +44,14 @@ def in_words(thinker: Engine, whose: str) -> str:
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
     points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
-    if not board_json.in_shares(thinker.game):
+    if not _in_shares(thinker):
         points = f"a value of {report.value:+.2f} for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
+
+
+def _in_shares(thinker: Engine) -> bool:
+    """Whether values are told as shares of the points."""
+    return board_json.in_shares(thinker.game)
 
 
 @contextlib.contextmanager
@@ -81,7 +86,7 @@ def table(thinker: Engine) -> list[str]:
     report, called = thinker.report(ROWS), names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
-    two = board_json.in_shares(thinker.game)
+    two = _in_shares(thinker)
     for one in report.candidates:
         worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
         rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
@@ -98,7 +103,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         second: whether it moves first.
         ask: asks for what is typed.
     """
-    called, explain, changed = names(thinker.game), [POINTS] if board_json.in_shares(thinker.game) else [], True
+    called, explain, changed = names(thinker.game), [POINTS] if _in_shares(thinker) else [], True
     sides = SIDES if has_board(thinker.game) else tuple(board_json.layout(thinker.game)["sides"])
     you = 1 if second else 0
     while True:
@@ -190,7 +195,7 @@ def position(thinker: Engine) -> list[str]:
 
 
 def _in_colour() -> bool:
-    """Whether what is printed is seen by somebody who has colours, and wants them: see no-color.org."""
+    """Whether a terminal with colours shows what is printed, and NO_COLOR does not say that nobody wants them."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

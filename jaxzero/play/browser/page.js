@@ -180,7 +180,7 @@ function pressed(event) {
 function fillChoices() {
   const all = 2 ** about.sides.length - 1;
   const choices = about.sides.map((side, i) => [`You are ${side}`, all - 2 ** i]);
-  choices.push(["Analysis: you move for all", 0], ["Watch: the engine plays all", all]);
+  choices.push(["Analysis: you play all", 0], ["Watch: engine plays all", all]);
   byId("who").append(...choices.map(([said, mask]) => new Option(said, mask)));
   const levels = Object.entries(LEVELS).map(([name, simulations]) => [`${name} (${count(simulations)})`, simulations]);
   byId("level").append(...[...levels, ["Of your own", ""]].map(([said, simulations]) => new Option(said, simulations)));

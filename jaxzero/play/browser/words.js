@@ -39,7 +39,7 @@ export function status(about, view, lost) {
   if (thinking?.ahead) return `The engine is thinking about ${thinking.ahead === 1 ? "another game" : `${thinking.ahead} other games`} first.`;
   if (thinking?.kind === "review") return `Looking for mistakes: position ${Math.min(thinking.done + 1, thinking.of)} of ${thinking.of}.`;
   if (thinking?.kind === "hint") return view.onGame && view.you !== null ? "The engine is thinking about your move." : "The engine is thinking about this position.";
-  if (!view.onGame) return view.over ? `Variation: ${view.outcome}` : `Variation, ${mover} to move: you move for all.${hint}`;
+  if (!view.onGame) return view.over ? `Variation: ${view.outcome}` : `Variation, ${mover} to move.${hint}`;
   if (view.now !== view.game) return `Move ${view.line.indexOf(view.now)} of ${view.line.length - 1}, ${mover} to move.${hint}`;
   if (view.over) return view.you === null ? view.outcome : `${view.outcome} You were ${about.sides[view.you]}.`;
   if (view.paused) return `Paused, ${mover} to move.${hint}`;

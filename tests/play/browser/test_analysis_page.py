@@ -30,7 +30,7 @@ def shown(page, moves):
 
 def analysis(page, *cells):
     """A person moves for both."""
-    page.select_option("#who", label="Analysis: you move for all")
+    page.select_option("#who", label="Analysis: you play all")
     page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Analysis')")
     for made, cell in enumerate(cells, 1):
         page.locator(".cell").nth(cell).click()
@@ -128,7 +128,7 @@ def test_two_players_are_watched_and_pause():
     with served(three_in_a_row(), pace=0.05) as address, browser() as chromium, tab(chromium, address) as page:
         page.fill("#simulations", "1000000")
         page.keyboard.press("Tab")
-        page.select_option("#who", label="Watch: the engine plays all")
+        page.select_option("#who", label="Watch: engine plays all")
         page.wait_for_function("() => document.getElementById('now').textContent.includes('visits')")
         assert text(page, "status") == "The engine (X) is thinking." and page.locator(".cell.open").count() == 0
         page.click("#pause")
