@@ -18,7 +18,8 @@ DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or throug
     jaxzero gtp                                             # 9x9 Go by random playouts, for GoGui, Sabaki ...
 
 In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
-what the search thinks is drawn on the board, with its tree beside it.
+what the search thinks is drawn on the board, with its tree beside it. There you can also step back, try variations,
+watch the engine play all sides, and have it find the mistakes of a game.
 """
 
 PGX_KOMI = 7.5  # of its games of Go, which have no other
@@ -63,7 +64,7 @@ class Play:
     gtp: bool = False
     """Speak the Go Text Protocol on standard input and output, for front ends and match runners."""
     browser: bool = False
-    """Play on a page in a browser on this machine, with what the search thinks drawn on the board."""
+    """Play and analyse on a page in a browser on this machine, with what the search thinks drawn on the board."""
     port: int | None = None
     """--browser: the port of the page. Default: 8000, or any free one if that is taken."""
     second: bool = False
