@@ -16,7 +16,7 @@ const LEVELS = { Beginner: 10, Casual: 50, Club: 200, Strong: 800, Deep: 5000 };
 const QUICK = 40, SLOW = 200; // milliseconds between two questions while there is thinking
 const TRIES = 3; // of a step, while the game goes on under it
 
-let about = null, view = null, drawn = null, timer = null, wait = QUICK, busy = null, lost = false;
+let about = null, view = null, drawn = null, timer = null, wait = QUICK, busy = null, lost = false, limits = Promise.resolve();
 
 // ------------------------------------------------------------------------------------------------------------- the server
 function take({ status, said }) {
@@ -47,10 +47,12 @@ async function change(command, fields = { version: view?.version }) {
   else await refresh(true); // it was refused: show what is, and why not
 }
 
-// A limit is meant for whatever comes, so it waits.
-async function limit(simulations) {
-  while (busy) await busy;
-  await change("limit", { simulations });
+// A limit is meant for whatever comes, so nothing waits for it; limits themselves go one after the other.
+function limit(simulations) {
+  limits = limits.then(async () => {
+    if (take(await ask("POST", `/games/${view.id}/limit`, { simulations })) || lost) show();
+    else await refresh(true);
+  });
 }
 
 // To another position. It does no harm to be asked for again when the engine has made a move meanwhile.

@@ -264,11 +264,21 @@ def test_connect_four_by_clicks_with_its_tree_beside_it():
         frame = page.frame_locator("#tree iframe:not(.coming)")
         frame.get_by_text("nodes are drawn").wait_for()
         assert frame.locator("svg").count() >= 2, "positions are drawn in it"
+        page.set_viewport_size({"width": 1280, "height": 720})
+        boxes = [page.locator(f"#{name}").bounding_box() for name in ("table", "side", "tree")]
+        edges = [edge for box in boxes for edge in (box["x"], box["x"] + box["width"])]
+        assert edges == sorted(edges) and edges[0] >= 0 and edges[-1] <= 1280, "side by side"
+        assert all(box["y"] >= 0 and box["y"] + box["height"] <= 720 for box in boxes)
+        assert page.locator("svg.board").bounding_box()["width"] > 380
         turns = 0
         with tab(chromium, address) as other:
             for one in (page, other):
                 one.fill("#simulations", "50")
                 one.keyboard.press("Tab")
+            other.keyboard.press("3")
+            other.wait_for_function("() => document.querySelectorAll('#moves li').length === 2")
+            other.wait_for_function(YOURS)
+            assert position(other)[37] == "Blue", "a digit plays its column"
             while page.locator(".cell.open").count() and other.locator(".cell.open").count():
                 turns += 1
                 clicked(page, first_open(page))
