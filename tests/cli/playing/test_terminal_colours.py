@@ -40,6 +40,8 @@ def test_names_of_columns_are_no_stones(terminal):
     assert "O" in lines[0] and "\033" not in lines[0] and f"{BLUE}X{PLAIN}" in lines[1]
     lines = terminal_ui.position(after("connect_four", 3, 3))
     assert f"{BLUE}X{PLAIN}" in lines[5] and f"{YELLOW}O{PLAIN}" in lines[4] and "\033" not in lines[6]
+    lines = terminal_ui.position(after("connect_four", 3, 0, 3, 0, 3, 0, 3))
+    assert [line.count(f"{BLUE}{REVERSE}X{PLAIN}") for line in lines] == [0, 0, 1, 1, 1, 1, 0]
 
 
 def test_no_colours_where_there_is_no_terminal_or_a_dumb_one(terminal):

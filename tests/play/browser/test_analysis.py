@@ -51,6 +51,14 @@ def test_steps_show_what_was_said_and_lose_nothing(sessions):
     assert "no position 3" in refused(409, sessions.go, view["id"], again["version"], 3)
 
 
+def test_a_hint_tells_of_all_legal_moves_though_one_wins(sessions):
+    view = analysis(sessions, 0, 3, 1, 4)
+    view = settled(sessions, sessions.hint(view["id"], view["version"])["id"])
+    told = view["search"]["candidates"]
+    assert {one["action"] for one in told} == set(view["legal"]) and told[0]["action"] == 2 == view["hint"]
+    assert all(one["visits"] >= 1 for one in told) and view["search"]["share"] == 1.0
+
+
 def test_a_variation_begins_where_another_move_is_made(sessions):
     view = go(sessions, analysis(sessions, 4, 0, 8), 1)
     view = sessions.play(view["id"], view["version"], 2)

@@ -30,6 +30,7 @@ def test_a_move_made_elsewhere_begins_a_variation_and_the_game_stays():
     assert not r.on_game(record) and r.line(record) == [0, 1, 2, 5, 6]
     assert r.line(record._replace(now=5)) == [0, 1, 2, 5, 6], "from inside a variation it goes on to its end"
     assert r.line(record._replace(now=2)) == [0, 1, 2, 3, 4] and r.on_game(record._replace(now=2))
+    assert r.line(record._replace(now=1, game=5)) == [0, 1, 2, 5], "the game, though another move was made first"
 
 
 def test_a_move_that_was_made_before_is_a_step():
