@@ -51,8 +51,10 @@ export function showMoves(view, go) {
     list.replaceChildren(...listed(view).map((one) => item(view, one, go)));
     buttons.get(focused)?.button.focus({ preventScroll: true });
   }
+  const first = buttons.keys().next().value;
   for (const [id, { button, said }] of buttons) {
     const { mark } = view.plies[id], here = id === view.now;
+    button.tabIndex = here || (view.now === 0 && id === first) ? 0 : -1; // one stop on the way of the tabulator
     button.querySelector("b").textContent = mark ? MARKS[mark] : "";
     button.querySelector("b").className = mark ?? "";
     button.setAttribute("aria-label", said + (mark ? `, ${mark}` : ""));
@@ -60,6 +62,7 @@ export function showMoves(view, go) {
     else button.removeAttribute("aria-current");
   }
   const at = buttons.get(view.now)?.button;
+  if (list.contains(document.activeElement)) at?.focus({ preventScroll: true });
   if (at === undefined) list.scrollTop = 0;
   else if (at.offsetTop < list.scrollTop || at.offsetTop + at.offsetHeight > list.scrollTop + list.clientHeight)
     list.scrollTop = at.offsetTop - (list.clientHeight - at.offsetHeight) / 2; // not scrollIntoView: the page stays

@@ -7,7 +7,7 @@ import { showMoves, target } from "./moves.js";
 import { showBar, showBeside, showSearch } from "./search.js";
 import { ask } from "./server.js";
 import { showTree } from "./tree.js";
-import { MARKS, byId, count, status, tell, watching, write } from "./words.js";
+import { MARKS, byId, count, lossOf, status, tell, watching, write } from "./words.js";
 
 const COMMANDS = ["hint", "undo", "swap", "new", "adopt", "review"];
 const SWITCHES = ["search", "line", "tree"];
@@ -41,13 +41,16 @@ async function change(command, fields = { version: view?.version }) {
   if (busy) return;
   if (view === null || (lost && command === "new")) return begin();
   clearTimeout(timer);
-  const good = take(await alone(() => ask("POST", `/games/${view.id}/${command}`, fields)));
+  const good = take(await alone(async () => {
+    await limits;
+    return ask("POST", `/games/${view.id}/${command}`, fields);
+  }));
   wait = QUICK;
   if (good || lost) show();
   else await refresh(true); // it was refused: show what is, and why not
 }
 
-// A limit is meant for whatever comes, so nothing waits for it; limits themselves go one after the other.
+// A limit is meant for whatever comes: nothing is dropped for it, and what is asked for next comes after it.
 function limit(simulations) {
   limits = limits.then(async () => {
     if (take(await ask("POST", `/games/${view.id}/limit`, { simulations })) || lost) show();
@@ -194,8 +197,8 @@ function explain() {
   byId("points").textContent = about.shares ? "Points" : "Value";
   byId("legend-text").textContent = about.kind === "list" ? `${about.shares ? "Points" : "Value"}: ${paid}.`
     : `The larger the disc, the more visits; large figures are the ${paid}; a ring is the best move; small numbers are the expected play.`;
-  const classes = about.classes.map(([name, least]) => `${MARKS[name]} ${name} from ${least}`);
-  byId("bounds").textContent = `${classes.join(", ")} points below the best move, of 100.`;
+  const classes = about.classes.map(([name, least]) => `${MARKS[name]} ${name} from ${lossOf(about, least)}`);
+  byId("bounds").textContent = `Below the best move${about.shares ? ", of 100" : ""}: ${classes.join(", ")}.`;
 }
 
 function listen() {

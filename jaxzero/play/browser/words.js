@@ -13,6 +13,9 @@ export const worth = (about, one) => (about.shares ? percent(one.share) : `${one
 export const expectedOf = (about, one) => (about.shares ? `${worth(about, one)} of the points expected` : `value ${worth(about, one)}`);
 export const firstOf = (about, first) => worth(about, { share: first, value: 2 * first - 1 });
 
+// What a move lost: points of 100, or as much of a value, which has twice the range.
+export const lossOf = (about, points) => (about.shares ? `${Math.round(points)} points` : (points / 50).toFixed(2));
+
 // Colours of players, ply badges and stones: the style sheets know them by these names.
 const PLAYERS = ["first", "second", "third", "fourth"];
 export const colour = (player, part = "") => `var(--${PLAYERS[player] ?? "other"}${part})`;
@@ -53,7 +56,7 @@ export function lastMove(about, view) {
   const { said } = view;
   if (said === null) return "None yet.";
   const found = view.plies[view.now].mark;
-  const judged = found === null ? "." : `, ${article(found)}: ${Math.round(said.loss)} points less than the best move.`;
+  const judged = found === null ? "." : `, ${article(found)}: ${lossOf(about, said.loss)} less than the best move.`;
   const search = said.search === null ? "" : ` Before it: ${expectedOf(about, said.search)}, ${visitsOf(said.search)}. Expected play: ${named(said.search.line)}`;
   return `${about.sides[said.by]} played ${said.name}${judged}${search}`;
 }
