@@ -19,6 +19,7 @@ from jaxzero.games.go_game.rules import GoState, turned
 from jaxzero.play.analysis import Report, reported
 from jaxzero.play.engine_programs import FOREVER, Programs, programs
 from jaxzero.play.notation import side_of
+from jaxzero.search.node_storage import unpack_stats
 from jaxzero.search.tree import Tree
 from jaxzero.types import Params
 
@@ -280,7 +281,8 @@ class Engine:
                 return action
 
     def _root_visits(self) -> int:
-        return int(np.asarray(self.programs.known(self._tree).visits).sum())
+        # As `total_visits` counts them. Those of its edges may be fewer: in a full tree walks ended at this node.
+        return int(unpack_stats(self._tree.stats[:, 0]).visits[0]) - 1
 
     def _forget(self) -> None:
         if self._tree is not None:

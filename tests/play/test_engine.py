@@ -198,3 +198,13 @@ def test_a_search_spread_over_all_legal_moves():
     assert {one.action for one in report.candidates} == set(np.flatnonzero(engine.legal()).tolist())
     assert report.visits == 60 and min(one.visits for one in report.candidates) == 5
     assert report.candidates[0].action == 2 and report.candidates[0].value == 1.0
+
+
+def test_after_a_full_tree_it_thinks_as_long_as_it_is_told_to(engine):
+    """Walks that ended where there was no room count as visits of that node, but were no thinking about its moves."""
+    engine = engine.another()
+    engine.play(engine.think(3_000))  # 499 have room
+    while not engine.over():
+        before, action = engine.report().visits, engine.think(10)
+        assert engine.report().visits >= before + 10, engine.moves
+        engine.play(action)

@@ -14,6 +14,8 @@ __all__ = ["CLASSES", "first_share", "loss", "losses", "mark"]
 #: Names, and the least loss in points, of the classes of mistakes.
 CLASSES = (("inaccuracy", 5), ("mistake", 10), ("blunder", 20))
 
+FEW = 10  # visits: what a search has brought along of fewer says nothing
+
 
 def mark(lost: float | None) -> str | None:
     """The class of a mistake; None: it is none, or nobody has looked.
@@ -47,10 +49,10 @@ def loss(thoughts: dict[str, Any], action: int, after: float | None = None, over
 
 
 def first_share(node: Node) -> float | None:
-    """The share of who moved first by the result or by the search; None: nothing is known, or more than two play."""
+    """The share of who moved first by the result or by the search; None: too little is known, or more than two play."""
     if node.position["over"]:
         return node.position["result"]
-    return None if node.thoughts is None else node.thoughts["first"]
+    return None if node.thoughts is None or node.thoughts["visits"] < FEW else node.thoughts["first"]
 
 
 def losses(record: Record, node: int) -> dict[int, float | None]:
