@@ -1,19 +1,15 @@
 """Playing in the terminal."""
 
 import contextlib
-import itertools
-import os
-import re
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
 
+from jaxzero.cli.playing.board_colours import painted
 from jaxzero.cli.playing.play_settings import Player, komi
 from jaxzero.play.browser import board_json
-from jaxzero.play.browser.winning_line import winning_stones
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import drawn, has_board, names, stones
+from jaxzero.play.notation import drawn, has_board, names
 from jaxzero.runs import progress_display
 
 __all__ = ["play", "say", "thinking"]
@@ -22,7 +18,6 @@ WIDTH = 79  # of what is said
 MANY = 60  # legal moves that are listed, where there is no board
 ROWS = 7  # moves of which is told what the search thinks
 SIDES = "X", "O"
-COLOURS, REVERSE, PLAIN = {"X": "\033[1;34m", "O": "\033[1;33m", ".": ""}, "\033[7m", "\033[0m"
 POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
 HELP = """  {move:<8} a move, as the board names it
   hint     what I would play in your place, and what I think of your moves
@@ -180,8 +175,7 @@ def _last(thinker: Engine) -> int | None:
 def position(thinker: Engine) -> list[str]:
     """The position in letters: the board, or the moves that led to it where there is none."""
     if has_board(thinker.game):
-        lines = drawn(thinker.game, thinker.position(), thinker.first, _last(thinker))
-        return _painted(thinker, lines) if _in_colour() else lines
+        return painted(thinker, drawn(thinker.game, thinker.position(), thinker.first, _last(thinker)))
     called, told = names(thinker.game), thinker.game.text
     legal = [name for name, ok in zip(called, thinker.legal()) if ok]
     if told is not None:
@@ -191,28 +185,6 @@ def position(thinker: Engine) -> list[str]:
     lines = [f"Moves so far: {made}", *([f"Legal moves: {' '.join(legal[:MANY])}{more}"] if legal else [])]
     if not thinker.moves and thinker.game.draw is not None:
         lines.append("With --browser there is a picture of the position.")
-    return lines
-
-
-def _in_colour() -> bool:
-    """Whether a terminal with colours shows what is printed, and NO_COLOR does not say that nobody wants them."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _painted(thinker: Engine, lines: list[str]) -> list[str]:
-    """The lines of a board with its stones in colour, and those that have won in reverse."""
-    board = stones(thinker.game, thinker.position(), thinker.first)
-    kind = board_json.kind(thinker.game)
-    won = set(winning_stones(kind, board)) if thinker.over() else set()
-    top = 1 if len(lines) > len(board) and kind != "connect_four" else 0  # below the names of the columns
-    for row in range(len(board)):
-        columns = itertools.count()
-
-        def paint(found: re.Match, row: int = row, columns: Iterator[int] = columns) -> str:
-            colour, reverse = COLOURS[found[0]], REVERSE if (row, next(columns)) in won else ""
-            return f"{colour}{reverse}{found[0]}{PLAIN}" if colour else found[0]
-
-        lines[top + row] = re.sub("[.XO]", paint, lines[top + row])
     return lines
 
 

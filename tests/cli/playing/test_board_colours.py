@@ -5,7 +5,7 @@ import re
 import pytest
 
 from jaxzero import games
-from jaxzero.cli.playing import terminal_ui
+from jaxzero.cli.playing import board_colours, terminal_ui
 from jaxzero.play.engine import Engine
 
 BLUE, YELLOW, REVERSE, PLAIN = "\033[1;34m", "\033[1;33m", "\033[7m", "\033[0m"
@@ -20,7 +20,7 @@ def after(name, *actions):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    monkeypatch.setattr(terminal_ui.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(board_colours.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     return monkeypatch
@@ -50,5 +50,5 @@ def test_no_colours_where_there_is_no_terminal_or_a_dumb_one(terminal):
     terminal.setenv("TERM", "dumb")
     assert "\033" not in "".join(terminal_ui.position(engine))
     terminal.setenv("TERM", "xterm")
-    terminal.setattr(terminal_ui.sys.stdout, "isatty", lambda: False)
+    terminal.setattr(board_colours.sys.stdout, "isatty", lambda: False)
     assert "\033" not in "".join(terminal_ui.position(engine))
