@@ -34,8 +34,9 @@ Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048", "pe
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    kind: Literal["auto", "mlp", "planes"] = "auto"
-    """mlp: a vector as hidden state; planes: a board or image as hidden state. auto: by the observation."""
+    kind: Literal["auto", "mlp", "planes", "lines"] = "auto"
+    """mlp: a vector as hidden state; planes: a board or image as hidden state, with convolutions; lines: likewise, with
+    perceptrons along rows and columns. auto: mlp or planes, by the observation."""
     embedding: int = 64
     """mlp: numbers in the hidden state."""
     width: int = 128
@@ -45,9 +46,9 @@ class Network:
     window: int = 0
     """mlp, of boards: side of the windows that the representation looks at first; 0: it sees the board flat."""
     channels: int = 16
-    """planes: planes of the hidden state. mlp: what is seen in each window."""
+    """planes, lines: planes of the hidden state. mlp: what is seen in each window."""
     blocks: int = 1
-    """planes: residual blocks in representation and dynamics each."""
+    """planes, lines: residual blocks in representation and dynamics each."""
     policy: Literal["gaussian", "factorised"] = "gaussian"
     """Of continuous actions: a normal distribution for each coordinate, or a categorical one over some values."""
     policy_bins: int = 11
@@ -227,7 +228,7 @@ PRESETS = {
     # simulator, was only that planes learn more per minute than a perceptron.
     "2048": dataclasses.replace(
         IMAGE,
-        network=Network(embedding=128, width=256, bins=121, limit=300.0),
+        network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
         acting=dataclasses.replace(IMAGE.acting, environments=256, steps=8),
         learn=dataclasses.replace(IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0),
     ),
