@@ -96,8 +96,8 @@ def test_what_may_be_left_out_stays_as_it_is():
     assert defaults(nets.muzero_mlp)["policy"] is None
     optional = {name: set(kind.optional) for name, kind in learned_weights.KINDS.items()}
     assert optional == {
-        "muzero_mlp": {"squash", "window", "channels", "policy"}, "muzero_planes": {"squash", "tower"}, "stochastic_mlp": set(),
-        "stochastic_planes": {"tower"},
+        "muzero_mlp": {"squash", "window", "channels", "policy"}, "muzero_planes": {"squash", "tower"},
+        "stochastic_mlp": set(), "stochastic_planes": {"tower"},
     }  # fmt: skip
 
 

@@ -141,10 +141,10 @@ def build_learned(
     Args:
         network: "kind", `"muzero_mlp"`, `"muzero_planes"`, `"stochastic_mlp"` or `"stochastic_planes"`, and all
             arguments of the function of that name in `jaxzero.nets`, as JSON has them; "squash" may be left out where
-            it is false, and "tower" where it is "convolutions". Heads are `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`,
-            `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41, "limit": 5}`. The
-            latter two also take "transform" (`"symlog"` or `"sqrt"`), and `hl_gauss` takes "sigma"; left out, they are
-            as published.
+            it is false, and "tower" where it is "convolutions". Heads are `{"kind": "win_draw_loss"}`,
+            `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41,
+            "limit": 5}`. The latter two also take "transform" (`"symlog"` or `"sqrt"`), and `hl_gauss` takes "sigma";
+            left out, they are as published.
         observation_shape: of an observation.
         num_actions: A.
         key: for the initial parameters.
