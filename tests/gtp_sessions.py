@@ -72,17 +72,17 @@ class Blank(NamedTuple):
     size: np.ndarray
 
 
-def at_random(size, move_limit=None):
+def at_random(size):
     """An engine of Go that makes any legal move, at its beginning: the rules as they are, and no search to compile."""
-    engine = _at_random(size, move_limit)
+    engine = _at_random(size)
     engine.clear()
     return engine
 
 
 @functools.cache
-def _at_random(size, move_limit):
+def _at_random(size):
     draw, nothing = random.Random(0), Blank(np.zeros(1, int))
-    made = programs(games.go(size, 2.5, move_limit), lambda n, stop: None)
+    made = programs(games.go(size, 2.5, move_limit=30_000), lambda n, stop: None)
 
     def more(params, keys, state, tree, most):
         legal = np.flatnonzero(made.game.legal(made.one(state)))
@@ -94,10 +94,10 @@ def _at_random(size, move_limit):
     return Engine(made.game, made)
 
 
-def random_session(size=5, sizes=(), move_limit=None, **options):
+def random_session(size=5, sizes=(), **options):
     """A session with engines that move at random, one of each size for all tests, whatever the komi."""
     options = dict(komi=2.5, simulations=1) | options
-    return gtp.Session(lambda size, komi: at_random(size, move_limit), size=size, sizes=sizes, **options)
+    return gtp.Session(lambda size, komi: at_random(size), size=size, sizes=sizes, **options)
 
 
 def board_of(talk):

@@ -1,7 +1,6 @@
 """The protocol: a transcript for every command, nonsense of every kind, clocks, pondering."""
 
 import io
-import random
 import re
 import threading
 import time
@@ -421,45 +420,7 @@ def test_nothing_is_told_of_an_analysis_before_its_answer():
     assert re.fullmatch(rb"=5\n(info move [^\n]+\n)+\n=\n\n", out.getvalue()), out.getvalue()[:200]
 
 
-# --- nonsense --------------------------------------------------------------------------------------------------------
-
-
-def nonsense(draw):
-    """Lines that a careless or a wicked program might send."""
-    words = ["play", "genmove", "undo", "boardsize", "komi", "clear_board", "showboard", "final_score", "time_left",
-             "time_settings", "known_command", "loadsgf", "b", "w", "black", "A1", "E5", "pass", "c3", "5", "19", "-1",
-             "2.5", "nan", "1e400", "9" * 30, "²", "\0", "#", "=", "?", "é", "\u2028", "/etc/passwd", ""]  # fmt: skip
-    kind = draw.randrange(5)
-    if kind == 0:
-        return bytes(draw.randrange(256) for _ in range(draw.randrange(40)))
-    if kind == 1:
-        return "".join(
-            chr(draw.choice([draw.randrange(32, 127), draw.randrange(0x80, 0xD000)])) for _ in range(20)
-        ).encode()
-    line = " ".join(draw.choice(words) for _ in range(draw.randrange(6)))
-    return f"{draw.choice(['', '', '1 ', '99999999999 '])}{line}{draw.choice(['', chr(13)])}".encode()
-
-
-def check_nonsense(seed, count):
-    draw, talk = random.Random(seed), session(make=lambda size, komi: built(games.go(5, 2.5)), simulations=1)
-    talk.answer("clear_board")
-    lines = [line.replace(b"\n", b" ") for line in (nonsense(draw) for _ in range(count))]
-    lines = [line for line in lines if b"quit" not in line and b"analyze" not in line]
-    answers = talked([*lines, b"42 name"], talk)
-    assert answers[-1] == "=42 jaxzero\n\n"
-    assert 0.2 * count < len(answers) <= count + 1
-    assert not any("Traceback" in answer or "internal" in answer for answer in answers)
-
-
-def test_whatever_is_said_gets_an_answer():
-    check_nonsense(0, 1_500)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("thousands", [10, pytest.param(100, marks=pytest.mark.exhaustive)])
-def test_thousands_of_lines_of_nonsense(thousands):
-    for seed in range(thousands // 10):
-        check_nonsense(seed + 1, 10_000)
+# --- lines by way of streams -----------------------------------------------------------------------------------------
 
 
 def test_long_lines_ends_and_quit():
