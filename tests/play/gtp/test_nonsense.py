@@ -57,12 +57,20 @@ def nonsense(draw):
     return line.encode().replace(b"\n", b" ")
 
 
+def known(talk):
+    """What a command that fails must not change."""
+    engine = talk.engine
+    turn = int(engine.state.moves[0]), bool(engine.state.over[0])
+    return talk.size, talk.komi, talk.settled, talk.clocks[:], list(zip(engine.moves, engine.movers)), turn
+
+
 def conversation(draw, sizes, count):
     talk = random_session(size=sizes[-1], sizes=sizes)
     answered = {"=": 0, "?": 0}
     for _ in range(count):
         line, mark = nonsense(draw), draw.choice([b"", b"", b"17 ", b"0 ", b"99999999999 "])
         said = (mark + line + draw.choice([b"", b"\r"])).decode("utf-8", errors="replace")
+        before = known(talk)
         answer = talk.answer(said)
         readable = re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "", said).split("#")[0].strip()
         assert (answer == "") == (readable == ""), (said, answer)
@@ -71,6 +79,7 @@ def conversation(draw, sizes, count):
             if mark and line.strip():
                 assert re.match(rf"[=?]{mark.decode().strip()}[ \n]", answer), (said, answer)
             answered[answer[0]] += 1
+            assert answer[0] == "=" or known(talk) == before, said
         talk.idle()
     assert talk.answer("42 name") == "=42 jaxzero\n\n" and min(answered.values()) > count // 20, answered
     assert "failed" not in talk.answer("showboard")
