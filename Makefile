@@ -68,7 +68,7 @@ check-wheel: $(VENV)/.dev  ## build the wheel, install it into an empty environm
 	$(BIN)/python -m venv .cache/wheel/env
 	.cache/wheel/env/bin/pip install -q --disable-pip-version-check "$$(ls .cache/wheel/*.whl)[train]" -c constraints.txt
 	cd .cache/wheel && env/bin/jaxzero doctor && env/bin/jaxzero train --game tic_tac_toe --budget.minutes 1 --evaluate.games 20
-	cd .cache/wheel && echo quit | env/bin/jaxzero play --game tic_tac_toe && echo quit | env/bin/jaxzero gtp --size 5
+	cd .cache/wheel && echo quit | env/bin/jaxzero play --game tic_tac_toe && printf 'genmove b\nquit\n' | env/bin/jaxzero gtp --size 5
 
 notebooks: $(VENV)/.train  ## open the notebooks in Jupyter
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" -c constraints.txt

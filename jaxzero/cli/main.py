@@ -21,6 +21,7 @@ class Command(NamedTuple):
 
 
 PLAY = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.play"
+GTP = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.protocol"  # which has not to wait for jax
 COMMANDS = {
     "train": Command(
         "learn a game or an environment: AlphaZero, MuZero",
@@ -28,7 +29,7 @@ COMMANDS = {
         "jaxzero.cli.training.train",
     ),
     "play": Command("play against it, in the terminal or with --browser", *PLAY),
-    "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *PLAY, ("--gtp",)),
+    "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *GTP, ("--gtp",)),
     "match": Command(
         "a match against another program", "jaxzero.cli.playing.gtp_match_settings", "jaxzero.cli.playing.gtp_match"
     ),
@@ -71,6 +72,8 @@ def meant(name: str, arguments: list[str]) -> Command:
     """The command of this name, or what it is with these arguments."""
     if name == "train":
         return VARIANTS[variant(arguments)]
+    if name == "play" and "--gtp" in arguments:
+        return Command(COMMANDS["gtp"].does, *GTP)
     return PLAY_2048 if name == "play" and plays_2048(arguments) else COMMANDS[name]
 
 

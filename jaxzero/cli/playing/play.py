@@ -15,23 +15,19 @@ import jax
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.playing import network_models, terminal_ui
+from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
-from jaxzero.cli.playing.play_settings import Play, Player, komi
+from jaxzero.cli.playing.play_settings import KOMI, SIZE, Play, Player, komi, limits
 from jaxzero.cli.training.evaluation import provable
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
-from jaxzero.play import gtp
 from jaxzero.play.browser import board_json, local_server, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.engine_programs import Programs, programs
 from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
-
-DEFAULT = 400  # simulations per move
-SIZE, KOMI = 9, 7.0  # of Go, where nobody says
 
 
 def resolved(player: Player) -> Player:
@@ -149,12 +145,6 @@ def proving(game: games.Game, rule: jz.Rule) -> jz.Rule:
     return jz.avoid_proven(rule) if provable(game) else rule
 
 
-def limits(player: Player) -> dict:
-    """How long to think about a move."""
-    simulations = DEFAULT if player.simulations is None and player.seconds is None else player.simulations
-    return {"simulations": simulations, "seconds": player.seconds}
-
-
 # --------------------------------------------------------------------------------------------------------- the browser
 def browser(config: Play, thinker: Engine, words: str) -> None:
     """Serves the page until Ctrl-C or SIGTERM."""
@@ -201,50 +191,13 @@ def tree_page(thinker: Engine) -> Callable:
     return page
 
 
-# -------------------------------------------------------------------------------------------------------- the protocol
-def protocol(player: Player) -> None:
-    """Speaks GTP until the other side has had enough."""
-    is_go, known = player.game == "go", komi(player) or 0.0
-
-    def make(size: int, wanted: float) -> Engine:
-        if not is_go and wanted != known:
-            raise ValueError(f"komi {wanted:g}: the rules of {player.game} have {known:g}")
-        found, words = engine(player, size, wanted)
-        print(f"jaxzero plays {found.game.id} with {words}; compiling ...", file=sys.stderr, flush=True)
-        found.warm_up()
-        print("Ready.", file=sys.stderr, flush=True)
-        return found
-
-    def board_size(game: games.Game) -> int:
-        if not has_board(game):
-            raise ValueError(f"--gtp: {game.id} has no board of stones that two players put there.")
-        return game.observation_shape[0]
-
-    def write(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    session = gtp.Session(
-        make,
-        size=player.size if is_go else board_size(rules(player, 0, 0)),
-        komi=known,
-        sizes=tuple(range(2, 26)) if is_go else (),
-        ponder=player.ponder,
-        resign=player.resign,
-        version=jz.__version__,
-        write=write,
-        **limits(player),
-    )
-    gtp.serve(session, sys.stdin.buffer, sys.stdout.buffer)
-
-
 def main(config: Play) -> None:
     """Plays where the settings say: protocol, browser or terminal."""
+    if config.gtp:
+        return protocol.main(config)
     keep_programs()
     try:
         config = dataclasses.replace(config, player=resolved(config.player))
-        if config.gtp:
-            return protocol(config.player)
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"play: {error}")

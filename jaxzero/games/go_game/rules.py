@@ -200,7 +200,8 @@ def turned(state: GoState, player: Int[Array, ""]) -> GoState:
     """The position with that player to move and the game going on, whoever moved last and whether it was over.
 
     For handicap, and for programs that move out of turn. No pass is made: those so far no longer count towards the end.
-    Where the turn changes nothing is forbidden by ko, and the move limit comes one move nearer.
+    Where the turn changes nothing is forbidden by ko. The move limit does not come nearer: a turn that changes is
+    counted back, and after the end of the game the count begins anew.
 
     >>> import jax
     >>> game = go(5)
@@ -208,10 +209,12 @@ def turned(state: GoState, player: Int[Array, ""]) -> GoState:
     >>> int(game.to_play(state)), int(state.passes), int(state.stones[0].sum() > 0)
     (0, 0, 1)
     """
-    changes = state.moves % 2 != jnp.asarray(player, jnp.int16)
+    player = jnp.asarray(player, jnp.int16)
+    changes = state.moves % 2 != player
+    moves = jnp.where(changes, jnp.where(state.moves > 0, state.moves - 1, 1), state.moves)
     return state._replace(
         ko=jnp.where(changes, jnp.full_like(state.ko, -1), state.ko),
-        moves=state.moves + changes.astype(jnp.int16),
+        moves=jnp.where(state.over, player, moves).astype(jnp.int16),
         passes=jnp.zeros_like(state.passes),
         over=jnp.zeros_like(state.over),
         result=jnp.zeros_like(state.result),

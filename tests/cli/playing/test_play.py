@@ -1,5 +1,6 @@
 """Playing in the terminal; through the protocol and in the browser, as processes."""
 
+import dataclasses
 import io
 import json
 import pathlib
@@ -14,7 +15,8 @@ import pytest
 import rich.console
 import rich.status
 
-from jaxzero.cli.playing import play, play_settings, terminal_ui
+from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
+from tests import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -136,19 +138,52 @@ def test_the_protocol_as_a_process():
 
 
 def test_komi_is_that_of_the_rules(monkeypatch):
-    player = play_settings.Player("go_9x9", komi=5.5)
-    talks, built = [], []
+    built = []
     idle = lambda *given: play.Engine(play.rules(*given), lambda n, stop: None)
-    monkeypatch.setattr(play.Engine, "warm_up", lambda engine: None)  # without a search to compile
-    monkeypatch.setattr(play.gtp, "serve", lambda session, *_: talks.append(session))
     monkeypatch.setattr(play, "engine", lambda *given: built.append(given) or (idle(*given), "nothing"))
-    play.protocol(player)
-    talk = talks[0]
+    talk = protocol.session(play_settings.Player("go_9x9", komi=5.5))
     assert talk.komi == 7.5 and talk.answer("final_score") == "= W+7.5\n\n"
-    assert (
-        talk.answer("komi 5.5") == "? komi 5.5: the rules of go_9x9 have 7.5\n\n" and talk.answer("komi 7.5") == "=\n\n"
-    )
-    assert talk.komi == 7.5 and len(built) == 1
+    assert talk.answer("komi 5.5") == "? komi 5.5: the rules of go_9x9 have 7.5\n\n"
+    assert talk.answer("komi 7.5") == "=\n\n" and talk.komi == 7.5 and len(built) == 1
+
+
+def test_a_game_without_komi_lets_anything_be_said_of_it():
+    talk = protocol.session(play_settings.Player("tic_tac_toe"))
+    engine = talk.engine
+    assert talk.answer("komi 6.5") == "=\n\n" and talk.engine is engine
+    assert talk.answer("boardsize 3") == "=\n\n" and talk.answer("boardsize 9") == "? unacceptable size\n\n"
+
+
+def test_a_network_knows_one_size_and_playouts_know_all(monkeypatch):
+    built = []
+    idle = lambda *given: play.Engine(play.rules(*given), lambda n, stop: None)
+    monkeypatch.setattr(play, "engine", lambda *given: built.append(given[1:]) or (idle(*given), "nothing"))
+    monkeypatch.setattr(play, "resolved", lambda player: dataclasses.replace(player, game="go", size=5, komi=0.5))
+    talk = protocol.session(play_settings.Player(weights="some.safetensors"))
+    assert built == [(5, 0.5)], "what is wrong with the weights is told at once"
+    assert talk.answer("boardsize 9") == "? unacceptable size\n\n" and talk.answer("boardsize 5") == "=\n\n"
+    talk = protocol.session(play_settings.Player(size=4))
+    assert len(built) == 1, "nobody has asked for a board yet"
+    sizes = [size for size in range(40) if talk.answer(f"boardsize {size}") == "=\n\n"]
+    assert sizes == list(range(2, 26))
+
+
+NAME_FIRST = """
+import io, sys
+lines = b"name,version,protocol_version,list_commands,known_command play,quit,".replace(b",", bytes([10]))
+sys.stdin = io.TextIOWrapper(io.BytesIO(lines))
+from jaxzero.cli.main import main
+main({arguments})
+assert "jax" not in sys.modules, "it takes seconds to import"
+"""
+
+
+@pytest.mark.parametrize("arguments", [["gtp"], ["play", "--gtp", "--size", "19"]])
+def test_the_name_waits_for_nothing(arguments):
+    done = processes.python(NAME_FIRST.format(arguments=arguments))
+    assert done.returncode == 0, done.stderr
+    answers = done.stdout.split("\n\n")
+    assert answers[0] == "= jaxzero" and answers[2] == "= 2" and answers[4] == "= true" and done.stderr == ""
 
 
 @pytest.mark.parametrize("flags, says", [
