@@ -28,11 +28,11 @@ class Step(NamedTuple):
         value: expected return from here on, for the player to move: `[B]`; or one entry per player,
             absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
         reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
-            Ignored for a root.
+            Ignored for a root. Instead of `[B]` one number for all games will do.
         discount: factor on everything after that step. With `to_play` it is γ >= 0, 0 when the episode
             ended, and the search derives the sign: a return is negated where the move passes to the
             other player. Without `to_play` it is taken as it is, sign included (−1 for strict alternation).
-            Ignored for a root.
+            Ignored for a root. One number for all games will do.
         legal: True where an action may be taken; None: every action, always.
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.

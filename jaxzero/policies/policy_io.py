@@ -112,7 +112,7 @@ def _check_same(tree: Tree, batch: int, step: Step, embedding: State) -> None:
 
 def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:
     """Raises a ValueError if only one of the model's functions says who moves."""
-    actions = jnp.zeros(step.value.shape[0], jnp.int32)
+    actions = jnp.zeros(len(keys), jnp.int32)
     below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
     if (step.to_play is None) != (below.to_play is None):
         told = {True: "None", False: "given"}
