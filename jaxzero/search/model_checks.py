@@ -22,7 +22,9 @@ def as_pair(name: str, answer: Any) -> tuple[Step, State]:
     if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Step):
         _check_nothing_missing(answer[0])
         return answer
-    raise ValueError(f"{name} returned a {type(answer).__name__}; it must return a pair, (Step, embedding).")
+    turned = isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Step)
+    what = ", the embedding first" if turned else ""
+    raise ValueError(f"{name} returned a {type(answer).__name__}{what}; it must return a pair, (Step, embedding).")
 
 
 def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> tuple[Step, Bool[Array, "B"]]:
