@@ -1,5 +1,6 @@
 """Playing in the terminal; through the protocol and in the browser, as processes."""
 
+import dataclasses
 import io
 import json
 import pathlib
@@ -10,11 +11,14 @@ import sys
 import time
 import urllib.request
 
+import jax
 import pytest
 import rich.console
 import rich.status
 
+from jaxzero import games, nets
 from jaxzero.cli.playing import play, play_settings, terminal_ui
+from jaxzero.cli.training import settings, train
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -260,3 +264,14 @@ def test_the_page_ends_at_once_while_it_compiles():
     began = time.monotonic()
     code, out, err = served.ended(signal.SIGINT)
     assert code == 0 and err == "" and time.monotonic() - began < 15
+
+
+def test_weights_of_go_say_the_komi_that_they_learned_with(tmp_path):
+    config = settings.parse("--game go --size 3 --komi 5.5 --network.kind mlp --network.hidden 4".split())
+    game = games.go(3, 5.5)
+    train.export(config, tmp_path, game, nets.mlp(game, hidden=(4,), key=jax.random.key(0))[1], 7)
+    player = play.resolved(play_settings.Player(weights=str(tmp_path / "weights.safetensors")))
+    assert (player.game, player.size, player.komi) == ("go", 3, 5.5)
+    assert "komi" not in play.engine(player, player.size, player.komi)[1]
+    asked = play.resolved(dataclasses.replace(player, komi=7.0))
+    assert "which learned with a komi of 5.5, (step 7)" in play.engine(asked, asked.size, asked.komi)[1]
