@@ -42,7 +42,7 @@ from jaxzero.search.argument_checks import check_function, counts, one_per_game
 from jaxzero.search.model_checks import as_pair, at_least_float32, checked, masks_at_root_only
 from jaxzero.search.start_checks import check_start
 from jaxzero.search.tree import NONE, Tree
-from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_short
 
 __all__ = ["SlotsInfo", "by_number", "in_slots", "number_type", "with_legal_slots"]
 
@@ -67,6 +67,8 @@ class SlotsInfo(NamedTuple):
     summary: Summary
     dropped: Int[Array, "B"]
     dropped_at_root: Int[Array, "B"]
+
+    __repr__ = in_short
 
 
 def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) -> Any:

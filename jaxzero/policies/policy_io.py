@@ -18,7 +18,7 @@ from jaxzero.search.node_storage import pack, unpack_facts
 from jaxzero.search.search import Stop, plant, replant
 from jaxzero.search.start_checks import check_start
 from jaxzero.search.tree import Layout, Status, Tree, as_read, as_stored
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step, in_short
 
 __all__ = ["Policy", "SearchInfo", "begin", "check_loop", "output"]
 
@@ -41,6 +41,8 @@ class SearchInfo(NamedTuple):
     size: Int[Array, "B"]
     summary: Summary
     has_target: Bool[Array, "B"] | None = None
+
+    __repr__ = in_short
 
 
 def begin(
