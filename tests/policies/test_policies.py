@@ -321,7 +321,7 @@ def test_the_docstring_begins_with_how_to_evaluate(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TO_EVALUATE)
+@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
 def test_so_nothing_is_drawn_and_by_default_it_is(name):
     world, build = world_of(), getattr(jz, name)
     calm, by_default = (jax.jit(build(MODEL, SIMULATIONS, **given)) for given in (TO_EVALUATE[name], {}))

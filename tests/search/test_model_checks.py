@@ -50,10 +50,7 @@ def test_searches_are_the_same_bits():
 
 WRAPPED = {
     "lanes": lambda model: jz.alphazero(model, 6, simulate=jz.parallel(3)),
-    "transpositions": lambda model: jz.alphazero(model, 6, simulate=jz.transpositions()),
-    "solver": lambda model: jz.alphazero(model, 6, rule=jz.avoid_proven(jz.puct())),
     "slots": lambda model: jz.options.with_legal_slots(lambda m: jz.gumbel(m, 6), model, 3),
-    "samples": lambda model: jz.options.with_sampled_actions(lambda m: jz.gumbel(m, 6), model, 3),
     "kept": lambda model: jz.options.with_evaluations_kept(lambda m: jz.gumbel(m, 6), model),
 }
 

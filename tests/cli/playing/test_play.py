@@ -19,6 +19,7 @@ import rich.status
 from jaxzero import games, nets
 from jaxzero.cli.playing import play, play_settings, terminal_ui
 from jaxzero.cli.training import settings, train
+from jaxzero.play.move_comparison import compared
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -79,8 +80,9 @@ def test_what_the_search_thinks_of_your_moves_is_told(thinker, capsys):
     assert "visits" not in before, "nothing was searched yet"
     tables = re.findall(r"  move   points   visits\n((?: +[abc][123] +\d+ % +\d+ %\n)+)", after)
     assert len(tables) == 3, "after each hint, and before the second move"
-    best = thinker.report().candidates
+    best = compared(thinker).candidates
     rows = [line.split() for line in tables[-1].splitlines()]
+    assert len(rows) >= 5
     called = terminal_ui.names(thinker.game)
     assert [row[0] for row in rows] == [called[one.action] for one in best[:7]]
     assert [int(row[1]) for row in rows] == [round(50 * (one.value + 1)) for one in best[:7]]
