@@ -5,6 +5,7 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
+from jaxzero.cli.other_names import did_you_mean
 from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
 
@@ -77,6 +78,18 @@ def meant(name: str, arguments: list[str]) -> Command:
     return PLAY_2048 if name == "play" and plays_2048(arguments) else COMMANDS[name]
 
 
+def parsed(name: str, command: Command, arguments: list[str]) -> Any:
+    """The settings; a flag that has another name here is answered by that name."""
+    parse = importlib.import_module(command.settings).parse
+    try:
+        return parse([*command.given, *arguments])
+    except SystemExit as end:
+        if end.code == 2:  # tyro has said what it does not know
+            for line in did_you_mean(name, arguments, parse.__annotations__["return"]):
+                print(line, file=sys.stderr)
+        raise
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -101,7 +114,7 @@ def main(arguments: list[str] | None = None) -> Any:
         return 2
     command = meant(name, rest)
     try:
-        config = importlib.import_module(command.settings).parse([*command.given, *rest])
+        config = parsed(name, command, rest)
         return importlib.import_module(command.work).run(config)
     except ModuleNotFoundError as error:
         if error.name is None or install(error.name) is None:

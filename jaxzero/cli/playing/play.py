@@ -70,12 +70,13 @@ def _settings_of(folder: pathlib.Path) -> dict:
 def _of_file(path: pathlib.Path) -> dict:
     """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
     about = weights.read_about(weights_file(path))
+    komi = {"komi": about["komi"]} if network_models.komi_of(about) is not None else {}
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
     trained_on_pgx = re.search(r"--game[ =]go_", str(about.get("command", "")))
     if "rules" not in about and sized and not trained_on_pgx:
-        return {"game": "go", "size": int(sized[1])}
+        return {"game": "go", "size": int(sized[1])} | komi
     game = network_models.game_of(about)
-    return {"game": game, "size": int(sized[1])} if game == "go" and sized else {"game": game}
+    return {"game": game, "size": int(sized[1])} | komi if game == "go" and sized else {"game": game}
 
 
 def rules(player: Player, size: int, komi: float) -> games.Game:
@@ -104,6 +105,9 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     network = network_models.load(path, game)
     whose = "that comes with jaxzero" if comes_along else f"of {path}"
     how = ", which learned its model of the rules," if network.learned else ""
+    learned_with = network_models.komi_of(network.about)
+    other = player.game == "go" and learned_with not in (None, komi)
+    how += f", which learned with a komi of {learned_with:g}," if other else ""
     words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
     return network_engine(player, game, network), words
 

@@ -63,6 +63,9 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a
     pass; 7 ones for black. It says all that the rules look at but the number of moves.
 
+    `id` is "go_9x9", as that of `from_pgx("go_9x9")`, whose observations have other planes: weights of the one are
+    refused for the other. Komi and the move limit are not in it.
+
     `Game.playout` plays light playouts, see `playouts`; `keep_eyes` is the same rule as a mask.
 
     Args:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
-from jaxzero.types import Params, State
+from jaxzero.types import Params, State, in_short
 
 __all__ = ["StochasticNetwork", "for_stochastic_search"]
 
@@ -38,6 +38,8 @@ class StochasticNetwork(NamedTuple):
     encode: Callable[[Params, Array, Array], Float[Array, "B C"]]
     value: ScalarHead
     reward: ScalarHead
+
+    __repr__ = in_short
 
 
 def for_stochastic_search(network: StochasticNetwork, discount: Any) -> tuple[Callable, Callable, Callable, Callable]:

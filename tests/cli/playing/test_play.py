@@ -11,11 +11,15 @@ import sys
 import time
 import urllib.request
 
+import jax
 import pytest
 import rich.console
 import rich.status
 
+from jaxzero import games, nets
 from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
+from jaxzero.cli.training import settings, train
+from jaxzero.play.move_comparison import compared
 from tests import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -77,8 +81,9 @@ def test_what_the_search_thinks_of_your_moves_is_told(thinker, capsys):
     assert "visits" not in before, "nothing was searched yet"
     tables = re.findall(r"  move   points   visits\n((?: +[abc][123] +\d+ % +\d+ %\n)+)", after)
     assert len(tables) == 3, "after each hint, and before the second move"
-    best = thinker.report().candidates
+    best = compared(thinker).candidates
     rows = [line.split() for line in tables[-1].splitlines()]
+    assert len(rows) >= 5
     called = terminal_ui.names(thinker.game)
     assert [row[0] for row in rows] == [called[one.action] for one in best[:7]]
     assert [int(row[1]) for row in rows] == [round(50 * (one.value + 1)) for one in best[:7]]
@@ -295,3 +300,14 @@ def test_the_page_ends_at_once_while_it_compiles():
     began = time.monotonic()
     code, out, err = served.ended(signal.SIGINT)
     assert code == 0 and err == "" and time.monotonic() - began < 15
+
+
+def test_weights_of_go_say_the_komi_that_they_learned_with(tmp_path):
+    config = settings.parse("--game go --size 3 --komi 5.5 --network.kind mlp --network.hidden 4".split())
+    game = games.go(3, 5.5)
+    train.export(config, tmp_path, game, nets.mlp(game, hidden=(4,), key=jax.random.key(0))[1], 7)
+    player = play.resolved(play_settings.Player(weights=str(tmp_path / "weights.safetensors")))
+    assert (player.game, player.size, player.komi) == ("go", 3, 5.5)
+    assert "komi" not in play.engine(player, player.size, player.komi)[1]
+    asked = play.resolved(dataclasses.replace(player, komi=7.0))
+    assert "which learned with a komi of 5.5, (step 7)" in play.engine(asked, asked.size, asked.komi)[1]
