@@ -50,7 +50,7 @@ PACKAGES = (
     Package("chex", "0.1.91"),
     Package("jaxtyping", "0.3.0"),
     Package("flax", "0.11.2", "train"),
-    Package("optax", "0.2.6", "train"),
+    Package("optax", "0.2.7", "train"),
     Package("orbax-checkpoint", "0.12", "train"),
     Package("pgx", "2.6", "games"),
     Package("mctx", "0.0.6", "mctx"),
