@@ -78,8 +78,13 @@ def test_another_kind_of_bound_is_refused(requirement):
         lowest.lowest({"name": "jaxzero", "dependencies": [requirement], "optional-dependencies": {}})
 
 
-def test_a_bug_report_asks_for_what_doctor_says():
+def test_the_forms_for_issues_can_be_read():
     assert FORMS == ["bug_report.yml", "config.yml", "feature_request.yml"]
+    forms = [yaml.safe_load(text(f".github/ISSUE_TEMPLATE/{name}")) for name in FORMS]
+    assert all({"name", "description", "body"} <= form.keys() for form in forms if "contact_links" not in form)
+
+
+def test_a_bug_report_asks_for_what_doctor_says():
     fields = {field["id"]: field for field in yaml.safe_load(text(".github/ISSUE_TEMPLATE/bug_report.yml"))["body"]}
     assert "jaxzero doctor" in fields["doctor"]["attributes"]["label"] and fields["doctor"]["validations"]["required"]
 
