@@ -80,7 +80,12 @@ def test_every_parameter_of_both_kinds_of_networks_learns(tower):
         after = chance.afterstate(params[1], chance.represent(params[1], seen), action)
         code = jax.nn.softmax(chance.encode(params[1], seen, seen[::-1]))
         state, reward = chance.dynamics(params[1], after, code)
-        yield from (chance.foresee(params[1], after), reward, chance.predict(params[1], state))
+        yield from (
+            chance.foresee(params[1], after),
+            reward,
+            chance.predict(params[1], state),
+            chance.reconstruct(params[1], state),
+        )
 
     loss = lambda params: sum(jnp.sum(jnp.sin(x)) for part in said(params) for x in jax.tree.leaves(part))
     rng = np.random.default_rng(4)

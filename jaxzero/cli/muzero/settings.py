@@ -112,6 +112,10 @@ class Learn:
     """Of the reward loss."""
     consistency: float = 0.0
     """Weight of the self-supervised consistency loss (EfficientZero: 2)."""
+    reconstruction: float = 0.0
+    """--model stochastic: weight of the observations that the model says, where rewards hardly tell what chance did."""
+    code_entropy: float = 0.0
+    """--model stochastic: weight of the entropy of the codes, so that the encoder is not sure too soon."""
     optimiser: Literal["adamw", "muon"] = "adamw"
     """muon: steps of kernels are nearly orthogonal matrices; 0.01 is for it what 0.004 is for AdamW."""
     learning_rate: float = 2e-3
@@ -230,7 +234,9 @@ PRESETS = {
         IMAGE,
         network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
         acting=dataclasses.replace(IMAGE.acting, environments=256, steps=8),
-        learn=dataclasses.replace(IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0),
+        learn=dataclasses.replace(
+            IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0, reconstruction=3.0, code_entropy=0.1
+        ),
     ),
     # Returns reach some -500: on the scale of the support 21. First guesses.
     "pendulum": Config(
@@ -281,6 +287,7 @@ RANGES = {
     (0, float("inf")): (
         "acting.openings", "learn.priority", "network.window",
         "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
+        "learn.reconstruction", "learn.code_entropy",
         "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
         "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
     ),

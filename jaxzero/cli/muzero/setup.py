@@ -298,7 +298,9 @@ def loss_for(config: Config) -> Callable | None:
     """The loss of the model's kind; None: MuZero's."""
     if config.model != "stochastic":
         return None
-    return functools.partial(stochastic_loss, chance_weights=ChanceWeights(afterstate=config.learn.value_weight))
+    learn = config.learn
+    weights = ChanceWeights(learn.value_weight, reconstruction=learn.reconstruction, entropy=learn.code_entropy)
+    return functools.partial(stochastic_loss, chance_weights=weights)
 
 
 def expected(run: Run, mesh: Any) -> dict[str, Any]:

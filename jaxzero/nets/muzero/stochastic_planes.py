@@ -28,7 +28,7 @@ def stochastic_planes(
     tower: str = "convolutions",
     key: chex.PRNGKey,
 ) -> tuple[StochasticNetwork, Params]:
-    """All six functions as residual blocks of 3x3 convolutions (Antonoglou et al. 2022, section 4).
+    """All functions as residual blocks of 3x3 convolutions (Antonoglou et al. 2022, section 4).
 
     As in `muzero_planes`, what an action does to each number of the embedding is learned, and here what a code does,
     too; heads see every square, and the mean and maximum of each plane. The encoder sees the observations before and
@@ -107,6 +107,9 @@ def stochastic_planes(
         params = params["encoder"]
         return dense(params["codes"], overview(params, looked(params, before, later)))
 
+    def reconstruct(params: Params, state: Float[Array, "B H W C"]) -> Float[Array, "B H W F"]:
+        return dense(params["reconstruction"], state)
+
     board, head = (height, breadth, channels), lambda size, scale=0.0: Layer((width, size), scale=scale)
     residual = {f"block_{i}": kind.block(*board) for i in range(blocks)}
     seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
@@ -122,6 +125,9 @@ def stochastic_planes(
         | residual
         | seen,
         "encoder": stem(2 * planes) | {"codes": head(codes, 1.0)} | residual | seen,
+        "reconstruction": Layer((channels, planes)),
     }
-    network = StochasticNetwork(codes, represent, predict, afterstate, foresee, dynamics, encode, value, reward)
+    network = StochasticNetwork(
+        codes, represent, predict, afterstate, foresee, dynamics, encode, reconstruct, value, reward
+    )
     return network, initial_params(layers, key)
