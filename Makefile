@@ -5,17 +5,21 @@
 #   make test  ARGS="-k search"              flags for pytest
 #   make count ARGS="--list"                 flags for experiments/aot_kernel_counts.py
 #   make train PYTHON=/opt/python3.12/bin/python3
+#   make test  CONSTRAINTS=                  the newest versions, not those of constraints.txt; in a clone that has no .venv/
 #   make train DEVICE=                       CPU packages even where there is an NVIDIA GPU (or DEVICE=cuda12, cuda13)
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help train play bench bench-gpu count test test-slow slow-tests test-all check-wheel notebooks notebooks-colab lint format clean
+.PHONY: help train play bench bench-gpu count test test-slow slow-tests test-all test-lowest check-wheel docs notebooks notebooks-colab lint format clean
 
 VENV    := .venv
 COLAB   := .cache/colab
 ABSENT  := .cache/compilers
+LOWEST  := .cache/lowest
+WHEEL   := .cache/wheel
 BIN     := $(VENV)/bin
 ARGS    ?=
+CONSTRAINTS ?= -c constraints.txt
 WORKERS ?= 2
 
 # The interpreter: 3.11 first, because constraints.txt was tested there. Each is run, not only found: a pyenv shim for
@@ -63,12 +67,22 @@ slow-tests: $(VENV)/.dev  ## measure which tests are slow, and write their list:
 test-all: $(VENV)/.dev  ## every test, by the code generators that users have
 	XLA_FLAGS= $(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
 
-check-wheel: $(VENV)/.dev  ## build the wheel, install it into an empty environment, and run the commands there
-	rm -rf .cache/wheel && $(BIN)/python -m pip wheel -q . --no-deps -w .cache/wheel
-	$(BIN)/python -m venv .cache/wheel/env
-	.cache/wheel/env/bin/pip install -q --disable-pip-version-check "$$(ls .cache/wheel/*.whl)[train]" -c constraints.txt
-	cd .cache/wheel && env/bin/jaxzero doctor && env/bin/jaxzero train --game tic_tac_toe --budget.minutes 1 --evaluate.games 20
-	cd .cache/wheel && echo quit | env/bin/jaxzero play --game tic_tac_toe && echo quit | env/bin/jaxzero gtp --size 5
+test-lowest: $(LOWEST)/.stamp  ## the fast tests on the lowest versions that pyproject.toml allows, in an environment of their own
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+check-wheel:  ## build sdist and wheel, check them, install the wheel into an empty environment, run the commands (PYTHON=python3.13)
+	rm -rf $(WHEEL) && $(PYTHON) -m venv $(WHEEL)/tools && $(PYTHON) -m venv $(WHEEL)/env
+	$(WHEEL)/tools/bin/python -m pip install -q --disable-pip-version-check build twine $(CONSTRAINTS)
+	$(WHEEL)/tools/bin/python -m build --outdir $(WHEEL)/dist .
+	$(WHEEL)/tools/bin/python -m twine check --strict $(WHEEL)/dist/*
+	$(WHEEL)/env/bin/python -m pip install -q --disable-pip-version-check "$$(ls $(WHEEL)/dist/*.whl)[train]" $(CONSTRAINTS)
+	cd $(WHEEL) && env/bin/jaxzero doctor && env/bin/jaxzero train --game tic_tac_toe --budget.minutes 1 --evaluate.games 20
+	cd $(WHEEL) && echo quit | env/bin/jaxzero play --game tic_tac_toe && printf 'genmove b\nquit\n' | env/bin/jaxzero gtp --size 5
+
+docs: $(VENV)/.docs  ## build the documentation in .cache/site/ and check it (the notebooks run once: a quarter of an hour)
+	@$(BIN)/python docs/executed.py
+	@PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f docs/mkdocs.yml
+	@$(BIN)/python docs/check_site.py .cache/site
 
 notebooks: $(VENV)/.train  ## open the notebooks in Jupyter
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" -c constraints.txt
@@ -95,9 +109,18 @@ clean:  ## remove the environment and the tools' caches (runs/ stays)
 # Set-up, done once: a stamp per set of packages, renewed when the requirements change.
 $(VENV)/.train: GROUP = $(call extras,train)
 $(VENV)/.dev:   GROUP = $(call extras,dev)
-$(VENV)/.train $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.docs:  GROUP = $(call extras,docs)
+$(VENV)/.train $(VENV)/.dev $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing jaxzero[$(GROUP)] into $(VENV)/, once: about a minute, longer on a slow connection."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input -e ".[$(GROUP)]" -c constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input -e ".[$(GROUP)]" $(CONSTRAINTS)
+	@touch $@
+
+# The lowest versions, beside tools of today.
+$(LOWEST)/.stamp: pyproject.toml .ci/lowest.py
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python -m pip install -q --disable-pip-version-check --no-input -e ".[train,mctx,gymnax,gymnasium]" \
+	    hypothesis ipykernel nbclient nbformat playwright pytest pytest-xdist safetensors -c $(LOWEST)/constraints.txt
 	@touch $@
 
 # Compilers for devices that are not here, in an environment of their own: in the other jax would look for the devices.

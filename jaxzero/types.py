@@ -9,15 +9,64 @@ Shape letters, used in every annotation of the library:
 and inside the search: G games of a tile, C slots looked through, K children kept in a node's own row.
 """
 
+import dataclasses
+import reprlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
+import jax
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 Params = Any
 State = Any
 Keys = Any  # one PRNG key per game, [B]
+
+FEW = 8  # numbers of an array that are shown; of a larger one, its type and shape
+
+
+def in_short(record: Any) -> str:
+    """A record in a line or two, for a notebook's cell: the `__repr__` of those that hold arrays or functions.
+
+    >>> import jax.numpy as jnp
+    >>> Step(jnp.zeros((2, 7)), value=jnp.array([0.25, -1]), reward=jnp.zeros(2), discount=jnp.ones(2))
+    Step(prior_logits=float32[2, 7], value=[0.25, -1], reward=[0, 0], discount=[1, 1])
+    """
+    fields = record._fields if hasattr(record, "_fields") else [x.name for x in dataclasses.fields(record)]
+    defaults = getattr(record, "_field_defaults", {})
+    told = {name: getattr(record, name) for name in fields}
+    shown = [f"{name}={field_in_short(x)}" for name, x in told.items() if x is not None or name not in defaults]
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def field_in_short(x: Any) -> str:
+    """What stands in a field, in a few words: an array of few numbers, the type and shape of others, a name."""
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return _few(x) or f"{x.dtype}[{', '.join(map(str, x.shape))}]"
+    if callable(x) and not hasattr(x, "_fields"):
+        return getattr(x, "__name__", type(x).__name__)
+    if hasattr(x, "_fields") or dataclasses.is_dataclass(x):
+        return f"{type(x).__name__}(...)"
+    leaves = jax.tree.leaves(x) if isinstance(x, dict | list | tuple) else []
+    if any(hasattr(leaf, "shape") for leaf in leaves):
+        return f"{type(x).__name__} of {len(leaves)} arrays"
+    return reprlib.repr(x)
+
+
+def _few(x: Any) -> str:
+    """The numbers of a small array; nothing where they are many, or not there: while tracing, or on other hosts."""
+    known = isinstance(x, np.ndarray) or (
+        isinstance(x, jax.Array)
+        and not isinstance(x, jax.core.Tracer)
+        and x.is_fully_addressable
+        and not x.is_deleted()
+        and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+    )
+    if not known or x.ndim > 1 or x.size > FEW:
+        return ""
+    numbers = [f"{one:.4g}" if isinstance(one, float) else str(one) for one in np.atleast_1d(x).tolist()]
+    return f"[{', '.join(numbers)}]" if x.ndim else numbers[0]
 
 
 class Step(NamedTuple):
@@ -28,11 +77,11 @@ class Step(NamedTuple):
         value: expected return from here on, for the player to move: `[B]`; or one entry per player,
             absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
         reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
-            Ignored for a root.
+            Ignored for a root. Instead of `[B]` one number for all games will do.
         discount: factor on everything after that step. With `to_play` it is γ >= 0, 0 when the episode
             ended, and the search derives the sign: a return is negated where the move passes to the
             other player. Without `to_play` it is taken as it is, sign included (−1 for strict alternation).
-            Ignored for a root.
+            Ignored for a root. One number for all games will do.
         legal: True where an action may be taken; None: every action, always.
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
@@ -51,6 +100,8 @@ class Step(NamedTuple):
     truncated: Bool[Array, "B"] | None = None
     chance: Bool[Array, "B"] | None = None
 
+    __repr__ = in_short
+
 
 class Model(NamedTuple):
     """Two pure functions, batched over games: what is this position worth, and what follows an action.
@@ -67,6 +118,8 @@ class Model(NamedTuple):
     step: Callable[[Params, Keys, Int[Array, "B"], State], tuple[Step, State]]
     move: Callable[[Params, Keys, Int[Array, "B"], State], tuple[Step, State, State]] | None = None
     evaluate: Callable[[Params, Keys, State], tuple[Array, Array]] | None = None
+
+    __repr__ = in_short
 
 
 class EdgeView(NamedTuple):
@@ -115,6 +168,8 @@ class EdgeView(NamedTuple):
     in_flight: Int[Array, "... W"] | None = None
     chance: Bool[Array, "..."] | None = None
 
+    __repr__ = in_short
+
 
 class Rule(NamedTuple):
     """How a node chooses among its edges: two pure functions and a promise.
@@ -141,6 +196,8 @@ class Rule(NamedTuple):
     mass: Callable[[Float[Array, "... W"]], Float[Array, "... W"]] | None = None
     returns: tuple[float, float] | None = None
     on_plant: Callable[[Any, Step], Any] | None = None
+
+    __repr__ = in_short
 
 
 class Path(NamedTuple):
@@ -178,3 +235,5 @@ class PolicyOutput:
     value: Float[Array, "B"] | Float[Array, "B P"]
     tree: Any
     info: Any
+
+    __repr__ = in_short

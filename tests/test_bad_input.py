@@ -173,7 +173,7 @@ def test_what_only_shows_when_it_is_called(run, parts):
 def test_a_step_without_logits_is_told_below_the_root_too():
     model = jz.Model(MODEL.root, lambda *args: (MODEL.step(*args)[0]._replace(prior_logits=None), args[-1]))
     world = worlds.make(range(GAMES), "open", num_actions=ACTIONS)
-    refused(lambda: jz.uct(model, 3)(world, jax.random.key(0), jnp.zeros(GAMES, int)), "prior_logits has shape ()")
+    refused(lambda: jz.uct(model, 3)(world, jax.random.key(0), jnp.zeros(GAMES, int)), "prior_logits is None")
 
 
 def test_something_else_in_place_of_keys():
@@ -227,7 +227,7 @@ def test_something_else_in_place_of_a_model_a_tree_or_a_state():
     bare = MODEL._replace(root=lambda *args: MODEL.root(*args)[0])
     refused(lambda: jz.gumbel(bare, 8)(world, keys, start), "model.root returned a Step", "(Step, embedding)")
     turned = MODEL._replace(step=lambda *args: MODEL.step(*args)[::-1])
-    refused(lambda: jz.gumbel(turned, 8)(world, keys, start), "model.step returned a tuple", "(Step, embedding)")
+    refused(lambda: jz.gumbel(turned, 8)(world, keys, start), "step returned a tuple, the embedding first")
 
 
 def test_a_gumbel_root_without_draws():
@@ -247,7 +247,7 @@ WRONG = {
     "prior_logits": (jnp.zeros((GAMES, ACTIONS + 1)), (GAMES, ACTIONS)),
     "value": (jnp.zeros((GAMES, 1)), (GAMES,)),
     "reward": (jnp.zeros((GAMES, 2)), (GAMES,)),
-    "discount": (jnp.zeros(()), (GAMES,)),
+    "discount": (jnp.zeros((GAMES, 1)), (GAMES,)),
     "legal": (jnp.ones((GAMES, ACTIONS + 2), bool), (GAMES, ACTIONS)),
     "terminal": (jnp.zeros(GAMES + 1, bool), (GAMES,)),
     "to_play": (jnp.zeros((GAMES, 1), int), (GAMES,)),

@@ -5,6 +5,7 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
+from jaxzero.cli.other_names import did_you_mean
 from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
 
@@ -21,6 +22,7 @@ class Command(NamedTuple):
 
 
 PLAY = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.play"
+GTP = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.protocol"  # which has not to wait for jax
 COMMANDS = {
     "train": Command(
         "learn a game or an environment: AlphaZero, MuZero",
@@ -28,7 +30,7 @@ COMMANDS = {
         "jaxzero.cli.training.train",
     ),
     "play": Command("play against it, in the terminal or with --browser", *PLAY),
-    "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *PLAY, ("--gtp",)),
+    "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *GTP, ("--gtp",)),
     "match": Command(
         "a match against another program", "jaxzero.cli.playing.gtp_match_settings", "jaxzero.cli.playing.gtp_match"
     ),
@@ -71,7 +73,21 @@ def meant(name: str, arguments: list[str]) -> Command:
     """The command of this name, or what it is with these arguments."""
     if name == "train":
         return VARIANTS[variant(arguments)]
+    if name == "play" and "--gtp" in arguments:
+        return Command(COMMANDS["gtp"].does, *GTP)
     return PLAY_2048 if name == "play" and plays_2048(arguments) else COMMANDS[name]
+
+
+def parsed(name: str, command: Command, arguments: list[str]) -> Any:
+    """The settings; a flag that has another name here is answered by that name."""
+    parse = importlib.import_module(command.settings).parse
+    try:
+        return parse([*command.given, *arguments])
+    except SystemExit as end:
+        if end.code == 2:  # tyro has said what it does not know
+            for line in did_you_mean(name, arguments, parse.__annotations__["return"]):
+                print(line, file=sys.stderr)
+        raise
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -98,7 +114,7 @@ def main(arguments: list[str] | None = None) -> Any:
         return 2
     command = meant(name, rest)
     try:
-        config = importlib.import_module(command.settings).parse([*command.given, *rest])
+        config = parsed(name, command, rest)
         return importlib.import_module(command.work).run(config)
     except ModuleNotFoundError as error:
         if error.name is None or install(error.name) is None:

@@ -80,6 +80,11 @@ class Environment(NamedTuple):
     draw: Callable[[State], str] | None = None
     bounds: Bounds | None = None
 
+    def __repr__(self) -> str:
+        """In a line, for a notebook's cell."""
+        actions = f"{self.num_actions} actions" if self.bounds is None else f"actions of {len(self.bounds.low)} numbers"
+        return f"<Environment {self.id}: {actions}, observations {list(self.observation_shape)}>"
+
 
 def an_action(environment: Environment, number: Int[Array, ""], key: chex.PRNGKey) -> Array:
     """What `step` takes: the number of an action, or of continuous ones a uniformly random one."""

@@ -114,6 +114,11 @@ class Game(NamedTuple):
     outcomes: Outcomes | None = None
     text: Callable[[State], str] | None = None
 
+    def __repr__(self) -> str:
+        """In a line, for a notebook's cell."""
+        players = f"{self.num_players} player{'s' * (self.num_players != 1)}"
+        return f"<Game {self.id}: {players}, {self.num_actions} actions, observations {list(self.observation_shape)}>"
+
 
 def check_game(name: str, game: Any) -> None:
     """Raises a ValueError if something else stands in place of a game; `name`: of the function that was given it."""

@@ -30,6 +30,11 @@ class Network:
         """Logits `[B, A]` and values `[B]` or `[B, P]`."""
         return nnx.merge(self.graph, params)(observation)
 
+    def __repr__(self) -> str:
+        """In a line, for a notebook's cell."""
+        module = getattr(self.graph.nodes[0], "type", nnx.Module).__name__
+        return f"<Network {module}: net(params, observation), params of {len(jax.tree.leaves(self.types))} arrays>"
+
 
 def apart(module: nnx.Module) -> tuple[Network, Params]:
     """The network, and its parameters as nested dictionaries of arrays."""

@@ -47,7 +47,8 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         params: nested dictionaries of arrays, float32, bfloat16 or float16, all finite. Names are joined by dots.
         about: JSON values. "game" is the game's id, "network" the kind and the arguments that the network was built
             with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`.
-            Whatever else is worth knowing may stand beside them. It comes back as JSON has it, a tuple as a list.
+            Whatever else is worth knowing may stand beside them, like what the id does not say: "komi", in Go. It comes
+            back as JSON has it, a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.
         game: if given, it is checked that `load` will take the file for this game: that the parameters are those of the
             network that `about` describes.
@@ -141,8 +142,20 @@ def _fitting(
         raise WeightsError(f"it is for the game {short(about['game'])}: give that, and not {game.id}.")
     given |= asked or {}
     net, expected = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
-    check_shapes(expected, there)
+    try:
+        check_shapes(expected, there)
+    except WeightsError as error:
+        raise WeightsError(f"{error} Or it is for another game of this name: {_observed(game)}") from error
     return net, expected
+
+
+def _observed(game: Game) -> str:
+    """What tells a game from another one of its name, whose rules are others."""
+    two = "; games.go and games.from_pgx have each a Go of their own" if game.id.startswith("go_") else ""
+    return (
+        f"the {game.id} that was given has observations of shape {list(game.observation_shape)} and "
+        f"{game.num_actions} actions{two}."
+    )
 
 
 def _network_of(about: dict[str, Any], arrays: int) -> tuple[Kind, dict[str, Any]]:

@@ -21,6 +21,7 @@ from jaxzero.search.argument_checks import check_function, check_tree
 from jaxzero.search.edge_view import by_action, edge_view
 from jaxzero.search.model_checks import masks_at_root_only
 from jaxzero.search.node_storage import per_game, take, unpack_facts
+from jaxzero.search.start_checks import check_model
 from jaxzero.search.tree import NONE, Status, Tree
 from jaxzero.types import Keys, Model, Params, State, Step
 
@@ -79,6 +80,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
     check_function("with_evaluations_kept: build", build, "model", "lambda model: jz.alphazero(model, 64)")
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> Any:
+        check_model(model)
         if tree is not None and not (isinstance(tree, Tree) and isinstance(tree.state, Kept)):
             raise ValueError(
                 "tree is of another kind of policy: it holds no logits. Give advance(out.tree, out.action), where out "

@@ -38,10 +38,11 @@ from jaxtyping import Array, Int
 from jaxzero.options.evaluation_reuse import Kept
 from jaxzero.options.slot_actions import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import check_function, check_start, counts, one_per_game
+from jaxzero.search.argument_checks import check_function, counts, one_per_game
 from jaxzero.search.model_checks import as_pair, at_least_float32, checked, masks_at_root_only
+from jaxzero.search.start_checks import check_start
 from jaxzero.search.tree import NONE, Tree
-from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_short
 
 __all__ = ["SlotsInfo", "by_number", "in_slots", "number_type", "with_legal_slots"]
 
@@ -66,6 +67,8 @@ class SlotsInfo(NamedTuple):
     summary: Summary
     dropped: Int[Array, "B"]
     dropped_at_root: Int[Array, "B"]
+
+    __repr__ = in_short
 
 
 def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) -> Any:

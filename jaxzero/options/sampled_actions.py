@@ -29,7 +29,7 @@ from jaxzero.root.summary import Summary
 from jaxzero.search.argument_checks import counts
 from jaxzero.search.model_checks import at_least_float32, checked
 from jaxzero.search.tree import NONE
-from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_short
 
 __all__ = ["Sample", "SampledInfo", "gaussian_sample", "with_continuous_actions", "with_sampled_actions"]
 
@@ -66,6 +66,8 @@ class SampledInfo(NamedTuple):
     size: Int[Array, "B"]
     summary: Summary
     actions: Float[Array, "B K S"]
+
+    __repr__ = in_short
 
 
 def with_sampled_actions(

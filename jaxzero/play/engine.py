@@ -64,6 +64,10 @@ class Engine:
         self._in_turn: Any = None  # the position as it was before `turn_to`
         self.clear()
 
+    def __repr__(self) -> str:
+        """In a line, for a notebook's cell."""
+        return f"<Engine: {self.game.id} after {len(self.moves)} move{'s' * (len(self.moves) != 1)}>"
+
     def another(self, seed: int = 0) -> "Engine":
         """An engine at the beginning of a game of its own, which shares whatever this one has compiled."""
         return Engine(self.game, self.programs, self._params, seed)

@@ -1,12 +1,15 @@
 """Notation: names of actions and players, stones on squares, a board in letters, results in words."""
 
+from __future__ import annotations
+
 import html
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxzero.games.game import Game
+if TYPE_CHECKING:  # jax comes with it, and who asks a program for its name has not to wait for that
+    from jaxzero.games.game import Game
 
 __all__ = ["drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
 

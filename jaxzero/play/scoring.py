@@ -1,11 +1,15 @@
 """Scoring: who has won, and by how much."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxzero.games.game import Game
 from jaxzero.play.notation import stones
+
+if TYPE_CHECKING:
+    from jaxzero.games.game import Game
 
 __all__ = ["area", "final_score"]
 

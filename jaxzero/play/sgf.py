@@ -3,11 +3,15 @@
 Only what the protocol of engines needs: no variations, no markup. https://www.red-bean.com/sgf/
 """
 
-import re
-from typing import NamedTuple
+from __future__ import annotations
 
-from jaxzero.games.game import Game
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
 from jaxzero.play.notation import names
+
+if TYPE_CHECKING:
+    from jaxzero.games.game import Game
 
 __all__ = ["Record", "moves_of", "read", "written"]
 

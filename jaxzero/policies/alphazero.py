@@ -41,6 +41,9 @@ def alphazero(
 ) -> Policy:
     """PUCT search with a network; the visit shares are the improved policy.
 
+    BY DEFAULT IT EXPLORES, as self-play wants it: Dirichlet noise at the root, and an action drawn by the visits. To
+    evaluate, or to play for strength: `alphazero(model, n, dirichlet_fraction=0.0, act=jz.most_visited)`.
+
     Silver et al. 2017 and 2018. Published values: 1,600 simulations (AlphaGo Zero) or 800 (AlphaZero), α = 0.3 / 0.15 /
     0.03 for chess / shogi / Go, ε = 0.25, temperature 1 for the first 30 moves, then 0.
 
@@ -51,11 +54,11 @@ def alphazero(
         root_rule: how the root chooses, as in `forced_playouts(rule)`, or with another first-play urgency; default: as
             the other nodes. The prior in force there is seen to.
         dirichlet_alpha: α of the root noise, over the legal actions only; may be traced, or one per game.
-        dirichlet_fraction: ε; the number 0 leaves the noise out.
+        dirichlet_fraction: ε; the number 0 leaves the noise out, to evaluate and to play.
         explore: `(keys, tree) -> prior in force at the root`, in place of that noise: `shaped_dirichlet(10.83, 0.25)`,
             `chain(root_temperature(1.1), dirichlet(0.3, 0.25))`.
         target: `Tree -> action_weights`: `solved_visits(rule)`, `pruned_visits(rule)`; default: the shares of visits.
-        act: how the action is taken; default `by_temperature(1.0)`.
+        act: how the action is taken; default `by_temperature(1.0)`, a draw; to evaluate and to play `most_visited`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
@@ -73,8 +76,8 @@ def alphazero(
     ...     zeros = jnp.zeros(action.shape)
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
-    >>> policy = jz.alphazero(jz.Model(root, step), num_simulations=32, dirichlet_fraction=0.0, act=jz.most_visited)
-    >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(4))
+    >>> play = jz.alphazero(jz.Model(root, step), num_simulations=32, dirichlet_fraction=0.0, act=jz.most_visited)
+    >>> out = jax.jit(play)((), jax.random.key(0), jnp.zeros(4))
     >>> out.action.tolist(), out.action_weights.shape
     ([2, 2, 2, 2], (4, 3))
     """

@@ -38,6 +38,9 @@ def gumbel(
 ) -> Policy:
     """Gumbel search: an improvement of the policy even with few simulations.
 
+    BY DEFAULT IT EXPLORES, as self-play wants it: Gumbel draws say which actions are considered, and which is taken. To
+    evaluate, or to play for strength: `gumbel(model, n, gumbel_scale=0.0)`, which draws nothing.
+
     There is no rule=, root_rule=, act= or target= here, for all four are the paper's: the action is the one that
     halving leaves, the target the policy improved by completed Q-values. `wrap` goes around the rules.
 
@@ -48,7 +51,7 @@ def gumbel(
         model: what the tree is made of.
         num_simulations: simulations per call, for which the halving is planned.
         max_considered: m; default 16, or `num_simulations` if that is less.
-        gumbel_scale: 1 to explore; 0 to play for strength; may be traced.
+        gumbel_scale: 1 to explore; 0 to evaluate and to play for strength; may be traced.
         qvalues: completed and scaled Q-values; default `completed_by_mix_value()`.
         wrap: what is put around both rules, the root's and the others': `avoid_proven`.
         rounds: what walks in flight change, like `virtual_mean()`: simulations of one halving round share calls of the
@@ -68,8 +71,8 @@ def gumbel(
     ...     zeros = jnp.zeros(action.shape)
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
-    >>> policy = jz.gumbel(jz.Model(root, step), num_simulations=8, gumbel_scale=0.0)
-    >>> out = jax.jit(policy)((), jax.random.key(0), jnp.zeros(4))
+    >>> play = jz.gumbel(jz.Model(root, step), num_simulations=8, gumbel_scale=0.0)
+    >>> out = jax.jit(play)((), jax.random.key(0), jnp.zeros(4))
     >>> out.action.tolist(), bool((out.action_weights[:, 2] > 0.9).all())
     ([2, 2, 2, 2], True)
     """

@@ -38,6 +38,9 @@ def muzero(
 ) -> Policy:
     """PUCT search with MuZero's growing constant and Q-values rescaled by parent and siblings.
 
+    BY DEFAULT IT EXPLORES, as training wants it: Dirichlet noise at the root, and an action drawn by the visits. To
+    evaluate, or to play for strength: `muzero(model, n, dirichlet_fraction=0.0, act=jz.most_visited)`.
+
     Schrittwieser et al. 2019. Published values: c₁ = 1.25, c₂ = 19652, 800 simulations for board games and 50 for
     Atari, temperature 1, 0.5, 0.25 as training goes on.
 
@@ -49,10 +52,10 @@ def muzero(
         qvalues: what an edge is worth; default `by_parent_and_siblings()`.
         root_rule: how the root chooses, as in `forced_playouts(muzero_puct())`; default: as the other nodes.
         dirichlet_alpha: α of the root noise.
-        dirichlet_fraction: ε; the number 0 leaves the noise out.
+        dirichlet_fraction: ε; the number 0 leaves the noise out, to evaluate and to play.
         explore: `(keys, tree) -> prior in force at the root`, in place of that noise.
         target: `Tree -> action_weights`, as `solved_visits(muzero_puct())`; default: the shares of visits.
-        act: how the action is taken; default `by_temperature(1.0)`.
+        act: how the action is taken; default `by_temperature(1.0)`, a draw; to evaluate and to play `most_visited`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1.
         layout: how the tree stores its edges.
@@ -67,8 +70,8 @@ def muzero(
     ...     zeros = jnp.zeros(action.shape)
     ...     return jz.Step(jnp.zeros((*action.shape, 3)), zeros, action / 2, zeros), state
     >>> root = lambda params, keys, state: step(params, keys, jnp.zeros(state.shape, int), state)
-    >>> policy = jz.muzero(jz.Model(root, step), num_simulations=50, act=jz.most_visited)
-    >>> jax.jit(policy)((), jax.random.key(0), jnp.zeros(4)).action.tolist()
+    >>> play = jz.muzero(jz.Model(root, step), num_simulations=50, dirichlet_fraction=0.0, act=jz.most_visited)
+    >>> jax.jit(play)((), jax.random.key(0), jnp.zeros(4)).action.tolist()
     [2, 2, 2, 2]
     """
     transform = q.by_parent_and_siblings() if qvalues is None else qvalues

@@ -12,12 +12,13 @@ from jaxzero.options.graph_search import Transpositions
 from jaxzero.options.leaf_parallel.parallel import Lanes
 from jaxzero.options.subtree_reuse import with_legal_root
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import check_function, check_start, one_per_game
+from jaxzero.search.argument_checks import check_function, one_per_game
 from jaxzero.search.model_checks import as_pair, check_embedding, masks_at_root_only, shapes_of
 from jaxzero.search.node_storage import pack, unpack_facts
 from jaxzero.search.search import Stop, plant, replant
+from jaxzero.search.start_checks import check_start
 from jaxzero.search.tree import Layout, Status, Tree, as_read, as_stored
-from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step
+from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step, in_short
 
 __all__ = ["Policy", "SearchInfo", "begin", "check_loop", "output"]
 
@@ -40,6 +41,8 @@ class SearchInfo(NamedTuple):
     size: Int[Array, "B"]
     summary: Summary
     has_target: Bool[Array, "B"] | None = None
+
+    __repr__ = in_short
 
 
 def begin(
@@ -112,7 +115,7 @@ def _check_same(tree: Tree, batch: int, step: Step, embedding: State) -> None:
 
 def _check_players(step: Step, params: Params, keys: Keys, model: Model, embedding: State) -> None:
     """Raises a ValueError if only one of the model's functions says who moves."""
-    actions = jnp.zeros(step.value.shape[0], jnp.int32)
+    actions = jnp.zeros(len(keys), jnp.int32)
     below, _ = as_pair("model.step", jax.eval_shape(model.step, params, keys, actions, embedding))
     if (step.to_play is None) != (below.to_play is None):
         told = {True: "None", False: "given"}

@@ -10,6 +10,7 @@ from jaxzero.root.proven_edges import worse
 from jaxzero.search.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.tree import NONE, Tree
+from jaxzero.types import in_short
 
 __all__ = [
     "Summary",
@@ -39,6 +40,8 @@ class Summary(NamedTuple):
     visit_probs: Float[Array, "B W"]
     qvalues: Float[Array, "B W"]
     value: Float[Array, "B"]
+
+    __repr__ = in_short
 
 
 def summary(tree: Tree) -> Summary:

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero.search.tree import Tree
-from jaxzero.types import Keys, PolicyOutput, Rule, State
+from jaxzero.types import Keys, PolicyOutput, Rule
 
-__all__ = ["check_function", "check_rule", "check_start", "check_tree", "counts", "in_range", "one_per_game", "shown"]
+__all__ = ["check_function", "check_rule", "check_tree", "counts", "in_range", "no_tree", "one_per_game", "shown"]
 
 
 def counts(**numbers: Any) -> list[int | None]:
@@ -84,55 +84,14 @@ def shown(x: Any) -> str:
     return getattr(x, "__name__", None) or reprlib.repr(x)
 
 
-def check_start(model: Any, state: State, tree: Any) -> int:
-    """The number of games.
-
-    Raises:
-        ValueError: something else in place of the model, the tree or the state; a tree of other games.
-    """
-    shapes = [jnp.shape(x) for x in jax.tree.leaves(state)]
-    games = {shape[:1] for shape in shapes} | ({tree.size.shape} if isinstance(tree, Tree) else set())
-    is_model = hasattr(model, "root") and hasattr(model, "step")
-    if is_model and len(games) == 1 and () not in games and (tree is None or isinstance(tree, Tree)):
-        if not isinstance(state, Tree) and (state is None or shapes):
-            return games.pop()[0]
-    raise ValueError(_no_start(model, state, tree, shapes))
-
-
-def _no_start(model: Any, state: State, tree: Any, shapes: list[tuple]) -> str:
-    """What is wrong with the arguments of a policy."""
-    if not (hasattr(model, "root") and hasattr(model, "step")):
-        return (
-            f"a {type(model).__name__} as the model: give a Model, like models.perfect(game, network) or "
-            "models.rollout(game)."
-        )
-    if tree is not None and not isinstance(tree, Tree):
-        return _no_tree("tree", tree)
-    if state is None:
-        return (
-            "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
-            "or pass tree= to think on from a tree."
-        )
-    if isinstance(state, Tree):
-        return "state is a Tree: call policy(params, keys, state, tree=tree), or tree=tree alone."
-    if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
-        return (
-            f"state has leaves of shapes {shapes}; a policy takes one entry per game, [B, ...], in each. "
-            "jax.vmap(game.init)(keys) makes such states; or pass tree= to think on from a tree."
-        )
-    return (
-        f"a state of {shapes[0][0]} games with a tree of {tree.size.shape[0]}: give the tree of these games, or the "
-        "state without a tree."
-    )
-
-
 def check_tree(name: str, tree: Any) -> None:
     """Raises a ValueError if something else stands in place of a tree."""
     if not isinstance(tree, Tree):
-        raise ValueError(_no_tree(name, tree))
+        raise ValueError(no_tree(name, tree))
 
 
-def _no_tree(name: str, tree: Any) -> str:
+def no_tree(name: str, tree: Any) -> str:
+    """What is wrong with something that is no tree."""
     its = "its tree, out.tree" if isinstance(tree, PolicyOutput) else "a Tree, the `tree` of an output: out.tree"
     return f"{name} is a {type(tree).__name__}: give {its}."
 

@@ -17,15 +17,18 @@ def as_pair(name: str, answer: Any) -> tuple[Step, State]:
     """What one of a model's functions returned.
 
     Raises:
-        ValueError: it is no pair of a Step and an embedding.
+        ValueError: it is no pair of a Step and an embedding, or a field of the step is missing.
     """
     if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], Step):
+        _check_nothing_missing(answer[0])
         return answer
-    raise ValueError(f"{name} returned a {type(answer).__name__}; it must return a pair, (Step, embedding).")
+    turned = isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Step)
+    what = ", the embedding first" if turned else ""
+    raise ValueError(f"{name} returned a {type(answer).__name__}{what}; it must return a pair, (Step, embedding).")
 
 
 def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> tuple[Step, Bool[Array, "B"]]:
-    """The step with shapes checked, illegal logits at −inf, the highest at 0, and everything finite.
+    """The step with shapes checked, numbers spread, illegal logits at −inf, the highest at 0, and everything finite.
 
     Args:
         step: what the user's model returned.
@@ -38,6 +41,8 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     Raises:
         ValueError: naming the field, its shape, and the shape that would do.
     """
+    _check_nothing_missing(step)
+    step = _with_numbers_spread(step)
     players = _check_shapes(step, tree, count)
     batch = step.prior_logits.shape[0]
     # Visits are counted in the type of the values, and the root's says what that is.
@@ -72,6 +77,29 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
         discount=finite(step.discount, True),
         chance=chance,
     ), bad
+
+
+NEEDED = {"prior_logits": "[B, A]", "value": "[B]", "reward": "[B] or one number", "discount": "[B] or one number"}
+
+
+def _check_nothing_missing(step: Step) -> None:
+    """Raises a ValueError if a field is None that has to be there."""
+    for name, shape in NEEDED.items():
+        if getattr(step, name) is None:
+            raise ValueError(f"Step.{name} is None. Return {shape}; zeros where there is nothing to say.")
+
+
+def _with_numbers_spread(step: Step) -> Step:
+    """The step with one entry per game where the discount, or the reward, is a single number.
+
+    With a value per player a single reward stays as it is, and is refused: it does not say who is paid.
+    """
+    batch, shared = jnp.shape(step.prior_logits)[:1], jnp.ndim(step.value) < 2
+
+    def spread(x: Any) -> Any:
+        return jnp.broadcast_to(x, batch) if jnp.shape(x) == () else x
+
+    return step._replace(reward=spread(step.reward) if shared else step.reward, discount=spread(step.discount))
 
 
 def _check_shapes(step: Step, tree: Tree | None, count: int | None) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from jaxzero.search.node_storage import (
     unpack_frontier,
     unpack_stats,
 )
-from jaxzero.types import Path, State, Step
+from jaxzero.types import Path, State, Step, field_in_short, in_short
 
 __all__ = ["COMPACT", "Hooks", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
@@ -147,6 +147,8 @@ class RootData:
     brought: Int[Array, "B W"] | None = None
     returns: Float[Array, "B 2"] | None = None
 
+    __repr__ = in_short
+
 
 class Graph(NamedTuple):
     """What a graph keeps beside a tree; see `jaxzero.options.graph_search`.
@@ -247,6 +249,13 @@ class Tree:
     def raw_value(self) -> Float[Array, "B N P"]:
         """What the model said of each node; 0 at a terminal one."""
         return unpack_facts(self.facts[..., :-1, :]).raw_value
+
+    def __repr__(self) -> str:
+        """How large it is and how full, not what is in it: that would be thousands of numbers."""
+        if not hasattr(self.prior, "shape"):  # what `jax.tree.map` made of one
+            return "Tree(...)"
+        sizes = f"capacity={self.capacity}, num_edges={self.num_edges}, num_players={self.num_players}"
+        return f"Tree({sizes}, size={field_in_short(self.size)}, status={field_in_short(self.status)})"
 
 
 def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int, layout: Layout = Layout()) -> Tree:

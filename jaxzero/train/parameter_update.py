@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from jaxzero.types import Params
+from jaxzero.types import Params, in_short
 
 __all__ = ["Learner", "learning_rate", "parameter_update"]
 
@@ -31,6 +31,8 @@ class Learner(NamedTuple):
     steps: Int[Array, ""]
     skipped: Int[Array, ""]
     in_a_row: Int[Array, ""]
+
+    __repr__ = in_short
 
 
 def parameter_update(

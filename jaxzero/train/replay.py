@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.types import Keys
+from jaxzero.types import Keys, in_short
 
 __all__ = ["Buffer", "add", "capacity", "new_buffer", "sample"]
 
@@ -29,6 +29,8 @@ class Buffer(NamedTuple):
     rows: Any
     position: Int[Array, "S"]
     size: Int[Array, "S"]
+
+    __repr__ = in_short
 
 
 def new_buffer(row: Any, capacity: int, parts: int = 1) -> Buffer:

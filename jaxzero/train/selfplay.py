@@ -27,7 +27,7 @@ from jaxzero.root.search_diagnostics import policy_improvement
 from jaxzero.search.tree import Tree
 from jaxzero.train import value_targets
 from jaxzero.train.move_selection import exploring
-from jaxzero.types import Keys, Params, State
+from jaxzero.types import Keys, Params, State, in_short
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
 
@@ -44,6 +44,8 @@ class Row(NamedTuple):
     observation: Float[Array, "n ..."]
     policy: Float[Array, "n A"]
     value: Float[Array, "n"] | Float[Array, "n P"]
+
+    __repr__ = in_short
 
 
 class Ply(NamedTuple):
@@ -75,6 +77,8 @@ class SelfPlay(NamedTuple):
     first: Int[Array, "B"]
     keys: Keys
     window: Ply
+
+    __repr__ = in_short
 
 
 class Stats(NamedTuple):

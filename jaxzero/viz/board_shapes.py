@@ -76,6 +76,8 @@ def ground_of(game: Game) -> Ground | None:
 def drawable(function: str, game: Game) -> Ground:
     """The board of a game; a ValueError in the name of `function` if it is none in which stones are put on squares."""
     ground = ground_of(game)
+    if ground is None and game.draw is not None:
+        raise ValueError(f"{function}: {game.id} draws pictures of its own. Use viz.picture_of(game, state).")
     if ground is None:
         raise ValueError(
             f"{function}: {game.id} has no board of stones that could be drawn. Games that have one are games.go(9), "

@@ -1,5 +1,6 @@
 """Board pictures: coordinates, the last move, and what a search thinks."""
 
+import operator
 from collections.abc import Callable
 
 import jax
@@ -53,16 +54,37 @@ def board(
         raise ValueError(
             f"board: report is a {type(report).__name__}: give engine.report() or viz.report_of(out.tree)."
         )
-    if last is not None and not 0 <= last < game.num_actions:
-        raise ValueError(f"board: last={last} of {game.num_actions} actions: give the action that led here, or None.")
-    if np.ndim(game.to_play(state)):
-        raise ValueError("board: this is a batch of positions. Give one: jax.tree.map(lambda x: x[0], state).")
+    for name, given, most, of, is_what in (
+        ("last", last, game.num_actions, "actions", "the action that led here"),
+        ("first", first, game.num_players, "players", "the player who moved first"),
+    ):
+        if given is not None and not (hasattr(given, "__index__") and 0 <= operator.index(given) < most):
+            raise ValueError(f"board: {name}={given!r} of {most} {of}: give {is_what}, or None.")
     ground = drawable("board", game)
-    mover = int(game.to_play(state))
-    if first is None:
-        count = getattr(state, "_step_count", getattr(state, "moves", None))
-        first = 0 if count is None else (mover + int(count)) % 2
-    return Picture(_picture(game, ground, stones(game, state, first), report, int(mover != first), last))
+    mover, first, seen = _read(game, state, first)
+    return Picture(_picture(game, ground, seen, report, int(mover != first), last))
+
+
+def _read(game: Game, state: State, first: int | None) -> tuple[int, int, np.ndarray]:
+    """The player to move, the one who moved first, and the stones.
+
+    Raises:
+        ValueError: it is no single position of this game.
+    """
+    try:
+        movers = np.asarray(game.to_play(state))
+        if movers.ndim == 0 and first is None:
+            count = getattr(state, "_step_count", getattr(state, "moves", None))
+            first = 0 if count is None else (int(movers) + int(count)) % 2
+        seen = stones(game, state, first or 0) if movers.ndim == 0 else None
+    except Exception as error:  # whatever a game makes of something that is no state of it
+        raise ValueError(
+            f"board: the state is a {type(state).__name__}, from which {game.id} cannot be read "
+            f"({type(error).__name__}). Give one position of this game, as game.init(key) and game.step make them."
+        ) from error
+    if seen is None:
+        raise ValueError("board: this is a batch of positions. Give one: jax.tree.map(lambda x: x[0], state).")
+    return int(movers), first or 0, seen
 
 
 def drawer(game: Game, first: int) -> Callable[[State], str]:

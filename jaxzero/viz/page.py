@@ -70,7 +70,9 @@ class Page(NamedTuple):
     def _repr_html_(self) -> str:
         # In single quotes, for the data are full of double ones, and an escape is six characters.
         inside = self.html.replace("&", "&amp;").replace("'", "&#39;")
-        style = f"width:100%;height:{self.height}px;border:1px solid #d0d7de;border-radius:6px"
+        # As wide as the cell with its border, and a block: else the cell gets scrollbars for a pixel or two.
+        box = "display:block;box-sizing:border-box;width:100%"
+        style = f"{box};height:{self.height}px;border:1px solid #d0d7de;border-radius:6px"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc=\'{inside}\'></iframe>'
 
     def save(self, path: Any, overwrite: bool = False) -> pathlib.Path:

@@ -242,7 +242,8 @@ def test_a_turn_out_of_turn_is_a_pass_that_was_not_made():
         chex.assert_trees_all_equal(same, state._replace(passes=jnp.int8(0)))
         assert game.to_play(other) == 1 - mover and not game.terminal(other)
         fields = dict(last=state.last, passes=jnp.int8(0), over=jnp.array(False), result=jnp.int8(0))
-        chex.assert_trees_all_equal(other, passed._replace(**fields))
+        counted = int(state.moves) - 1 if state.moves else 1
+        chex.assert_trees_all_equal(other, passed._replace(**fields, moves=jnp.int16(counted)))
     assert turned(ko, 0).ko == 7 and turned(ko, 1).ko == -1
     assert game.legal(turned(ko, 1))[7], "white may fill the ko"
 
@@ -255,6 +256,19 @@ def test_a_game_that_is_over_may_go_on():
     assert not game.terminal(going) and game.rewards(going).tolist() == [0, 0] and game.legal(going).sum() == 25
     once = game.step(going, 25, key)
     assert not game.terminal(once) and game.terminal(game.step(once, 25, key)), "two more passes end it again"
+
+
+def test_moves_out_of_turn_come_no_nearer_to_the_move_limit():
+    game, key = games.go(5, komi=2.5, move_limit=6), jax.random.key(0)
+    state = game.init(key)
+    for action in range(10):
+        state = game.step(turned(state, 0), action, key)
+    assert state.moves == 1 and not game.terminal(state)
+    state = played(game, 0, 4, 1, 3, 6, 8)
+    assert game.terminal(state)
+    for player in (0, 1):
+        going = turned(state, player)
+        assert game.to_play(going) == player and going.moves == player, "after the end the count begins anew"
 
 
 @pytest.mark.parametrize("size", [2, 5, 9, 13, 16, 19, 25])

@@ -90,12 +90,14 @@ def test_what_may_be_left_out_stays_as_it_is():
     assert defaults(nets.two_hot)["transform"] is scalar_heads.sqrt_transform
     for build in (nets.muzero_mlp, nets.muzero_planes):
         assert defaults(build)["squash"] is False
+    for build in (nets.muzero_planes, nets.stochastic_planes):
+        assert defaults(build)["tower"] == "convolutions"
     assert defaults(nets.muzero_mlp)["window"] == 0 and defaults(nets.muzero_mlp)["channels"] == 64
     assert defaults(nets.muzero_mlp)["policy"] is None
     optional = {name: set(kind.optional) for name, kind in learned_weights.KINDS.items()}
     assert optional == {
-        "muzero_mlp": {"squash", "window", "channels", "policy"}, "muzero_planes": {"squash"}, "stochastic_mlp": set(),
-        "stochastic_planes": set(),
+        "muzero_mlp": {"squash", "window", "channels", "policy"}, "muzero_planes": {"squash", "tower"},
+        "stochastic_mlp": set(), "stochastic_planes": {"tower"},
     }  # fmt: skip
 
 

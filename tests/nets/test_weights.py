@@ -658,3 +658,17 @@ def test_a_path_with_a_nul_character_is_told(tmp_path):
     for use in (lambda file: weights.load(file, game), weights.read_about, lambda file: weights.save(file, {}, {})):
         with pytest.raises(weights.WeightsError, match="NUL character"):
             use(f"{tmp_path}/a\0b.safetensors")
+
+
+def test_weights_of_one_go_are_refused_for_the_other(tmp_path):
+    own, other = games.go(9), games.from_pgx("go_9x9")
+    assert own.id == other.id, "else there is nothing to tell apart"
+    for there, here in ((own, other), (other, own)):
+        file = tmp_path / f"{there.observation_shape}.safetensors"
+        params = nets.mlp(there, hidden=(2,), key=jax.random.key(0))[1]
+        weights.save(file, params, {"game": there.id, "network": {"kind": "mlp", "hidden": [2]}}, game=there)
+        shape = re.escape(str(list(here.observation_shape)))
+        says = rf"another game of this name: the go_9x9 .* has observations of shape {shape} and 82 actions; games.go"
+        with pytest.raises(WeightsError, match=says):
+            weights.load(file, here)
+        weights.load(file, there)

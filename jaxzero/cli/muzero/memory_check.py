@@ -23,11 +23,12 @@ def fits(config: Config, environment: Any, run: Run, count: int) -> None:
         lambda x: jax.ShapeDtypeStruct((own.environments, *x.shape[2:]), x.dtype), state["replay"].steps
     )
     acts, recorded = search_models(config, environment, run.network)
-    searched = (acts, state["acting"].state)
-    if recorded is not None:
-        searched = recorded, observed(step.observation, step.legal)
-    search = policy(config, environment, searched[0], own.simulations)
-    tree = memory.search_tree(search, run.params, keys, searched[1])
+    if recorded is None:  # a simulator searches states
+        model, states = acts, state["acting"].state
+    else:  # environments on the host have none here
+        model, states = recorded, observed(step.observation, step.legal)
+    search = policy(config, environment, model, own.simulations)
+    tree = memory.search_tree(search, run.params, keys, states)
     each = memory.size(tree) / own.environments
     anew = int(each * learn.batch_size * learn.reanalyse * (learn.unroll + 1))
     measuring = int(each / (own.simulations + 1) * nodes_of_evaluation(config, environment))

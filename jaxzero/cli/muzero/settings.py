@@ -34,8 +34,9 @@ Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048", "pe
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    kind: Literal["auto", "mlp", "planes"] = "auto"
-    """mlp: a vector as hidden state; planes: a board or image as hidden state. auto: by the observation."""
+    kind: Literal["auto", "mlp", "planes", "lines"] = "auto"
+    """mlp: a vector as hidden state; planes: a board or image as hidden state, with convolutions; lines: likewise, with
+    perceptrons along rows and columns. auto: mlp or planes, by the observation."""
     embedding: int = 64
     """mlp: numbers in the hidden state."""
     width: int = 128
@@ -45,9 +46,9 @@ class Network:
     window: int = 0
     """mlp, of boards: side of the windows that the representation looks at first; 0: it sees the board flat."""
     channels: int = 16
-    """planes: planes of the hidden state. mlp: what is seen in each window."""
+    """planes, lines: planes of the hidden state. mlp: what is seen in each window."""
     blocks: int = 1
-    """planes: residual blocks in representation and dynamics each."""
+    """planes, lines: residual blocks in representation and dynamics each."""
     policy: Literal["gaussian", "factorised"] = "gaussian"
     """Of continuous actions: a normal distribution for each coordinate, or a categorical one over some values."""
     policy_bins: int = 11
@@ -111,6 +112,10 @@ class Learn:
     """Of the reward loss."""
     consistency: float = 0.0
     """Weight of the self-supervised consistency loss (EfficientZero: 2)."""
+    reconstruction: float = 0.0
+    """--model stochastic: weight of the observations that the model says, where rewards hardly tell what chance did."""
+    code_entropy: float = 0.0
+    """--model stochastic: weight of the entropy of the codes, so that the encoder is not sure too soon."""
     optimiser: Literal["adamw", "muon"] = "adamw"
     """muon: steps of kernels are nearly orthogonal matrices; 0.01 is for it what 0.004 is for AdamW."""
     learning_rate: float = 2e-3
@@ -227,9 +232,11 @@ PRESETS = {
     # simulator, was only that planes learn more per minute than a perceptron.
     "2048": dataclasses.replace(
         IMAGE,
-        network=Network(embedding=128, width=256, bins=121, limit=300.0),
+        network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
         acting=dataclasses.replace(IMAGE.acting, environments=256, steps=8),
-        learn=dataclasses.replace(IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0),
+        learn=dataclasses.replace(
+            IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0, reconstruction=3.0, code_entropy=0.1
+        ),
     ),
     # Returns reach some -500: on the scale of the support 21. First guesses.
     "pendulum": Config(
@@ -280,6 +287,7 @@ RANGES = {
     (0, float("inf")): (
         "acting.openings", "learn.priority", "network.window",
         "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
+        "learn.reconstruction", "learn.code_entropy",
         "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
         "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
     ),

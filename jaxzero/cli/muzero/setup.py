@@ -97,9 +97,9 @@ def described(config: Config, environment: Any) -> dict[str, Any]:
         )
     if chance and environment.num_players == 2:
         raise ValueError(f"--model stochastic is for one player; {environment.id} is a game of two: --model learned.")
-    if kind == "planes" and not board:
+    if kind != "mlp" and not board:
         raise ValueError(
-            f"--network.kind planes needs observations of shape [height, width, planes], those of {environment.id} "
+            f"--network.kind {kind} needs observations of shape [height, width, planes], those of {environment.id} "
             f"have {list(environment.observation_shape)}: use --network.kind mlp."
         )
     name = ("win_draw_loss" if environment.num_players == 2 else "two_hot") if net.head == "auto" else net.head
@@ -108,19 +108,21 @@ def described(config: Config, environment: Any) -> dict[str, Any]:
         head |= {"bins": net.bins, "limit": net.limit}
     if name == "hl_gauss":
         head["transform"] = "sqrt"
-    sizes = {
-        "mlp": {"embedding": net.embedding, "width": net.width, "depth": net.depth}
-        | ({"window": net.window, "channels": net.channels} if net.window else {}),
-        "planes": {"channels": net.channels, "blocks": net.blocks, "width": net.width},
-    }
+    if kind == "mlp":
+        sizes = {"embedding": net.embedding, "width": net.width, "depth": net.depth}
+        sizes |= {"window": net.window, "channels": net.channels} if net.window else {}
+    else:
+        sizes = {"channels": net.channels, "blocks": net.blocks, "width": net.width}
+        sizes |= {"tower": "lines"} if kind == "lines" else {}
+    built = "mlp" if kind == "mlp" else "planes"
     projection = {"projection": net.width if config.learn.consistency else 0}
     heads = {"value": head, "reward": head, "normalisation": net.normalisation}
     if chance:
-        return {"kind": f"stochastic_{kind}", "codes": net.codes} | sizes[kind] | heads
+        return {"kind": f"stochastic_{built}", "codes": net.codes} | sizes | heads
     heads |= {"squash": net.squash}
     if continuous:
         heads |= {"policy": action_head(net, environment)}
-    return {"kind": f"muzero_{kind}"} | sizes[kind] | projection | heads
+    return {"kind": f"muzero_{built}"} | sizes | projection | heads
 
 
 def action_head(net: Network, environment: Any) -> dict[str, Any]:
@@ -296,7 +298,9 @@ def loss_for(config: Config) -> Callable | None:
     """The loss of the model's kind; None: MuZero's."""
     if config.model != "stochastic":
         return None
-    return functools.partial(stochastic_loss, chance_weights=ChanceWeights(afterstate=config.learn.value_weight))
+    learn = config.learn
+    weights = ChanceWeights(learn.value_weight, reconstruction=learn.reconstruction, entropy=learn.code_entropy)
+    return functools.partial(stochastic_loss, chance_weights=weights)
 
 
 def expected(run: Run, mesh: Any) -> dict[str, Any]:

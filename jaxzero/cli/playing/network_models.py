@@ -9,7 +9,7 @@ from jaxzero import games, models, nets
 from jaxzero.nets import weights
 from jaxzero.types import Model, Params
 
-__all__ = ["WEIGHTS", "NetworkModel", "game_of", "load", "weights_file"]
+__all__ = ["WEIGHTS", "NetworkModel", "game_of", "komi_of", "load", "weights_file"]
 
 WEIGHTS = "weights.safetensors"  # in the folder of a run
 
@@ -43,6 +43,12 @@ def game_of(about: dict[str, Any]) -> Any:
     return about.get("rules", about.get("game"))
 
 
+def komi_of(about: dict[str, Any]) -> float | None:
+    """White's points with which weights of Go were learned; None: their file does not say, or not in a number."""
+    komi = about.get("komi")
+    return komi if type(komi) in (int, float) else None
+
+
 def load(path: pathlib.Path, game: games.Game) -> NetworkModel:
     """The model of a file or a run's folder.
 
@@ -57,7 +63,11 @@ def load(path: pathlib.Path, game: games.Game) -> NetworkModel:
     of = about["environment"]
     here = game.id, list(game.observation_shape), game.num_actions
     if (of["id"], of["observation_shape"], of["num_actions"]) != here:
-        raise weights.WeightsError(f"{file}: it is for {of['id']!r}: give that, and not {game.id}.")
+        there = f"{of['id']!r} with observations of shape {of['observation_shape']} and {of['num_actions']} actions"
+        raise weights.WeightsError(
+            f"{file}: it is for {there}: give that, and not {game.id} with {list(game.observation_shape)} and "
+            f"{game.num_actions}."
+        )
     if game.num_players != 2:
         raise weights.WeightsError(f"{file}: {game.id} has {game.num_players} player(s): a learned model plays two.")
     functions = nets.for_search(network, -1.0)

@@ -16,23 +16,19 @@ import jax
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.playing import network_models, terminal_ui
+from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
-from jaxzero.cli.playing.play_settings import Play, Player, komi
+from jaxzero.cli.playing.play_settings import KOMI, SIZE, Play, Player, komi, limits
 from jaxzero.cli.training.evaluation import provable
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
-from jaxzero.play import gtp
 from jaxzero.play.browser import board_json, local_server, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.engine_programs import Programs, programs
 from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
-
-DEFAULT = 400  # simulations per move
-SIZE, KOMI = 9, 7.0  # of Go, where nobody says
 
 
 def resolved(player: Player) -> Player:
@@ -75,12 +71,13 @@ def _settings_of(folder: pathlib.Path) -> dict:
 def _of_file(path: pathlib.Path) -> dict:
     """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
     about = weights.read_about(weights_file(path))
+    komi = {"komi": about["komi"]} if network_models.komi_of(about) is not None else {}
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
     trained_on_pgx = re.search(r"--game[ =]go_", str(about.get("command", "")))
     if "rules" not in about and sized and not trained_on_pgx:
-        return {"game": "go", "size": int(sized[1])}
+        return {"game": "go", "size": int(sized[1])} | komi
     game = network_models.game_of(about)
-    return {"game": game, "size": int(sized[1])} if game == "go" and sized else {"game": game}
+    return {"game": game, "size": int(sized[1])} | komi if game == "go" and sized else {"game": game}
 
 
 def rules(player: Player, size: int, komi: float) -> games.Game:
@@ -109,6 +106,9 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     network = network_models.load(path, game)
     whose = "that comes with jaxzero" if comes_along else f"of {path}"
     how = ", which learned its model of the rules," if network.learned else ""
+    learned_with = network_models.komi_of(network.about)
+    other = player.game == "go" and learned_with not in (None, komi)
+    how += f", which learned with a komi of {learned_with:g}," if other else ""
     words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
     return network_engine(player, game, network), words
 
@@ -160,12 +160,6 @@ def proving(game: games.Game, rule: jz.Rule) -> jz.Rule:
     return jz.avoid_proven(rule) if provable(game) else rule
 
 
-def limits(player: Player) -> dict:
-    """How long to think about a move."""
-    simulations = DEFAULT if player.simulations is None and player.seconds is None else player.simulations
-    return {"simulations": simulations, "seconds": player.seconds}
-
-
 # --------------------------------------------------------------------------------------------------------- the browser
 def browser(config: Play, thinker: Engine, words: str) -> None:
     """Serves the page until Ctrl-C or SIGTERM."""
@@ -212,50 +206,13 @@ def tree_page(thinker: Engine) -> Callable:
     return page
 
 
-# -------------------------------------------------------------------------------------------------------- the protocol
-def protocol(player: Player) -> None:
-    """Speaks GTP until the other side has had enough."""
-    is_go, known = player.game == "go", komi(player) or 0.0
-
-    def make(size: int, wanted: float) -> Engine:
-        if not is_go and wanted != known:
-            raise ValueError(f"komi {wanted:g}: the rules of {player.game} have {known:g}")
-        found, words = engine(player, size, wanted)
-        print(f"jaxzero plays {found.game.id} with {words}; compiling ...", file=sys.stderr, flush=True)
-        found.warm_up()
-        print("Ready.", file=sys.stderr, flush=True)
-        return found
-
-    def board_size(game: games.Game) -> int:
-        if not has_board(game):
-            raise ValueError(f"--gtp: {game.id} has no board of stones that two players put there.")
-        return game.observation_shape[0]
-
-    def write(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    session = gtp.Session(
-        make,
-        size=player.size if is_go else board_size(rules(player, 0, 0)),
-        komi=known,
-        sizes=tuple(range(2, 26)) if is_go else (),
-        ponder=player.ponder,
-        resign=player.resign,
-        version=jz.__version__,
-        write=write,
-        **limits(player),
-    )
-    gtp.serve(session, sys.stdin.buffer, sys.stdout.buffer)
-
-
 def main(config: Play) -> None:
     """Plays where the settings say: protocol, browser or terminal."""
+    if config.gtp:
+        return protocol.main(config)
     keep_programs()
     try:
         config = dataclasses.replace(config, player=resolved(config.player))
-        if config.gtp:
-            return protocol(config.player)
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"play: {error}")

@@ -5,7 +5,7 @@ import pathlib
 
 import tyro
 
-__all__ = ["Player", "Play", "check", "komi", "parse"]
+__all__ = ["KOMI", "SIZE", "Play", "Player", "check", "komi", "limits", "parse"]
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
@@ -22,6 +22,8 @@ what the search thinks is drawn on the board, with its tree beside it. There you
 watch the engine play all sides, and have it find the mistakes of a game.
 """
 
+DEFAULT = 400  # simulations per move
+SIZE, KOMI = 9, 7.0  # of Go, where nobody says
 PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
@@ -93,6 +95,12 @@ def komi(player: Player) -> float | None:
     (5.5, 7.5, None)
     """
     return player.komi if player.game == "go" else PGX_KOMI if player.game.startswith("go_") else None
+
+
+def limits(player: Player) -> dict:
+    """How long to think about a move."""
+    simulations = DEFAULT if player.simulations is None and player.seconds is None else player.simulations
+    return {"simulations": simulations, "seconds": player.seconds}
 
 
 def check(script: str, player: Player) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 from jaxzero.cli.playing.board_colours import painted
 from jaxzero.cli.playing.play_settings import Player, komi
+from jaxzero.play.analysis import Report
 from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
+from jaxzero.play.move_comparison import compared, own_simulations
 from jaxzero.play.notation import drawn, has_board, names
 from jaxzero.runs import progress_display
 
@@ -76,13 +78,13 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
         yield look
 
 
-def table(thinker: Engine) -> list[str]:
-    """The moves that were searched in the position, a line each, those with the most visits."""
-    report, called = thinker.report(ROWS), names(thinker.game)
+def table(thinker: Engine, report: Report | None = None) -> list[str]:
+    """The moves that were searched in the position, a line each, those with the most visits; or those of a report."""
+    report, called = thinker.report(ROWS) if report is None else report, names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
     two = _in_shares(thinker)
-    for one in report.candidates:
+    for one in report.candidates[:ROWS]:
         worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
         rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
     return [f"  {'move':>{wide}}   {'points' if two else ' value'}   visits", *rows] if rows else []
@@ -135,7 +137,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
                 changed = _back(thinker, you)
             elif word in ("hint", "h"):
                 say(f"I would play {called[_think(thinker, limit)]}.", in_words(thinker, "you"))
-                _tell_moves(thinker, explain)
+                _tell_moves(thinker, explain, compared(thinker) if _in_shares(thinker) else None)
             elif word:
                 changed = _move(thinker, word)
 
@@ -145,10 +147,12 @@ def _think(thinker: Engine, limit: dict) -> int:
         return thinker.think(**limit, look=look)
 
 
-def _tell_moves(thinker: Engine, explain: list[str]) -> None:
+def _tell_moves(thinker: Engine, explain: list[str], report: Report | None = None) -> None:
     """What the search thinks of the moves, if it knows; what is to be explained is said once."""
-    if rows := table(thinker):
+    if rows := table(thinker, report):
         print("\n".join(rows))
+        if report is not None and any(one.visits < (own := own_simulations(report)) for one in report.candidates[1:]):
+            say(f"Moves with fewer than {own} visits were searched on their own, with {own} simulations each.")
         if explain:
             say(explain.pop())
 

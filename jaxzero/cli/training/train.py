@@ -208,7 +208,8 @@ def export(config: Config, folder: pathlib.Path, game: games.Game, params, step:
     """The weights as one file, with what they are and how they came about."""
     if first_host():
         rules = {"game": game.id, "rules": config.game, "network": about(config.network, game)}
-        words = rules | loop.origin(folder, config.seed, step, results)
+        komi = {"komi": config.komi} if config.game == "go" else {}  # which the game's id does not say
+        words = rules | komi | loop.origin(folder, config.seed, step, results)
         weights.save(folder / "weights.safetensors", params, words, overwrite=True, game=game)
 
 

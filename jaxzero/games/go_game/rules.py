@@ -63,6 +63,9 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a
     pass; 7 ones for black. It says all that the rules look at but the number of moves.
 
+    `id` is "go_9x9", as that of `from_pgx("go_9x9")`, whose observations have other planes: weights of the one are
+    refused for the other. Komi and the move limit are not in it.
+
     `Game.playout` plays light playouts, see `playouts`; `keep_eyes` is the same rule as a mask.
 
     Args:
@@ -200,7 +203,8 @@ def turned(state: GoState, player: Int[Array, ""]) -> GoState:
     """The position with that player to move and the game going on, whoever moved last and whether it was over.
 
     For handicap, and for programs that move out of turn. No pass is made: those so far no longer count towards the end.
-    Where the turn changes nothing is forbidden by ko, and the move limit comes one move nearer.
+    Where the turn changes nothing is forbidden by ko. The move limit does not come nearer: a turn that changes is
+    counted back, and after the end of the game the count begins anew.
 
     >>> import jax
     >>> game = go(5)
@@ -208,10 +212,12 @@ def turned(state: GoState, player: Int[Array, ""]) -> GoState:
     >>> int(game.to_play(state)), int(state.passes), int(state.stones[0].sum() > 0)
     (0, 0, 1)
     """
-    changes = state.moves % 2 != jnp.asarray(player, jnp.int16)
+    player = jnp.asarray(player, jnp.int16)
+    changes = state.moves % 2 != player
+    moves = jnp.where(changes, jnp.where(state.moves > 0, state.moves - 1, 1), state.moves)
     return state._replace(
         ko=jnp.where(changes, jnp.full_like(state.ko, -1), state.ko),
-        moves=state.moves + changes.astype(jnp.int16),
+        moves=jnp.where(state.over, player, moves).astype(jnp.int16),
         passes=jnp.zeros_like(state.passes),
         over=jnp.zeros_like(state.over),
         result=jnp.zeros_like(state.result),

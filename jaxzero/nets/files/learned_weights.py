@@ -30,6 +30,7 @@ from jaxzero.nets.muzero.muzero_planes import muzero_planes
 from jaxzero.nets.muzero.scalar_heads import bounded, hl_gauss, sqrt_transform, symlog, two_hot, win_draw_loss
 from jaxzero.nets.muzero.stochastic_mlp import stochastic_mlp
 from jaxzero.nets.muzero.stochastic_planes import stochastic_planes
+from jaxzero.nets.muzero.towers import TOWERS
 from jaxzero.types import Params
 
 __all__ = ["build_action_head", "build_learned", "load_learned", "save_learned"]
@@ -67,6 +68,7 @@ BOTH = {
     "normalisation": one_of(**{name: name for name in NORMALISATIONS}),
 }
 SQUASH = {"squash": whether()}
+TOWER = {"tower": one_of(**{name: name for name in TOWERS})}
 
 
 def _numbers(value: Any, most: int) -> tuple[float, ...] | None:
@@ -108,7 +110,10 @@ KINDS = {
         lambda given: 6 * given["depth"],
     ),
     "muzero_planes": Kind(
-        muzero_planes, BOTH | {"channels": count(4096), "blocks": count(40)}, SQUASH, lambda given: 8 * given["blocks"]
+        muzero_planes,
+        BOTH | {"channels": count(4096), "blocks": count(40)},
+        SQUASH | TOWER,
+        lambda given: 16 * given["blocks"],
     ),
     "stochastic_mlp": Kind(
         stochastic_mlp,
@@ -121,8 +126,8 @@ KINDS = {
         stochastic_planes,
         {name: BOTH[name] for name in ("value", "reward", "width", "normalisation")}
         | {"channels": count(4096), "blocks": count(40), "codes": count(4096, least=2)},
-        {},
-        lambda given: 16 * given["blocks"],
+        TOWER,
+        lambda given: 32 * given["blocks"],
     ),
 }
 OBSERVATION = counts(65_536, 8)
@@ -136,10 +141,10 @@ def build_learned(
     Args:
         network: "kind", `"muzero_mlp"`, `"muzero_planes"`, `"stochastic_mlp"` or `"stochastic_planes"`, and all
             arguments of the function of that name in `jaxzero.nets`, as JSON has them; "squash" may be left out where
-            it is false. Heads are `{"kind": "win_draw_loss"}`, `{"kind": "bounded"}`,
-            `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41, "limit": 5}`. The
-            latter two also take "transform" (`"symlog"` or `"sqrt"`), and `hl_gauss` takes "sigma"; left out, they are
-            as published.
+            it is false, and "tower" where it is "convolutions". Heads are `{"kind": "win_draw_loss"}`,
+            `{"kind": "bounded"}`, `{"kind": "two_hot", "bins": 601, "limit": 300}` or `{"kind": "hl_gauss", "bins": 41,
+            "limit": 5}`. The latter two also take "transform" (`"symlog"` or `"sqrt"`), and `hl_gauss` takes "sigma";
+            left out, they are as published.
         observation_shape: of an observation.
         num_actions: A.
         key: for the initial parameters.

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.nets.muzero.action_heads import ActionHead
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
-from jaxzero.types import Params, State
+from jaxzero.types import Params, State, in_short
 
 __all__ = ["LearnedNetwork", "for_rules", "for_search"]
 
@@ -36,6 +36,8 @@ class LearnedNetwork(NamedTuple):
     project: Callable[[Params, State], Float[Array, "B F"]]
     foretell: Callable[[Params, State], Float[Array, "B F"]]
     policy: ActionHead | None = None
+
+    __repr__ = in_short
 
 
 def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callable, Callable]:

@@ -5,13 +5,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params, largest
+from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params
 from jaxzero.nets.muzero.consistency_heads import consistency_heads
 from jaxzero.nets.muzero.learned_network import LearnedNetwork
 from jaxzero.nets.muzero.scalar_heads import ScalarHead, symlog
+from jaxzero.nets.muzero.towers import TOWERS, check_planes, overview
 from jaxzero.types import Params
 
-__all__ = ["check_planes", "muzero_planes", "overview", "tower"]
+__all__ = ["muzero_planes"]
 
 
 def muzero_planes(
@@ -25,6 +26,7 @@ def muzero_planes(
     width: int = 128,
     projection: int = 64,
     normalisation: str = "layer",
+    tower: str = "convolutions",
     squash: bool = False,
     key: chex.PRNGKey,
 ) -> tuple[LearnedNetwork, Params]:
@@ -43,12 +45,14 @@ def muzero_planes(
         value: what the value output means, like `win_draw_loss()` for games, or `hl_gauss(bins=41, limit=5.0)`.
         reward: what the reward output means.
         channels: C of the embedding `[H, W, C]`.
-        blocks: residual blocks of two convolutions, in the representation and in the dynamics.
+        blocks: residual blocks, of two convolutions each, in the representation and in the dynamics.
         width: of the heads' hidden layers.
         projection: length of what the consistency loss compares (Ye et al. 2021, section 4.1); 0: the embeddings
             themselves, and no parameters are spent on it.
         normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", each channel from 0 to 1.
             "layer" is smooth everywhere; with "min_max" the maximum of a plane tells heads nothing.
+        tower: "convolutions", or "lines": each block is two perceptrons, one along every row and one along every
+            column, for boards on which things move along lines. See experiments/README.md, "2048".
         squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
         key: for the initial parameters.
 
@@ -57,7 +61,7 @@ def muzero_planes(
         `[B, height, width, channels]`. Observations may be of any real type.
 
     Raises:
-        ValueError: a size < 1, observations that are no planes, or an unknown normalisation.
+        ValueError: a size < 1, observations that are no planes, or an unknown normalisation or tower.
 
     Example:
         >>> from jaxzero.nets import bounded
@@ -69,20 +73,20 @@ def muzero_planes(
         ((5, 3, 3, 16), (5, 1), (5, 9), (5, 1))
     """
     sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width, projection=projection)
-    check_planes("muzero_planes", "muzero_mlp", observation_shape, normalisation, **sizes)
+    check_planes("muzero_planes", "muzero_mlp", observation_shape, normalisation, tower, **sizes)
     height, breadth, planes = observation_shape
-    squares, normalised = height * breadth, NORMALISATIONS[normalisation]
+    squares, normalised, kind = height * breadth, NORMALISATIONS[normalisation], TOWERS[tower]
 
     def represent(params: Params, observation: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
         params, x = params["representation"], observation.astype(jnp.float32)
         x = jax.nn.relu(convolution(params["stem"], symlog.forward(x) if squash else x))
-        return normalised(tower(params, x, blocks)[0])
+        return normalised(kind.through(params, x, blocks, None)[0])
 
     def dynamics(
         params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
         params, taken = params["dynamics"], jax.nn.one_hot(action, num_actions)
-        state, met = tower(params, state, blocks, dense(params["action"], taken).reshape(state.shape))
+        state, met = kind.through(params, state, blocks, dense(params["action"], taken))
         state = normalised(state)
         return state, dense(params["reward"], overview(params, state, met))
 
@@ -90,12 +94,12 @@ def muzero_planes(
         hidden = overview(params["prediction"], state)
         return dense(params["prediction"]["policy"], hidden), dense(params["prediction"]["value"], hidden)
 
-    square = Layer((3, 3, channels, channels))
-    blocks_of = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
-    met = {"met": Layer((2 * channels, width))}
+    board = height, breadth, channels
+    blocks_of = {f"block_{i}": kind.block(*board) for i in range(blocks)}
+    met = {"met": Layer((2 * kind.met(channels), width))}
     seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     # One action is taken of all: what it adds is to have the same size however many there are.
-    action = Layer((num_actions, squares * channels), scale=num_actions**0.5)
+    action = Layer((num_actions, kind.given(*board)), scale=num_actions**0.5)
     head = lambda size: Layer((width, size), scale=0.0)
     layers = {
         "representation": {"stem": Layer((3, 3, planes, channels))} | blocks_of,
@@ -105,50 +109,3 @@ def muzero_planes(
     project, foretell, more = consistency_heads(squares * channels, width, projection)
     network = LearnedNetwork(represent, dynamics, predict, value, reward, project, foretell)
     return network, initial_params(layers | more, key)
-
-
-def tower(params: Params, x: Float[Array, "B H W C"], blocks: int, action: Array | float = 0.0) -> tuple[Array, Array]:
-    """Residual blocks, the action's planes within the first; and the hidden planes of the first block."""
-    met = jax.nn.relu(convolution(params["block_0"]["first"], x) + action)
-    x = x + convolution(params["block_0"]["second"], met)
-    for i in range(1, blocks):
-        block = params[f"block_{i}"]
-        x = x + convolution(block["second"], jax.nn.relu(convolution(block["first"], x)))
-    return x, met
-
-
-def overview(params: Params, state: Float[Array, "B H W C"], met: Array | None = None) -> Float[Array, "B width"]:
-    """The hidden layer of a head: it sees every square, and the mean and maximum of each plane."""
-    seen = dense(params["hidden"], state.reshape(len(state), -1)) + dense(params["pooled"], _pooled(state))
-    return jax.nn.relu(seen if met is None else seen + dense(params["met"], _pooled(met)))
-
-
-def _pooled(planes: Float[Array, "B H W C"]) -> Float[Array, "B 2C"]:
-    """The mean and the maximum of each plane."""
-    squares = planes.reshape(len(planes), -1, planes.shape[-1])
-    return jnp.concatenate([squares.mean(1), largest(squares)], -1)
-
-
-def check_planes(
-    name: str, perceptron: str, observation_shape: tuple[int, ...], normalisation: str, **sizes: int
-) -> None:
-    """Raises a ValueError for sizes < 1, observations that are no planes, or an unknown normalisation.
-
-    Args:
-        name: of the function that was given them.
-        perceptron: the function for observations of any other shape.
-        observation_shape: of an observation.
-        normalisation: of embeddings.
-        sizes: by name; "projection" may be 0.
-    """
-    if any(size < (which != "projection") for which, size in sizes.items()):
-        given = ", ".join(f"{which}={size}" for which, size in sizes.items())
-        rest = ", and projection from 0" if "projection" in sizes else ""
-        raise ValueError(f"{name}({given}): all count from 1{rest}.")
-    if len(observation_shape) != 3:
-        raise ValueError(
-            f"{name} needs observations of shape [height, width, planes], not {list(observation_shape)}: write "
-            f"nets.{perceptron}(...)."
-        )
-    if normalisation not in NORMALISATIONS:
-        raise ValueError(f"{name}(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")

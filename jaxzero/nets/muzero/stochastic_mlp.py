@@ -28,7 +28,7 @@ def stochastic_mlp(
     normalisation: str = "layer",
     key: chex.PRNGKey,
 ) -> tuple[StochasticNetwork, Params]:
-    """All six functions as perceptrons (Antonoglou et al. 2022, section 4; there, for 2048, residual ones of 256).
+    """All functions as perceptrons (Antonoglou et al. 2022, section 4; there, for 2048, residual ones of 256).
 
     Afterstate and dynamics add to the embedding what they make of it and the action or the code. Heads begin at zero: a
     uniform policy, equally likely codes, and numbers that are 0.
@@ -102,6 +102,9 @@ def stochastic_mlp(
         params = params["encoder"]
         return dense(params["codes"], perceptron(params, jnp.concatenate([flat(before), flat(later)], -1)))
 
+    def reconstruct(params: Params, state: Float[Array, "B E"]) -> Float[Array, "B ..."]:
+        return dense(params["reconstruction"], state).reshape(len(state), *observation_shape)
+
     def function(inputs: int, **heads: Layer) -> dict[str, Layer]:
         return {f"dense_{i}": Layer((width if i else inputs, width)) for i in range(depth)} | heads
 
@@ -113,8 +116,9 @@ def stochastic_mlp(
         "foresight": function(embedding, codes=zero(width, codes), value=zero(width, value.size)),
         "dynamics": function(embedding + codes, embedding=to_embedding, reward=zero(width + embedding, reward.size)),
         "encoder": function(2 * seen, codes=Layer((width, codes))),
+        "reconstruction": Layer((embedding, seen)),
     }
     network = StochasticNetwork(
-        codes, represent, predict, afterstate, foresee, dynamics, encode, value, reward
+        codes, represent, predict, afterstate, foresee, dynamics, encode, reconstruct, value, reward
     )  # fmt: skip
     return network, initial_params(layers, key)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
-from jaxzero.types import Params, State
+from jaxzero.types import Params, State, in_short
 
 __all__ = ["StochasticNetwork", "for_stochastic_search"]
 
@@ -25,6 +25,7 @@ class StochasticNetwork(NamedTuple):
         dynamics: g, `(params, afterstate, code [B, C]) -> (embedding, reward output [B, ...])`; a code is one-hot.
         encode: e, `(params, observation before [B, ...], observation after) -> [B, C]`: what chance has done, as a
             vector near a one-hot one. It sees both: from the later one alone a new tile of 2048 cannot be told.
+        reconstruct: `(params, embedding) -> observation [B, ...]`: only the loss asks for it.
         value: what the value outputs mean.
         reward: what the reward output means.
     """
@@ -36,8 +37,11 @@ class StochasticNetwork(NamedTuple):
     foresee: Callable[[Params, State], tuple[Float[Array, "B C"], Array]]
     dynamics: Callable[[Params, State, Float[Array, "B C"]], tuple[State, Array]]
     encode: Callable[[Params, Array, Array], Float[Array, "B C"]]
+    reconstruct: Callable[[Params, State], Array]
     value: ScalarHead
     reward: ScalarHead
+
+    __repr__ = in_short
 
 
 def for_stochastic_search(network: StochasticNetwork, discount: Any) -> tuple[Callable, Callable, Callable, Callable]:

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.nets.layers import NORMALISATIONS, Layer, convolution, dense, initial_params
-from jaxzero.nets.muzero.muzero_planes import check_planes, overview, tower
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.nets.muzero.stochastic_network import StochasticNetwork
+from jaxzero.nets.muzero.towers import TOWERS, check_planes, overview
 from jaxzero.types import Params
 
 __all__ = ["stochastic_planes"]
@@ -25,9 +25,10 @@ def stochastic_planes(
     blocks: int = 1,
     width: int = 128,
     normalisation: str = "layer",
+    tower: str = "convolutions",
     key: chex.PRNGKey,
 ) -> tuple[StochasticNetwork, Params]:
-    """All six functions as residual blocks of 3x3 convolutions (Antonoglou et al. 2022, section 4).
+    """All functions as residual blocks of 3x3 convolutions (Antonoglou et al. 2022, section 4).
 
     As in `muzero_planes`, what an action does to each number of the embedding is learned, and here what a code does,
     too; heads see every square, and the mean and maximum of each plane. The encoder sees the observations before and
@@ -41,16 +42,18 @@ def stochastic_planes(
         reward: what the reward output means.
         codes: C; published for 2048: 32.
         channels: of the embedding of a state, and of an afterstate, `[H, W, channels]`.
-        blocks: residual blocks of two convolutions in each function that makes an embedding.
+        blocks: residual blocks, of two convolutions each, in each function that makes an embedding.
         width: of the heads' hidden layers.
         normalisation: of embeddings: "layer", or MuZero's "min_max".
+        tower: "convolutions", or "lines": see `muzero_planes`.
         key: for the initial parameters.
 
     Returns:
         The functions and their parameters, nested dictionaries of float32 arrays.
 
     Raises:
-        ValueError: a size < 1, fewer than two codes, observations that are no planes, or an unknown normalisation.
+        ValueError: a size < 1, fewer than two codes, observations that are no planes, or an unknown normalisation or
+            tower.
 
     Example:
         >>> from jaxzero.nets import two_hot
@@ -64,15 +67,15 @@ def stochastic_planes(
         ((5, 4, 4, 16), (5, 8), (5, 21), (5, 4, 4, 16), (5, 21))
     """
     sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width)
-    check_planes("stochastic_planes", "stochastic_mlp", observation_shape, normalisation, **sizes)
+    check_planes("stochastic_planes", "stochastic_mlp", observation_shape, normalisation, tower, **sizes)
     if codes < 2:
         raise ValueError(f"stochastic_planes(codes={codes}): chance has two codes or more.")
     height, breadth, planes = observation_shape
-    squares, normalised = height * breadth, NORMALISATIONS[normalisation]
+    squares, normalised, kind = height * breadth, NORMALISATIONS[normalisation], TOWERS[tower]
 
     def looked(params: Params, *seen: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
         stacked = jnp.concatenate([x.astype(jnp.float32) for x in seen], -1)
-        return tower(params, jax.nn.relu(convolution(params["stem"], stacked)), blocks)[0]
+        return kind.through(params, jax.nn.relu(convolution(params["stem"], stacked)), blocks, None)[0]
 
     def represent(params: Params, observation: Float[Array, "B H W F"]) -> Float[Array, "B H W C"]:
         return normalised(looked(params["representation"], observation))
@@ -84,8 +87,8 @@ def stochastic_planes(
 
     def afterstate(params: Params, state: Float[Array, "B H W C"], action: Int[Array, "B"]) -> Float[Array, "B H W C"]:
         params = params["afterstate"]
-        taken = dense(params["action"], jax.nn.one_hot(action, num_actions)).reshape(state.shape)
-        return normalised(tower(params, state, blocks, taken)[0])
+        taken = dense(params["action"], jax.nn.one_hot(action, num_actions))
+        return normalised(kind.through(params, state, blocks, taken)[0])
 
     def foresee(params: Params, after: Float[Array, "B H W C"]) -> tuple[Float[Array, "B C"], Float[Array, "B ..."]]:
         params = params["foresight"]
@@ -96,7 +99,7 @@ def stochastic_planes(
         params: Params, after: Float[Array, "B H W C"], code: Float[Array, "B C"]
     ) -> tuple[Float[Array, "B H W C"], Float[Array, "B ..."]]:
         params = params["dynamics"]
-        state, met = tower(params, after, blocks, dense(params["code"], code).reshape(after.shape))
+        state, met = kind.through(params, after, blocks, dense(params["code"], code))
         state = normalised(state)
         return state, dense(params["reward"], overview(params, state, met))
 
@@ -104,21 +107,27 @@ def stochastic_planes(
         params = params["encoder"]
         return dense(params["codes"], overview(params, looked(params, before, later)))
 
-    square, head = Layer((3, 3, channels, channels)), lambda size, scale=0.0: Layer((width, size), scale=scale)
-    residual = {f"block_{i}": {"first": square, "second": square} for i in range(blocks)}
+    def reconstruct(params: Params, state: Float[Array, "B H W C"]) -> Float[Array, "B H W F"]:
+        return dense(params["reconstruction"], state)
+
+    board, head = (height, breadth, channels), lambda size, scale=0.0: Layer((width, size), scale=scale)
+    residual = {f"block_{i}": kind.block(*board) for i in range(blocks)}
     seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     stem = lambda inputs: {"stem": Layer((3, 3, inputs, channels))}
     # One of all is taken: what it adds is to have the same size however many there are.
-    one_of = lambda many: Layer((many, squares * channels), scale=many**0.5)
+    one_of = lambda many: Layer((many, kind.given(*board)), scale=many**0.5)
     layers = {
         "representation": stem(planes) | residual,
         "prediction": {"policy": head(num_actions), "value": head(value.size)} | seen,
         "afterstate": {"action": one_of(num_actions)} | residual,
         "foresight": {"codes": head(codes), "value": head(value.size)} | seen,
-        "dynamics": {"code": one_of(codes), "reward": head(reward.size), "met": Layer((2 * channels, width))}
+        "dynamics": {"code": one_of(codes), "reward": head(reward.size), "met": Layer((2 * kind.met(channels), width))}
         | residual
         | seen,
         "encoder": stem(2 * planes) | {"codes": head(codes, 1.0)} | residual | seen,
+        "reconstruction": Layer((channels, planes)),
     }
-    network = StochasticNetwork(codes, represent, predict, afterstate, foresee, dynamics, encode, value, reward)
+    network = StochasticNetwork(
+        codes, represent, predict, afterstate, foresee, dynamics, encode, reconstruct, value, reward
+    )
     return network, initial_params(layers, key)

@@ -3,7 +3,7 @@
 https://www.lysator.liu.se/~gunnar/gtp/gtp2-spec-draft2/gtp2-spec.html
 
 `Session` holds a conversation: `answer` takes one line and gives what is to be written. `serve` is the loop over two
-streams. A leaf: only `cli` imports it.
+streams. The commands are in `administration`, `setting_up`, `playing` and `judging`. A leaf: only `cli` imports it.
 """
 
 from jaxzero.play.gtp.serving import serve

@@ -1,19 +1,30 @@
-"""GTP lines: parses commands, formats answers and analysis."""
+"""GTP lines: parses commands, formats answers and analysis.
+
+Errors begin with the words of the specification ("syntax error"); what follows a colon is for people.
+"""
+
+from __future__ import annotations
 
 import math
+import re
+from typing import TYPE_CHECKING
 
-from jaxzero.play.analysis import Report
+if TYPE_CHECKING:
+    from jaxzero.play.analysis import Report
 
 __all__ = ["COLOURS", "LONGEST", "action_of", "colour_of", "in_one_line", "integer", "number", "told", "words_of"]
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 LONGEST = 10_000  # characters of a line that are looked at
+VERTEX = re.compile(r"[a-hj-z]([1-9]|1[0-9]|2[0-5])|pass")  # section 2.11: up to 25 columns, without I
 
 
 def words_of(line: str) -> tuple[str, list[str]]:
     r"""The id of a line, "" if it has none, and its words: without comments and control characters.
 
-    >>> words_of("7 play b\tC3 # why not?"), words_of("na\x01me"), words_of("# nothing")
+    Section 3.1, in its order: control characters go first, so that one of them within a word joins its parts.
+
+    >>> words_of("7 play b\tC3 # why not?"), words_of("na\x01me\r"), words_of("# nothing")
     (('7', ['play', 'b', 'C3']), ('', ['name']), ('', []))
     """
     text = "".join(" " if c == "\t" else c for c in line[:LONGEST] if c == "\t" or (c >= " " and c != "\x7f"))
@@ -29,7 +40,7 @@ def integer(words: list[str], index: int, what: str) -> int:
         ValueError: there is none; `what` says in the message what it should have been.
     """
     word = words[index] if index < len(words) else ""
-    if not word.lstrip("-").isdigit() or not word.isascii() or len(word) > 12:
+    if not re.fullmatch(r"-?[0-9]{1,12}", word):
         raise ValueError(f"syntax error: give {what}, a whole number")
     return int(word)
 
@@ -56,21 +67,24 @@ def colour_of(words: list[str]) -> int:
     return COLOURS[words[0].lower()]
 
 
-def action_of(words: list[str], called: tuple[str, ...]) -> int:
-    """The action that the second word names.
+def action_of(word: str, called: tuple[str, ...]) -> int | None:
+    """The action that a word names; None: it names a vertex, but none of this board.
 
     Args:
-        words: of the command.
+        word: in letters of either case.
         called: what the actions are called.
 
     Raises:
-        ValueError: none is called so.
+        ValueError: it names no vertex and no action.
+
+    >>> action_of("b1", ("A1", "B1", "pass")), action_of("T19", ("A1", "B1", "pass"))
+    (1, None)
     """
     actions = {name.lower(): action for action, name in enumerate(called)}
-    word = words[1].lower() if len(words) > 1 else ""
-    if word not in actions:
-        raise ValueError(f"invalid vertex: give a move like {called[0]}")
-    return actions[word]
+    word = word.lower()
+    if word not in actions and not VERTEX.fullmatch(word):
+        raise ValueError(f"syntax error: give a move like {called[0]}")
+    return actions.get(word)
 
 
 def in_one_line(error: Exception) -> str:

@@ -22,4 +22,4 @@ def serve(session: Session, stdin: BinaryIO, stdout: BinaryIO) -> None:
             stdout.flush()
             session.idle()
     finally:
-        session.engine.rest()  # Ctrl-C or a pipe that is closed, too: a thread that thinks must not outlive the rest
+        session.rest()  # Ctrl-C or a pipe that is closed, too: a thread that thinks must not outlive the rest

@@ -26,7 +26,7 @@ from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.search.tree import Tree
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero.sequence_replay import Transition
-from jaxzero.types import Keys, Params, State
+from jaxzero.types import Keys, Params, State, in_short
 
 __all__ = [
     "Acting",
@@ -60,6 +60,8 @@ class Acting(NamedTuple):
     paid: Float[Array, "B"]
     first: Bool[Array, "B"]
     keys: Keys
+
+    __repr__ = in_short
 
 
 class ActingStats(NamedTuple):

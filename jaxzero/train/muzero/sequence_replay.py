@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.types import Keys
+from jaxzero.types import Keys, in_short
 
 __all__ = [
     "Sequences",
@@ -72,6 +72,8 @@ class Sequences(NamedTuple):
     steps: Transition
     priority: Float[Array, "E L"] | None
     written: Int[Array, "E"]
+
+    __repr__ = in_short
 
 
 class Starts(NamedTuple):

@@ -33,20 +33,28 @@ class ChanceWeights(NamedTuple):
         chance: of the cross-entropy between the codes that were foreseen and those that came.
         commitment: of the squared distance between what the encoder says and its code. VQ-VAE has 0.25, for codes of
             the largest entries; where codes are drawn it would hold the logits where draws are nearly uniform.
+        reconstruction: of half the squared distance between an observation and the one that the network says after its
+            code, summed over the entries. Without it codes come to mean nothing where rewards and values hardly depend
+            on chance, as in 2048: see experiments/README.md. Where they do, it has outcomes share codes.
+        entropy: of the entropy of the codes that are drawn, in nats, which is to be large: an encoder that is sure too
+            soon has outcomes share a code.
     """
 
     afterstate: float = 0.25
     chance: float = 1.0
     commitment: float = 0.0
+    reconstruction: float = 0.0
+    entropy: float = 0.0
 
 
 class StochasticLosses(NamedTuple):
-    """The fields of `UnrollLosses`, and five of chance: means over the steps that were made, by step of the unroll.
+    """The fields of `UnrollLosses`, and six of chance: means over the steps that were made, by step of the unroll.
 
     Attributes:
         afterstate: of the values of afterstates, as the value head has it.
         chance: cross-entropy of the codes, nats.
         commitment: squared distance between what the encoder says and its code.
+        reconstruction: half the squared distance between observations and what the network says of them.
         code_counts: how often each code is to be expected, over all steps.
         code_entropy: of a step's code, whose chances the encoder says, mean, nats; 0 where it is that of the largest
             entry. Codes of which an encoder says nothing are all drawn equally often: this tells.
@@ -65,6 +73,7 @@ class StochasticLosses(NamedTuple):
     afterstate: Float[Array, "K"]
     chance: Float[Array, "K"]
     commitment: Float[Array, "K"]
+    reconstruction: Float[Array, "K"]
     code_counts: Float[Array, "C"]
     code_entropy: Float[Array, ""]
 
@@ -190,12 +199,14 @@ def stochastic_loss(
     keys: Keys | None = None,
     axis: str | None = None,
 ) -> tuple[Float[Array, ""], tuple[StochasticLosses, Float[Array, "n"]]]:
-    """MuZero's loss, and three parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
+    """MuZero's loss, and four parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
 
     The value of an afterstate learns the return from the state before it, where the action was the policy's; the logits
     of the codes, the code of what came; and the encoder is drawn to its code. That chance is encoded in a useful way
     follows from the other losses, whose gradients reach the encoder through the code: of the largest entry, as
-    published, or drawn, see `drawn_code`.
+    published, or drawn, see `drawn_code`. The fourth part is not published for it: observations are reconstructed, as
+    in the VQ-VAE (van den Oord et al. 2017, equation 3). What an afterstate leaves open of the next observation is what
+    chance did, so this asks for it directly; values and policies of 2048 hardly depend on a single tile.
 
     Args:
         network: a `StochasticNetwork`.
@@ -222,23 +233,37 @@ def stochastic_loss(
         taken = taken & ~targets.random
     worth = network.value.loss(told.worth, targets.value[:-1])
     apart = jnp.sum(jnp.square(told.encoded - code), -1)
+    missed = _missed(network, params, told.embedding, seen)
     of_chance = {
         "afterstate": jnp.where(taken, worth, 0.0),
         "chance": jnp.where(real, optax.softmax_cross_entropy(told.chances, code), 0.0),
         "commitment": jnp.where(real, apart, 0.0),
+        "reconstruction": jnp.where(real, missed, 0.0),
     }
     parts = {name: getattr(weights, name) * getattr(losses, name) for name in ("policy", "value", "reward")}
     parts |= {name: getattr(chance_weights, name) * part for name, part in of_chance.items()}
+    drawn = keys is not None
+    chances = jax.nn.softmax(told.encoded) if drawn else code
+    entropy = -(chances * jax.nn.log_softmax(told.encoded)).sum(-1) if drawn else jnp.zeros(real.shape)
+    parts["entropy"] = -chance_weights.entropy * jnp.where(real, entropy, 0.0)
     total = over_devices(axis)
     mean = lambda part, counted: total(part.sum(1)) / jnp.maximum(total(counted.sum(1)), 1)
-    chances = code if keys is None else jax.nn.softmax(told.encoded)
     mean_of_all = lambda x: total(jnp.where(real, x, 0.0).sum()) / jnp.maximum(total(real.sum()), 1)
     means = StochasticLosses(
         **over_what_counts(losses, targets, axis)._asdict(),
         afterstate=mean(of_chance["afterstate"], taken),
         chance=mean(of_chance["chance"], real),
         commitment=mean(of_chance["commitment"], real),
+        reconstruction=mean(of_chance["reconstruction"], real),
         code_counts=total(jnp.where(real[..., None], chances, 0.0).sum((0, 1))),
-        code_entropy=mean_of_all(-jax.scipy.special.xlogy(chances, chances).sum(-1)),
+        code_entropy=mean_of_all(entropy),
     )
     return (weight * summed(parts)).mean(), jax.lax.stop_gradient((means, losses.value_error[0]))
+
+
+def _missed(network: Any, params: Params, embedding: Any, seen: Array) -> Float[Array, "K n"]:
+    """Half the squared distance between observations 1 ... K and what the network says of its embeddings."""
+    later = seen.swapaxes(0, 1)[1:]
+    said = network.reconstruct(params, jax.tree.map(lambda x: x[1:].reshape(-1, *x.shape[2:]), embedding))
+    apart = said.reshape(later.shape) - later.astype(said.dtype)
+    return 0.5 * jnp.square(apart).reshape(*later.shape[:2], -1).sum(-1)

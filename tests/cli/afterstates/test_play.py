@@ -103,7 +103,7 @@ def test_the_command_tells_2048_from_other_games(run, tmp_path, monkeypatch):
         assert not plays_2048(["--weights", str(tmp_path)])
     for module in ("playing", "afterstates"):
         fake = types.SimpleNamespace(parse=lambda given, module=module: (module, given), run=lambda config: config)
-        for name in ("play_settings", "play"):
+        for name in ("play_settings", "play", "protocol"):
             monkeypatch.setitem(sys.modules, f"jaxzero.cli.{module}.{name}", fake)
     assert command.main(["play", *words]) == ("afterstates", words)
     assert command.main(["play", "--game", "go"]) == ("playing", ["--game", "go"])

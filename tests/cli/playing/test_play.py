@@ -1,5 +1,6 @@
 """Playing in the terminal; through the protocol and in the browser, as processes."""
 
+import dataclasses
 import io
 import json
 import pathlib
@@ -10,11 +11,16 @@ import sys
 import time
 import urllib.request
 
+import jax
 import pytest
 import rich.console
 import rich.status
 
-from jaxzero.cli.playing import play, play_settings, terminal_ui
+from jaxzero import games, nets
+from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
+from jaxzero.cli.training import settings, train
+from jaxzero.play.move_comparison import compared
+from tests import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -75,8 +81,9 @@ def test_what_the_search_thinks_of_your_moves_is_told(thinker, capsys):
     assert "visits" not in before, "nothing was searched yet"
     tables = re.findall(r"  move   points   visits\n((?: +[abc][123] +\d+ % +\d+ %\n)+)", after)
     assert len(tables) == 3, "after each hint, and before the second move"
-    best = thinker.report().candidates
+    best = compared(thinker).candidates
     rows = [line.split() for line in tables[-1].splitlines()]
+    assert len(rows) >= 5
     called = terminal_ui.names(thinker.game)
     assert [row[0] for row in rows] == [called[one.action] for one in best[:7]]
     assert [int(row[1]) for row in rows] == [round(50 * (one.value + 1)) for one in best[:7]]
@@ -136,19 +143,52 @@ def test_the_protocol_as_a_process():
 
 
 def test_komi_is_that_of_the_rules(monkeypatch):
-    player = play_settings.Player("go_9x9", komi=5.5)
-    talks, built = [], []
+    built = []
     idle = lambda *given: play.Engine(play.rules(*given), lambda n, stop: None)
-    monkeypatch.setattr(play.Engine, "warm_up", lambda engine: None)  # without a search to compile
-    monkeypatch.setattr(play.gtp, "serve", lambda session, *_: talks.append(session))
     monkeypatch.setattr(play, "engine", lambda *given: built.append(given) or (idle(*given), "nothing"))
-    play.protocol(player)
-    talk = talks[0]
+    talk = protocol.session(play_settings.Player("go_9x9", komi=5.5))
     assert talk.komi == 7.5 and talk.answer("final_score") == "= W+7.5\n\n"
-    assert (
-        talk.answer("komi 5.5") == "? komi 5.5: the rules of go_9x9 have 7.5\n\n" and talk.answer("komi 7.5") == "=\n\n"
-    )
-    assert talk.komi == 7.5 and len(built) == 1
+    assert talk.answer("komi 5.5") == "? komi 5.5: the rules of go_9x9 have 7.5\n\n"
+    assert talk.answer("komi 7.5") == "=\n\n" and talk.komi == 7.5 and len(built) == 1
+
+
+def test_a_game_without_komi_lets_anything_be_said_of_it():
+    talk = protocol.session(play_settings.Player("tic_tac_toe"))
+    engine = talk.engine
+    assert talk.answer("komi 6.5") == "=\n\n" and talk.engine is engine
+    assert talk.answer("boardsize 3") == "=\n\n" and talk.answer("boardsize 9") == "? unacceptable size\n\n"
+
+
+def test_a_network_knows_one_size_and_playouts_know_all(monkeypatch):
+    built = []
+    idle = lambda *given: play.Engine(play.rules(*given), lambda n, stop: None)
+    monkeypatch.setattr(play, "engine", lambda *given: built.append(given[1:]) or (idle(*given), "nothing"))
+    monkeypatch.setattr(play, "resolved", lambda player: dataclasses.replace(player, game="go", size=5, komi=0.5))
+    talk = protocol.session(play_settings.Player(weights="some.safetensors"))
+    assert built == [(5, 0.5)], "what is wrong with the weights is told at once"
+    assert talk.answer("boardsize 9") == "? unacceptable size\n\n" and talk.answer("boardsize 5") == "=\n\n"
+    talk = protocol.session(play_settings.Player(size=4))
+    assert len(built) == 1, "nobody has asked for a board yet"
+    sizes = [size for size in range(40) if talk.answer(f"boardsize {size}") == "=\n\n"]
+    assert sizes == list(range(2, 26))
+
+
+NAME_FIRST = """
+import io, sys
+lines = b"name,version,protocol_version,list_commands,known_command play,quit,".replace(b",", bytes([10]))
+sys.stdin = io.TextIOWrapper(io.BytesIO(lines))
+from jaxzero.cli.main import main
+main({arguments})
+assert "jax" not in sys.modules, "it takes seconds to import"
+"""
+
+
+@pytest.mark.parametrize("arguments", [["gtp"], ["play", "--gtp", "--size", "19"]])
+def test_the_name_waits_for_nothing(arguments):
+    done = processes.python(NAME_FIRST.format(arguments=arguments))
+    assert done.returncode == 0, done.stderr
+    answers = done.stdout.split("\n\n")
+    assert answers[0] == "= jaxzero" and answers[2] == "= 2" and answers[4] == "= true" and done.stderr == ""
 
 
 @pytest.mark.parametrize("flags, says", [
@@ -260,3 +300,14 @@ def test_the_page_ends_at_once_while_it_compiles():
     began = time.monotonic()
     code, out, err = served.ended(signal.SIGINT)
     assert code == 0 and err == "" and time.monotonic() - began < 15
+
+
+def test_weights_of_go_say_the_komi_that_they_learned_with(tmp_path):
+    config = settings.parse("--game go --size 3 --komi 5.5 --network.kind mlp --network.hidden 4".split())
+    game = games.go(3, 5.5)
+    train.export(config, tmp_path, game, nets.mlp(game, hidden=(4,), key=jax.random.key(0))[1], 7)
+    player = play.resolved(play_settings.Player(weights=str(tmp_path / "weights.safetensors")))
+    assert (player.game, player.size, player.komi) == ("go", 3, 5.5)
+    assert "komi" not in play.engine(player, player.size, player.komi)[1]
+    asked = play.resolved(dataclasses.replace(player, komi=7.0))
+    assert "which learned with a komi of 5.5, (step 7)" in play.engine(asked, asked.size, asked.komi)[1]

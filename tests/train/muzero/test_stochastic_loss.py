@@ -37,13 +37,14 @@ NETWORK = StochasticNetwork(
     foresee=lambda p, s: (s @ p["codes"], (s @ p["worth"])[:, None]),
     dynamics=lambda p, s, c: (jnp.tanh(s @ p["g"] + c @ p["came"]), (s * (c @ p["paid"])).sum(-1, keepdims=True)),
     encode=lambda p, before, after: before @ p["before"] + jnp.sin(after @ p["later"]),
+    reconstruct=lambda p, s: s @ p["back"],
     value=HEAD,
     reward=HEAD,
 )
 SHAPES = dict(h=(SEEN, LENGTH), policy=(LENGTH, A), value=(LENGTH,), after=(LENGTH, LENGTH), taken=(A, LENGTH))
 SHAPES |= dict(codes=(LENGTH, C), worth=(LENGTH,), g=(LENGTH, LENGTH), came=(C, LENGTH), paid=(C, LENGTH))
-SHAPES |= dict(before=(SEEN, C), later=(SEEN, C))
-PARTS, OF_CHANCE = LossWeights(policy=1.5, value=0.25, reward=0.75), ChanceWeights(0.5, 1.25, 0.3)
+SHAPES |= dict(before=(SEEN, C), later=(SEEN, C), back=(LENGTH, SEEN))
+PARTS, OF_CHANCE = LossWeights(policy=1.5, value=0.25, reward=0.75), ChanceWeights(0.5, 1.25, 0.3, 0.2, 0.1)
 
 
 def problem(seed=0):
@@ -90,6 +91,8 @@ def walked(p, data):
                 if t.known[i, k]:
                     one += scale * PARTS.reward * (reward - t.reward[i, step]) ** 2
                 s = np.tanh(after @ p["g"] + code @ p["came"])
+                if real:
+                    one += scale * OF_CHANCE.reconstruction * ((s @ p["back"] - data["seen"][i, k]) ** 2).sum() / 2
             if t.running[i, k]:
                 policy = t.policy[i, k]
                 one += scale * PARTS.policy * (policy * (np.log(policy) - log_softmax(s @ p["policy"]))).sum()

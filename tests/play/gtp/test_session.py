@@ -1,8 +1,6 @@
 """The protocol: a transcript for every command, nonsense of every kind, clocks, pondering."""
 
-import functools
 import io
-import random
 import re
 import threading
 import time
@@ -10,41 +8,9 @@ import time
 import jax
 import pytest
 
-import jaxzero as jz
-from jaxzero import games, models
+from jaxzero import games
 from jaxzero.play import clock, gtp, sgf
-from jaxzero.play.engine import Engine
-
-ANSWER = re.compile(r"[=?]\d* ?[^\n]*(\n[^\n]+)*\n\n", re.ASCII)
-
-
-@functools.cache
-def built(game):
-    """One engine per game for all tests: its programs are compiled once."""
-    model = models.rollout(game)
-    return Engine(game, lambda n, stop: jz.uct(model, n, rule=jz.avoid_proven(jz.ucb1(0.5)), stop=stop, capacity=400))
-
-
-def made(size, komi):
-    assert (size, komi) == (5, 2.5)
-    return built(games.go(5, 2.5))
-
-
-def session(make=made, **options):
-    return gtp.Session(make, **(dict(size=5, komi=2.5, simulations=20, version="1") | options))
-
-
-def other(name, **options):
-    return gtp.Session(lambda size, komi: built(games.from_pgx(name)), **(dict(size=0, simulations=20) | options))
-
-
-def said(talk, *lines):
-    """The answers to lines, without the empty lines at their ends."""
-    talk.answer("clear_board")
-    answers = [talk.answer(line) for line in lines]
-    assert all(answer == "" or ANSWER.fullmatch(answer) for answer in answers), answers
-    return [answer[:-2] for answer in answers]
-
+from tests.gtp_sessions import ANSWER, built, other, said, session, talked
 
 # --- transcripts -----------------------------------------------------------------------------------------------------
 
@@ -53,7 +19,7 @@ def test_what_it_is():
     talk = session()
     assert said(talk, "protocol_version", "name", "version") == ["= 2", "= jaxzero", "= 1"]
     (commands,) = said(talk, "list_commands")
-    assert len(commands.split("\n")) == 20 and commands.startswith("= analyze\nboardsize\n")
+    assert len(commands.split("\n")) == 24 and commands.startswith("= analyze\nboardsize\n")
     for name in commands.removeprefix("= ").split("\n"):
         assert said(talk, f"known_command {name}") == ["= true"]
     assert said(talk, "known_command undoo", "known_command") == ["= false", "= false"]
@@ -62,7 +28,8 @@ def test_what_it_is():
 def test_ids_comments_and_control_characters():
     talk = session()
     assert said(talk, "7 name", "  12\tname # what?", "na\x01me", "003 nothing", "5", "# x", "   ", "\r") == [
-        "=7 jaxzero", "=12 jaxzero", "= jaxzero", "?003 unknown command", "?5 an id without a command", "", "", "",
+        "=7 jaxzero", "=12 jaxzero", "= jaxzero", "?003 unknown command",
+        "?5 syntax error: an id without a command", "", "", "",
     ]  # fmt: skip
 
 
@@ -76,10 +43,11 @@ def test_moves_are_made_shown_and_taken_back():
 
 def test_moves_that_cannot_be():
     talk = session()
-    assert said(talk, "play b C3", "play w C3") == ["=", "? illegal move: action 12 is not legal here"]
+    assert said(talk, "play b C3", "play w C3") == ["=", "? illegal move"]
     wrong = said(talk, "play", "play red A1", "play b", "play b I5", "play b Z9", "play b A0", "play b resign")
     assert wrong[:2] == ["? syntax error: give a colour, black or white"] * 2
-    assert wrong[2:] == ["? invalid vertex: give a move like A5"] * 5
+    no_move, no_point = "? syntax error: give a move like A5", "? illegal move"
+    assert wrong[2:] == [no_move, no_move, no_point, no_move, no_move]
 
 
 def test_a_colour_may_move_out_of_turn_and_nobody_passes():
@@ -181,12 +149,12 @@ def test_nothing_is_compiled_after_the_first_moves():
 
 
 def test_size_and_komi():
-    talk = session()
+    talk = session(make=lambda size, komi: built(games.go(5, 2.5)))
     lines = "boardsize 5", "boardsize 19", "boardsize x", "boardsize", "komi 2.5", "komi nan", "komi 0.3"
     assert said(talk, *lines) == [
         "=", "? unacceptable size", "? syntax error: give a size, a whole number",
         "? syntax error: give a size, a whole number", "=", "? syntax error: give a number of points",
-        "? komi 0.3: give a whole or half number of points",
+        "=",
     ]  # fmt: skip
     asked = []
     talk = gtp.Session(lambda *at: asked.append(at) or built(games.go(5, 2.5)), size=5, komi=2.5, sizes=(5, 9))
@@ -213,9 +181,9 @@ def test_other_games_and_their_moves():
     assert said(other("hex"), "play b f6", "play w swap-pieces", "genmove b")[:2] == ["=", "="]
     talk = other("othello")
     assert said(talk, "play b a1", "play b d3", "play b c5", "genmove w")[:3] == [
-        "? illegal move: action 0 is not legal here", "=", "? illegal move: it is the other's turn",
+        "? illegal move", "=", "? illegal move: it is the other's turn",
     ]  # fmt: skip
-    assert said(talk, "loadsgf x.sgf") == ["? cannot load file: records are read of Go only"]
+    assert said(talk, "loadsgf x.sgf") == ["? unknown command"]
 
 
 def test_records_are_loaded(tmp_path):
@@ -294,7 +262,7 @@ def test_it_gives_up_where_there_is_little_hope():
 def test_time_settings_and_what_is_left():
     talk = session(simulations=None)
     assert said(talk, "time_settings 10 5 1", "time_left b 4 0", "time_left w 3 1") == ["=", "=", "="]
-    assert talk._clocks == [clock.Clock(10, 5, 1, 0, 4), clock.Clock(10, 5, 1, 1, 3)]
+    assert talk.clocks == [clock.Clock(10, 5, 1, 0, 4), clock.Clock(10, 5, 1, 1, 3)]
     assert [
         x[0] for x in said(talk, "time_settings", "time_settings 1 2", "time_settings -1 0 0", "time_left b")
     ] == list("????")
@@ -324,10 +292,10 @@ def test_a_move_takes_the_time_of_who_makes_it():
     talk.answer("clear_board")
     talk.answer("time_settings 100 0 0")
     talk.answer("genmove b")
-    black, white = talk._clocks
+    black, white = talk.clocks
     assert black.left < 100 == white.left
     talk.answer("genmove w")
-    assert talk._clocks[0] == black and talk._clocks[1].left < 100
+    assert talk.clocks[0] == black and talk.clocks[1].left < 100
 
 
 def test_nothing_left_is_answered_at_once():
@@ -452,60 +420,13 @@ def test_nothing_is_told_of_an_analysis_before_its_answer():
     assert re.fullmatch(rb"=5\n(info move [^\n]+\n)+\n=\n\n", out.getvalue()), out.getvalue()[:200]
 
 
-# --- nonsense --------------------------------------------------------------------------------------------------------
-
-
-def nonsense(draw):
-    """Lines that a careless or a wicked program might send."""
-    words = ["play", "genmove", "undo", "boardsize", "komi", "clear_board", "showboard", "final_score", "time_left",
-             "time_settings", "known_command", "loadsgf", "b", "w", "black", "A1", "E5", "pass", "c3", "5", "19", "-1",
-             "2.5", "nan", "1e400", "9" * 30, "²", "\0", "#", "=", "?", "é", "\u2028", "/etc/passwd", ""]  # fmt: skip
-    kind = draw.randrange(5)
-    if kind == 0:
-        return bytes(draw.randrange(256) for _ in range(draw.randrange(40)))
-    if kind == 1:
-        return "".join(
-            chr(draw.choice([draw.randrange(32, 127), draw.randrange(0x80, 0xD000)])) for _ in range(20)
-        ).encode()
-    line = " ".join(draw.choice(words) for _ in range(draw.randrange(6)))
-    return f"{draw.choice(['', '', '1 ', '99999999999 '])}{line}{draw.choice(['', chr(13)])}".encode()
-
-
-def talked(lines, talk):
-    out = io.BytesIO()
-    gtp.serve(talk, io.BytesIO(b"\n".join(lines) + b"\n"), out)
-    text = out.getvalue().decode("ascii")
-    answers = [x + "\n\n" for x in text.split("\n\n")[:-1]]
-    assert text.endswith("\n\n") and all(ANSWER.fullmatch(answer) for answer in answers)
-    return answers
-
-
-def check_nonsense(seed, count):
-    draw, talk = random.Random(seed), session(make=lambda size, komi: built(games.go(5, 2.5)), simulations=1)
-    talk.answer("clear_board")
-    lines = [line.replace(b"\n", b" ") for line in (nonsense(draw) for _ in range(count))]
-    lines = [line for line in lines if b"quit" not in line and b"analyze" not in line]
-    answers = talked([*lines, b"42 name"], talk)
-    assert answers[-1] == "=42 jaxzero\n\n"
-    assert 0.2 * count < len(answers) <= count + 1
-    assert not any("Traceback" in answer or "internal" in answer for answer in answers)
-
-
-def test_whatever_is_said_gets_an_answer():
-    check_nonsense(0, 1_500)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("thousands", [10, pytest.param(100, marks=pytest.mark.exhaustive)])
-def test_thousands_of_lines_of_nonsense(thousands):
-    for seed in range(thousands // 10):
-        check_nonsense(seed + 1, 10_000)
+# --- lines by way of streams -----------------------------------------------------------------------------------------
 
 
 def test_long_lines_ends_and_quit():
     talk = session()
     answers = talked([b"play b " + b"A" * 1_000_000, b"name\r", b"quit", b"name"], talk)
-    assert answers[0].startswith("? invalid vertex") and answers[1:] == ["= jaxzero\n\n", "=\n\n"]
+    assert answers[0].startswith("? syntax error") and answers[1:] == ["= jaxzero\n\n", "=\n\n"]
     assert talked([b"name"], session()) == ["= jaxzero\n\n"]  # the input ends
     out = io.BytesIO()
     gtp.serve(session(), io.BytesIO(b"name"), out)  # without an end of line

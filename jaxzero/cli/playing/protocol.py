@@ -1,0 +1,108 @@
+"""`jaxzero gtp`: speaks the Go Text Protocol on standard input and output.
+
+Nothing slow is imported here, and nothing is compiled before a command needs it: front ends ask a program for
+its name before anything else, and some do not wait long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from typing import TYPE_CHECKING
+
+import jaxzero as jz
+from jaxzero.cli.playing.play_settings import KOMI, SIZE, Play, Player, komi, limits
+from jaxzero.play import gtp
+
+if TYPE_CHECKING:
+    from jaxzero.play.engine import Engine
+
+__all__ = ["main", "run", "session"]
+
+SIZES = tuple(range(2, 26))  # of Go, without a network
+
+
+def session(player: Player) -> gtp.Session:
+    """A conversation with this player. Whatever needs a look at a file or at another game is settled here.
+
+    Raises:
+        ImportError: the game needs a package that is not installed.
+        ValueError: weights or a game that cannot be; a game without a board.
+    """
+    common = dict(
+        prepare=_compile, ponder=player.ponder, resign=player.resign, version=jz.__version__, write=_write,
+        **limits(player),
+    )  # fmt: skip
+    if not player.weights and player.game in ("", "go"):
+        size, points = player.size or SIZE, KOMI if player.komi is None else player.komi
+        player = dataclasses.replace(player, game="go", size=size, komi=points)
+        return gtp.Session(functools.partial(_engine, player), size=size, komi=points, sizes=SIZES, **common)
+
+    from jaxzero.cli.playing import play
+
+    player = play.resolved(player)
+    make = functools.partial(_engine, player)
+    if player.game == "go":  # a network knows one size
+        size, points = player.size, player.komi
+        talk = gtp.Session(make, size=size, komi=points, **common)
+    else:
+        size = _board_size(play.rules(player, 0, 0))
+        make = functools.partial(_of_fixed_komi, player, functools.cache(make))
+        talk = gtp.Session(make, size=size, komi=komi(player) or 0.0, go=False, **common)
+    talk.engine  # noqa: B018  # what is wrong with the weights is said at once
+    return talk
+
+
+def _engine(player: Player, size: int, points: float) -> Engine:
+    from jaxzero.cli.playing import play
+    from jaxzero.compilation_cache import keep_programs
+
+    keep_programs()
+    found, words = play.engine(player, size, points)
+    print(f"jaxzero plays {found.game.id} with {words}.", file=sys.stderr, flush=True)
+    return found
+
+
+def _of_fixed_komi(player: Player, make, size: int, points: float) -> Engine:
+    """The one engine of a game that has its komi in its rules, or has none, and then lets anything be said of it."""
+    known = komi(player)
+    if known is not None and points != known:
+        raise ValueError(f"komi {points:g}: the rules of {player.game} have {known:g}")
+    return make(size, known or 0.0)
+
+
+def _board_size(game) -> int:
+    from jaxzero.play.notation import has_board
+
+    if not has_board(game):
+        raise ValueError(f"--gtp: {game.id} has no board of stones that two players put there.")
+    return game.observation_shape[0]
+
+
+def _compile(engine: Engine) -> None:
+    print("Compiling the search ...", file=sys.stderr, flush=True)
+    engine.warm_up()
+    print("Ready.", file=sys.stderr, flush=True)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def main(config: Play) -> None:
+    """Speaks until the other side has had enough."""
+    try:
+        talk = session(config.player)
+    except (ValueError, ImportError) as error:
+        sys.exit(f"play: {error}")
+    gtp.serve(talk, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def run(config: Play) -> None:
+    """`jaxzero gtp` with these settings."""
+    try:
+        main(config)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
