@@ -34,6 +34,7 @@ PAGES = {
     "notebooks/train_your_own_environment.md": "how_to/train_your_own_environment.md",
     "notebooks/choosing.md": "how_to/choosing.md",
     "notebooks/extending.md": "how_to/extending.md",
+    "notebooks/gtp.md": "how_to/gtp.md",
     "notebooks/coming_from_mctx.md": "how_to/coming_from_mctx.md",
     "notebooks/features.md": "explanation/features.md",
     "notebooks/theory.md": "explanation/theory.md",

@@ -13,10 +13,12 @@ from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.qvalues import prior_weights
 from jaxzero.search.tree import Tree
 
-__all__ = ["Candidate", "Known", "Report", "hopeless", "known", "prior_probabilities", "reported"]
+__all__ = ["Candidate", "Known", "Report", "hopeless", "known", "prior_probabilities", "reported", "spread"]
 
 LINE = 12  # plies of the expected play
 ENOUGH = 100  # visits before a position is given up
+SHARED = 4  # one simulation in so many is spread evenly over the legal moves, where all of them are to be known
+TIMED = 4  # visits of each, where only the time is limited
 
 
 class Candidate(NamedTuple):
@@ -124,6 +126,17 @@ def reported(found: Known, game: int = 0, most: int = 1_000) -> Report:
         for a, move in ((a, int(actions[a])) for a in order[:most])
     )
     return Report(int(visits.sum()), float(found.value[game]), candidates)
+
+
+def spread(simulations: int | None, legal: int) -> tuple[int | None, int]:
+    """How many simulations a hint takes, and how many of them each legal move gets at least.
+
+    >>> spread(400, 7), spread(20, 9), spread(50, 121), spread(None, 82)
+    ((400, 14), (20, 1), (121, 1), (None, 4))
+    """
+    if simulations is None:
+        return None, TIMED
+    return max(simulations, legal), max(1, simulations // (SHARED * max(legal, 1)))
 
 
 def hopeless(report: Report, resign: float) -> bool:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 
 from jaxzero.cli.playing.board_colours import painted
 from jaxzero.cli.playing.play_settings import Player, komi
-from jaxzero.play.analysis import Report
+from jaxzero.play.analysis import spread
 from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
-from jaxzero.play.move_comparison import compared, own_simulations
 from jaxzero.play.notation import drawn, has_board, names
 from jaxzero.runs import progress_display
 
@@ -36,13 +35,13 @@ def say(*sentences: str) -> None:
 
 
 def in_words(thinker: Engine, whose: str) -> str:
-    """What the engine thinks of the position, for the player to move."""
+    """What the engine expects, for the player to move: of its best move, for a hint has tried the others, too."""
     report, called = thinker.report(1), names(thinker.game)
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
-    points = f"{100 * board_json.share(report.value):.0f} % of the points for {whose}"
+    points = f"{100 * board_json.share(best.value):.0f} % of the points for {whose}"
     if not _in_shares(thinker):
-        points = f"a value of {report.value:+.2f} for {whose}"
+        points = f"a value of {best.value:+.2f} for {whose}"
     return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
 
 
@@ -78,13 +77,13 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
         yield look
 
 
-def table(thinker: Engine, report: Report | None = None) -> list[str]:
-    """The moves that were searched in the position, a line each, those with the most visits; or those of a report."""
-    report, called = thinker.report(ROWS) if report is None else report, names(thinker.game)
+def table(thinker: Engine) -> list[str]:
+    """The moves that were searched in the position, a line each, those with the most visits."""
+    report, called = thinker.report(ROWS), names(thinker.game)
     wide = max([4, *(len(called[one.action]) for one in report.candidates)])
     rows = []
     two = _in_shares(thinker)
-    for one in report.candidates[:ROWS]:
+    for one in report.candidates:
         worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
         rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
     return [f"  {'move':>{wide}}   {'points' if two else ' value'}   visits", *rows] if rows else []
@@ -136,23 +135,25 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             elif word in ("undo", "u"):
                 changed = _back(thinker, you)
             elif word in ("hint", "h"):
-                say(f"I would play {called[_think(thinker, limit)]}.", in_words(thinker, "you"))
-                _tell_moves(thinker, explain, compared(thinker) if _in_shares(thinker) else None)
+                say(f"I would play {called[_think(thinker, limit, of_all=True)]}.", in_words(thinker, "you"))
+                _tell_moves(thinker, explain)
             elif word:
                 changed = _move(thinker, word)
 
 
-def _think(thinker: Engine, limit: dict) -> int:
+def _think(thinker: Engine, limit: dict, of_all: bool = False) -> int:
+    """The engine's move; `of_all`: after a search that says something of every legal move, for a hint."""
+    simulations, least = limit["simulations"], 0
+    if of_all:
+        simulations, least = spread(simulations, int(thinker.legal().sum()))
     with thinking(names(thinker.game)) as look:
-        return thinker.think(**limit, look=look)
+        return thinker.think(simulations, limit["seconds"], look, least)
 
 
-def _tell_moves(thinker: Engine, explain: list[str], report: Report | None = None) -> None:
+def _tell_moves(thinker: Engine, explain: list[str]) -> None:
     """What the search thinks of the moves, if it knows; what is to be explained is said once."""
-    if rows := table(thinker, report):
+    if rows := table(thinker):
         print("\n".join(rows))
-        if report is not None and any(one.visits < (own := own_simulations(report)) for one in report.candidates[1:]):
-            say(f"Moves with fewer than {own} visits were searched on their own, with {own} simulations each.")
         if explain:
             say(explain.pop())
 

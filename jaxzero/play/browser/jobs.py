@@ -8,28 +8,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from jaxzero.play.analysis import spread
 from jaxzero.play.browser import board_json
 from jaxzero.play.browser.mistakes import losses
 from jaxzero.play.browser.record import judged, moves, thought
 from jaxzero.play.browser.session import Job
 from jaxzero.play.engine import Engine
 
-__all__ = ["find_move", "review_position", "spread"]
+__all__ = ["find_move", "review_position"]
 
 LOOK = 0.1  # seconds between two looks at a search in progress
-SHARED = 4  # one simulation in so many is spread evenly over the legal moves, where all of them are to be known
-TIMED = 4  # visits of each, where only the time is limited
-
-
-def spread(simulations: int | None, legal: int) -> tuple[int | None, int]:
-    """How many simulations a hint takes, and how many of them each legal move gets at least.
-
-    >>> spread(400, 7), spread(20, 9), spread(50, 121), spread(None, 82)
-    ((400, 14), (20, 1), (121, 1), (None, 4))
-    """
-    if simulations is None:
-        return None, TIMED
-    return max(simulations, legal), max(1, simulations // (SHARED * max(legal, 1)))
 
 
 def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tuple[int, dict[str, Any] | None]:

@@ -19,7 +19,6 @@ import rich.status
 from jaxzero import games, nets
 from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
 from jaxzero.cli.training import settings, train
-from jaxzero.play.move_comparison import compared
 from tests import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -81,7 +80,7 @@ def test_what_the_search_thinks_of_your_moves_is_told(thinker, capsys):
     assert "visits" not in before, "nothing was searched yet"
     tables = re.findall(r"  move   points   visits\n((?: +[abc][123] +\d+ % +\d+ %\n)+)", after)
     assert len(tables) == 3, "after each hint, and before the second move"
-    best = compared(thinker).candidates
+    best = thinker.report().candidates
     rows = [line.split() for line in tables[-1].splitlines()]
     assert len(rows) >= 5
     called = terminal_ui.names(thinker.game)

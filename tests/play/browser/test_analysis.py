@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from jaxzero.play.browser.jobs import spread
+from jaxzero.play.analysis import spread
 from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Sessions
 from tests.engines import three_in_a_row
 from tests.play.browser.test_sessions import consistent, refused, settled
