@@ -36,7 +36,7 @@ from jaxzero.search.tree import Tree
 
 __all__ = ["answer"]
 
-HERE = pathlib.Path(__file__).parent
+PAGE = pathlib.Path(__file__).parent / "page"
 PARTS = (
     *("page.css", "board.css", "page.js", "server.js", "words.js", "board.js", "ground.js", "overlay.js"),
     *("search.js", "moves.js", "graph.js", "tree.js"),
@@ -89,7 +89,7 @@ def _routed(sessions: Sessions, request: Request, about: str, tree_page: Any) ->
     id, command = found.groups() if found else (None, None)
     if path in FILES:
         expect(request, "GET")
-        return file_response(HERE / FILES[path])
+        return file_response(PAGE / FILES[path])
     if path == "/about":
         expect(request, "GET")
         more = {"about": about, "trees": tree_page is not None, "most": MOST_SIMULATIONS, "classes": CLASSES}
