@@ -67,7 +67,7 @@ def test_the_page_is_whole_and_asks_for_nothing_elsewhere(sessions):
         assert urls <= {"http://www.w3.org/2000/svg"}, urls
         imported = re.findall(r"""from "\.(/[^"]+)";""", text)
         assert set(imported) <= set(FILES), file
-    assert {f.name for f in HERE.iterdir() if f.suffix in (".js", ".css", ".html")} == set(FILES.values())
+    assert {f.name for f in PAGE.iterdir() if f.suffix in (".js", ".css", ".html")} == set(FILES.values())
 
 
 def test_a_conversation(sessions):
