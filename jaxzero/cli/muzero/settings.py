@@ -228,8 +228,8 @@ PRESETS = {
     ),
     "image": IMAGE,
     # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. n and lambda are those of
-    # Stochastic MuZero, and many games in lock-step are quicker on a CPU. Measured, in runs of four minutes with the
-    # simulator, was only that planes learn more per minute than a perceptron.
+    # Stochastic MuZero, and many games in lock-step are quicker on a CPU. Why lines, reconstruction and code_entropy:
+    # experiments/README.md.
     "2048": dataclasses.replace(
         IMAGE,
         network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
