@@ -84,7 +84,7 @@ def _at_random(size):
     draw, nothing = random.Random(0), Blank(np.zeros(1, int))
     made = programs(games.go(size, 2.5, move_limit=30_000), lambda n, stop: None)
 
-    def more(params, keys, state, tree, most):
+    def more(params, keys, state, tree, most, least):
         legal = np.flatnonzero(made.game.legal(made.one(state)))
         return SimpleNamespace(action=[int(draw.choice(legal))], tree=nothing)
 
