@@ -10,6 +10,10 @@ import pytest
 
 from tests import documents
 
+sys.path.append(str(documents.ROOT / "docs"))  # last, so that it hides nothing
+
+import sources  # noqa: E402  # ty: ignore
+
 FOLDER, PAGE = documents.ROOT / "experiments" / "gallery", "experiments/gallery/README.md"
 PICTURES = documents.ROOT / "notebooks" / "pictures" / "gallery"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "layout.py")
@@ -21,6 +25,14 @@ def test_the_page_shows_every_script_and_every_picture():
     assert sorted(re.findall(r"(?m)^\[Code\]\((.*)\)$", page)) == SCRIPTS
     shown = re.findall(r"!\[[^\]]+\]\(../../notebooks/pictures/gallery/(.*)\.svg\)", page)
     assert sorted(shown) == sorted(path.stem for path in PICTURES.iterdir()) == [name[:-3] for name in SCRIPTS]
+
+
+def test_the_site_has_the_code_below_its_link():
+    page = sources.with_code(documents.text(PAGE), PAGE)
+    for name in SCRIPTS:
+        code = (FOLDER / name).read_text("utf-8")
+        assert f"[Code]({name})\n\n```python\n{code}```\n" in page
+    assert sources.with_code("See [Code](a.py).", PAGE) == "See [Code](a.py)."
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
