@@ -16,6 +16,7 @@ def on_config(config):
     """The navigation."""
     config.nav = [
         {"Home": "index.md"},
+        {"Gallery": "gallery.md"},
         {"Tutorials": ["tutorials/index.md", *sources.NOTEBOOKS.values()]},
         {"How to": _pages("how_to")},
         {"Explanation": _pages("explanation")},
@@ -36,7 +37,7 @@ def on_files(files, config):
         files.append(File.generated(config, page, content=_readme(page, headings)))
     for source, page in sources.PAGES.items():
         text = (sources.ROOT / source).read_text("utf-8")
-        files.append(File.generated(config, page, content=_ready(text, source, page)))
+        files.append(File.generated(config, page, content=_ready(sources.with_code(text, source), source, page)))
     for source, page in sources.NOTEBOOKS.items():
         text, OUTPUTS[page] = tutorials.page(executed.copy_of(sources.ROOT / source))
         files.append(File.generated(config, page, content=_ready(text, source, page)))

@@ -39,6 +39,7 @@ PAGES = {
     "notebooks/features.md": "explanation/features.md",
     "notebooks/theory.md": "explanation/theory.md",
     "notebooks/accelerators.md": "explanation/accelerators.md",
+    "experiments/gallery/README.md": "gallery.md",
     "experiments/README.md": "benchmarks/experiments.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
@@ -49,7 +50,7 @@ NOTEBOOKS = {
 }
 PICTURES = {
     path.relative_to(ROOT).as_posix(): f"pictures/{path.name}"
-    for path in sorted(ROOT.glob("notebooks/pictures/*"))
+    for path in sorted(ROOT.glob("notebooks/pictures/**/*"))
     if path.suffix in (".svg", ".png")
 }
 
@@ -91,6 +92,16 @@ def rewritten(text: str, source: str, page: str) -> str:
         return found.string[: found.start()]
 
     return outside_code(without_badges(text), lambda plain: re.sub(r"(\])\(([^)\s]+)\)", link, plain))
+
+
+def with_code(text: str, source: str) -> str:
+    """The gallery with each script below the link that leads to it: `[Code](script.py)` on a line of its own."""
+
+    def script(found: re.Match) -> str:
+        code = (ROOT / source).with_name(found[1]).read_text("utf-8")
+        return f"{found[0]}\n\n```python\n{code}```"
+
+    return re.sub(r"(?m)^\[Code\]\(([^)]+\.py)\)$", script, text)
 
 
 def _address(file: str, anchor: str, page: str) -> str:
