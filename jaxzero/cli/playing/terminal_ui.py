@@ -135,19 +135,22 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             elif word in ("undo", "u"):
                 changed = _back(thinker, you)
             elif word in ("hint", "h"):
-                say(f"I would play {called[_think(thinker, limit, of_all=True)]}.", in_words(thinker, "you"))
+                action = _think(thinker, _of_every_move(thinker, limit))
+                say(f"I would play {called[action]}.", in_words(thinker, "you"))
                 _tell_moves(thinker, explain)
             elif word:
                 changed = _move(thinker, word)
 
 
-def _think(thinker: Engine, limit: dict, of_all: bool = False) -> int:
-    """The engine's move; `of_all`: after a search that says something of every legal move, for a hint."""
-    simulations, least = limit["simulations"], 0
-    if of_all:
-        simulations, least = spread(simulations, int(thinker.legal().sum()))
+def _think(thinker: Engine, limit: dict) -> int:
     with thinking(names(thinker.game)) as look:
-        return thinker.think(simulations, limit["seconds"], look, least)
+        return thinker.think(**limit, look=look)
+
+
+def _of_every_move(thinker: Engine, limit: dict) -> dict:
+    """The limit of a search that says something of every legal move, for a hint."""
+    simulations, least = spread(limit["simulations"], int(thinker.legal().sum()))
+    return limit | {"simulations": simulations, "least": least}
 
 
 def _tell_moves(thinker: Engine, explain: list[str]) -> None:
