@@ -22,7 +22,7 @@ import jaxzero as jz
 from jaxzero import environments, games, models, nets
 from jaxzero.cli.afterstates.evaluation import evaluated, planner, tables
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.muzero import settings
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import policy, search_models
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
@@ -42,7 +42,7 @@ def of_run(folder: pathlib.Path) -> tuple[Callable[[int], Callable], Any, dict[s
         network, params, _ = nets.load_ntuples(file)
         return functools.partial(planner, network.value), params, about
     environment, (network, params, said) = environments.by_name("2048"), nets.load_learned(file)
-    config = settings.parse(["--game", "2048", "--model", config["model"], *flags_of(config)])
+    config = parse(["--game", "2048", "--model", config["model"], *flags_of(config)])
     model, _ = search_models(config, environment, network)
 
     def plan(simulations: int) -> Callable:

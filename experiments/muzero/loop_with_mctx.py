@@ -22,7 +22,8 @@ import mctx
 
 from jaxzero import environments
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.muzero.settings import PRESETS, Config
+from jaxzero.cli.muzero.presets import PRESETS
+from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import build, policy
 from jaxzero.policies.policy_io import SearchInfo
 from jaxzero.root.summary import Summary

@@ -8,7 +8,7 @@
 Each seed is a process of its own, in a folder of its own: what was interrupted goes on when called again. The figures
 are, while it learns and at the end, returns of greedy episodes; of board games outcome mistakes on positions with exact
 values, of the search and of the network alone, and, of tic-tac-toe, games against every legal reply. What follows `--`
-goes to `jaxzero train`.
+goes to `jaxzero train`. Other seeds that were saved before, with the same flags, stay in the file.
 """
 
 import argparse
@@ -40,6 +40,12 @@ def one_seed(given: argparse.Namespace, seed: int, folder: pathlib.Path, flags: 
     }
 
 
+def before(file: pathlib.Path, flags: list[str]) -> list[dict]:
+    """Seeds that were saved earlier, if they had the same flags."""
+    saved = json.loads(file.read_text()) if file.exists() else {"flags": None}
+    return saved["seeds"] if saved["flags"] == flags else []
+
+
 def main() -> None:
     """Runs the seeds, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -47,20 +53,23 @@ def main() -> None:
     parser.add_argument("--model", default="learned", help="learned or stochastic")
     parser.add_argument("--minutes", type=float, help="of learning for each seed")
     parser.add_argument("--seeds", type=int, default=3, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--folder", type=pathlib.Path, default="runs/training_seeds", help="where the runs live")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
     given = parser.parse_args()
     flags = ([] if given.minutes is None else ["--budget.minutes", str(given.minutes)]) + given.flags
     name, rows = given.game.replace(":", "_") + ("_stochastic" * (given.model == "stochastic")), []
-    for seed in range(given.seeds):
+    for seed in range(given.first, given.first + given.seeds):
         folder = given.folder / f"{name}_{seed}"
         folder.parent.mkdir(parents=True, exist_ok=True)
         rows.append(one_seed(given, seed, folder, flags))
         print({name: x for name, x in rows[-1].items() if name != "curve"}, flush=True)
     if given.save:
         file = RESULTS / f"muzero_{name}.json"
-        file.write_text(json.dumps(circumstances() | {"flags": flags, "seeds": rows}, indent=1) + "\n")
+        kept = {row["seed"]: row for row in before(file, flags) + rows}
+        seeds = [kept[seed] for seed in sorted(kept)]
+        file.write_text(json.dumps(circumstances() | {"flags": flags, "seeds": seeds}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

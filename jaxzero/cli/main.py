@@ -43,7 +43,7 @@ COMMANDS = {
 # What else `train` is, each with settings of its own, and a loop of its own.
 VARIANTS = {
     "rules": COMMANDS["train"],
-    "learned": Command("learn with a learned model", "jaxzero.cli.muzero.settings", "jaxzero.cli.muzero.train"),
+    "learned": Command("learn with a learned model", "jaxzero.cli.muzero.command_line", "jaxzero.cli.muzero.train"),
     "afterstates": Command(
         "learn values of afterstates", "jaxzero.cli.afterstates.settings", "jaxzero.cli.afterstates.train"
     ),

@@ -1,35 +1,13 @@
-"""The settings of `jaxzero train --model learned`. No jax here: `--help` and a mistyped flag are answered at once."""
+"""The settings of `jaxzero train --model learned`, as records. No jax here: `--help` is answered at once."""
 
 import dataclasses
-import operator
-import sys
-from typing import Any, Literal
-
-import tyro
+from typing import Literal
 
 from jaxzero.cli.training.settings import Hosts
-from jaxzero.cli.training.variant import values_of
 
-__all__ = ["FREE", "OF_ONE_GAME", "PRESETS", "Config", "parse", "preset_for"]
+__all__ = ["FREE", "Config", "Preset"]
 
-DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gumbel search, on all devices there are.
-
-    jaxzero train --game cartpole                            # solved in about a minute
-    jaxzero train --game cartpole --learn.reanalyse 0.5      # from fewer steps in the environment
-    jaxzero train --game pendulum                            # continuous actions: Sampled MuZero
-    jaxzero train --game gymnax:Breakout-MinAtar             # an hour; needs: pip install '.[gymnax]'
-    jaxzero train --game gymnasium:CartPole-v1               # needs: pip install '.[gymnasium]'
-    jaxzero train --game tic_tac_toe --model learned         # three minutes; the search does not know the rules
-    jaxzero train --game connect_four --model learned        # an hour; --budget.minutes 20 is shorter
-    jaxzero train --game 2048 --model stochastic             # a game of chance, whose outcomes are learned, too
-    jaxzero train --game 2048 --model simulator              # the search steps the game itself, and knows its chances
-    jaxzero train --game my_module:environment --model learned   # an Environment of your own
-
-The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
-prolongs a finished run. What the papers call what: see notebooks/choosing.md.
-"""
-
-Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048", "pendulum"]
+Preset = Literal["auto", "control", "image", "board", "tic_tac_toe", "2048", "2048_simulator", "pendulum"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +159,8 @@ class Config:
     rules`: AlphaZero for board games, and n-tuples for 2048.)"""
     preset: Preset = "auto"
     """Where the other defaults come from: control (a few numbers are observed), image (MinAtar), board (games of two),
-    tic_tac_toe, 2048; auto: by the game's name, and control for environments of your own."""
+    tic_tac_toe, 2048, 2048_simulator, pendulum; auto: by the game's name and the model, and control for environments of
+    your own."""
     folder: str = ""
     """Where the run lives. Default: runs/<the environment's id>-learned, or -simulator."""
     seed: int = 0
@@ -196,134 +175,4 @@ class Config:
     hosts: Hosts = Hosts()
 
 
-# CartPole chose the settings of control, tic-tac-toe those of boards. Those of images are first guesses, from short
-# runs of MinAtar Breakout.
-IMAGE = Config(
-    network=Network(channels=16, blocks=1, bins=41, limit=10.0),
-    acting=Acting(environments=64, steps=16, simulations=16, range_floor=0.5),
-    learn=Learn(capacity=262_144, reuse=4.0, learning_rate=4e-3, start=8192),
-    budget=Budget(minutes=60.0),
-)
-BOARD = Config(
-    network=Network(channels=16, blocks=1),
-    acting=Acting(environments=128, steps=16, simulations=16, openings=16, random_rate=0.2),
-    learn=Learn(
-        batch_size=128,
-        capacity=131_072,
-        returns=42,
-        reuse=4.0,
-        value_weight=1.0,
-        optimiser="muon",
-        learning_rate=1e-2,
-        average_decay=0.998,
-        start=16_384,
-    ),
-    budget=Budget(minutes=60.0),
-)
-PRESETS = {
-    "control": Config(
-        acting=Acting(range_floor=0.5),
-        learn=Learn(returns=50, learning_rate=3e-3, average_decay=0.998),
-        evaluate=Evaluate(every=6, simulations=16),
-    ),
-    "image": IMAGE,
-    # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. n and lambda are those of
-    # Stochastic MuZero, and many games in lock-step are quicker on a CPU. Why lines, reconstruction and code_entropy:
-    # experiments/README.md.
-    "2048": dataclasses.replace(
-        IMAGE,
-        network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
-        acting=dataclasses.replace(IMAGE.acting, environments=256, steps=8),
-        learn=dataclasses.replace(
-            IMAGE.learn, capacity=524_288, reuse=2.0, trace=0.5, value_weight=1.0, reconstruction=3.0, code_entropy=0.1
-        ),
-    ),
-    # Returns reach some -500: on the scale of the support 21. First guesses.
-    "pendulum": Config(
-        network=Network(bins=61, limit=30.0),
-        acting=Acting(simulations=24, max_considered=8, range_floor=1.0),
-        learn=Learn(returns=10, reuse=4.0, learning_rate=2e-3, average_decay=0.998),
-        budget=Budget(minutes=15.0),
-        evaluate=Evaluate(simulations=24),
-    ),
-    "board": BOARD,
-    "tic_tac_toe": dataclasses.replace(
-        BOARD,
-        acting=dataclasses.replace(BOARD.acting, openings=6),
-        learn=dataclasses.replace(
-            BOARD.learn, batch_size=256, returns=9, reuse=8.0, optimiser="adamw", learning_rate=4e-3
-        ),
-        budget=Budget(minutes=3.0),
-    ),
-}
-OF_ONE_GAME = ("2048", "pendulum", "tic_tac_toe")  # games with a preset of their own
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
-
-
-def preset_for(game: str) -> str:
-    """Which preset will be right, by the name alone.
-
-    >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "tic_tac_toe", "2048")]
-    ['control', 'image', 'board', 'tic_tac_toe', '2048']
-    """
-    if game in OF_ONE_GAME:
-        return game
-    if game.endswith("-MinAtar") or game.startswith("minatar-"):
-        return "image"
-    return "control" if game == "cartpole" or ":" in game else "board"
-
-
-# What lies outside these has no meaning.
-RANGES = {
-    (1, float("inf")): (
-        "network.embedding", "network.width", "network.depth", "network.channels",
-        "network.blocks", "acting.environments",
-        "acting.steps", "acting.simulations", "acting.max_considered", "learn.batch_size", "learn.unroll",
-        "learn.returns", "learn.hold", "learn.capacity", "learn.parts", "evaluate.simulations", "evaluate.rollouts",
-        "evaluate.longest", "network.codes",
-    ),
-    (2, 10_000): ("network.bins", "network.policy_bins"),
-    (1e-9, float("inf")): ("network.limit", "acting.range_floor", "learn.reuse", "learn.clip_norm"),
-    (0, float("inf")): (
-        "acting.openings", "learn.priority", "network.window",
-        "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
-        "learn.reconstruction", "learn.code_entropy",
-        "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
-        "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
-    ),
-    (0, 1): ("acting.random_rate", "learn.trace", "learn.reanalyse", "learn.average_decay"),
-}  # fmt: skip
-
-
-def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
-    """The settings from the command line, upon those of a preset: the one asked for, or the one for the game."""
-    words = sys.argv[1:] if arguments is None else arguments
-    asked = [x for x in values_of(words, "--preset") if x in PRESETS]
-    game = [Config.game, *values_of(words, "--game")][-1]
-    default = PRESETS[preset or (asked[-1] if asked else preset_for(game))]
-    config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
-    for (low, high), names in RANGES.items():
-        for name in names:
-            value: Any = operator.attrgetter(name)(config)
-            if value is not None and not low <= value <= high:
-                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
-                raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
-    if config.evaluate.games % 2:
-        raise SystemExit(
-            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
-        )
-    for n in config.evaluate.position_simulations:
-        if n < 1:
-            raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
-    if config.model == "stochastic" and config.network.codes < 2:
-        raise SystemExit(f"train: --network.codes {config.network.codes}: chance has two outcomes or more.")
-    if config.model == "stochastic" and (config.network.window or config.learn.consistency):
-        raise SystemExit("train: --model stochastic has no windows, and no consistency loss.")
-    if config.model == "simulator" and (config.learn.consistency or config.learn.reanalyse):
-        raise SystemExit(
-            "train: --model simulator learns no dynamics, and nothing can be searched anew from observations: "
-            "leave --learn.consistency and --learn.reanalyse out."
-        )
-    if not config.budget.minutes > 0:
-        raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
-    return config

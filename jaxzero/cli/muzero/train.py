@@ -19,9 +19,10 @@ from jaxzero.cli.muzero.evaluation import Measure, episode_measure
 from jaxzero.cli.muzero.game_evaluation import game_measure
 from jaxzero.cli.muzero.health_checks import begin_health
 from jaxzero.cli.muzero.memory_check import fits
+from jaxzero.cli.muzero.presets import OF_ONE_GAME, preset_for
 from jaxzero.cli.muzero.report import how_it_looks_ahead
 from jaxzero.cli.muzero.report import write as write_report
-from jaxzero.cli.muzero.settings import FREE, OF_ONE_GAME, Config, preset_for
+from jaxzero.cli.muzero.settings import FREE, Config
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
 from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop
@@ -114,7 +115,7 @@ def suits(config: Config, environment: Any) -> None:
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
     better = "pendulum" if environment.bounds is not None else better
-    if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game):
+    if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game, config.model):
         say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
     if getattr(environment, "chance", False) and config.model == "learned":
         hint = "--model stochastic learns the chances, too."

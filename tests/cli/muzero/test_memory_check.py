@@ -4,7 +4,7 @@ import jax
 import pytest
 
 from jaxzero.cli.muzero import memory_check
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import build, environment_for
 from jaxzero.runs import memory
 from jaxzero.train import devices

@@ -81,7 +81,7 @@ SCRIPT = """
 import json, re
 import jax, jax.numpy as jnp, numpy as np
 from jaxzero.cli.muzero import evaluation, setup, train
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.train import devices
 from tests.cli.muzero.tiny_runs import CARTPOLE
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from jaxzero.cli.muzero import train
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from tests.cli.muzero.tiny_runs import CARTPOLE, TINY
 
 OWN = """

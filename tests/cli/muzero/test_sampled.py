@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxzero import nets
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import build, environment_for
 from jaxzero.train import devices
 from jaxzero.train.muzero.targets import Targets

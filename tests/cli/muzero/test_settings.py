@@ -10,7 +10,8 @@ import pytest
 from jaxzero import environments
 from jaxzero.cli import main
 from jaxzero.cli.muzero import settings
-from jaxzero.cli.muzero.settings import PRESETS, RANGES, parse, preset_for
+from jaxzero.cli.muzero.command_line import RANGES, parse
+from jaxzero.cli.muzero.presets import PRESETS, preset_for
 from jaxzero.cli.muzero.train import suits
 
 
@@ -41,6 +42,13 @@ def test_other_defaults_come_from_the_preset_for_the_game(game, preset):
     assert preset_for(game) == preset
     found = parse(["--game", game])
     assert found == dataclasses.replace(PRESETS[preset], game=game)
+
+
+def test_of_2048_the_model_decides_too():
+    for model, preset in (("learned", "2048"), ("stochastic", "2048"), ("simulator", "2048_simulator")):
+        found = parse(["--game", "2048", "--model", model])
+        assert found == dataclasses.replace(PRESETS[preset], game="2048", model=model)
+    assert PRESETS["2048"].learn != PRESETS["2048_simulator"].learn
 
 
 def test_a_preset_that_is_asked_for_is_taken_and_flags_go_above_it():

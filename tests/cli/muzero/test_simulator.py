@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxzero import nets
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import build, environment_for, policy, simulator
 from jaxzero.train import devices
 from tests.cli.muzero.tiny_runs import BLIND, TINY, rows, state_of, trained

@@ -6,8 +6,8 @@ import pytest
 
 from jaxzero import nets
 from jaxzero.cli.muzero.code_meanings import tiles_that_came
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.health_checks import begin_health
-from jaxzero.cli.muzero.settings import parse
 from jaxzero.cli.muzero.setup import build, environment_for
 from jaxzero.runs import health
 from jaxzero.train import devices

@@ -10,7 +10,7 @@ import pytest
 
 from jaxzero import nets
 from jaxzero.cli.muzero import train
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import Run
 from jaxzero.runs import checkpoint
 from jaxzero.train.muzero.learner import MuZeroLosses

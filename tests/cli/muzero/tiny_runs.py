@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxzero.cli.muzero import train
-from jaxzero.cli.muzero.settings import parse
+from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import build, environment_for, expected
 from jaxzero.runs import checkpoint
 from jaxzero.train import devices

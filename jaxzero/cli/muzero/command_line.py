@@ -1,0 +1,85 @@
+"""The command line of `jaxzero train --model learned`. No jax here: a mistyped flag is answered at once."""
+
+import operator
+import sys
+from typing import Any
+
+import tyro
+
+from jaxzero.cli.muzero.presets import PRESETS, preset_for
+from jaxzero.cli.muzero.settings import Config
+from jaxzero.cli.training.variant import values_of
+
+__all__ = ["RANGES", "parse"]
+
+DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gumbel search, on all devices there are.
+
+    jaxzero train --game cartpole                            # solved in about a minute
+    jaxzero train --game cartpole --learn.reanalyse 0.5      # from fewer steps in the environment
+    jaxzero train --game pendulum                            # continuous actions: Sampled MuZero
+    jaxzero train --game gymnax:Breakout-MinAtar             # an hour; needs: pip install '.[gymnax]'
+    jaxzero train --game gymnasium:CartPole-v1               # needs: pip install '.[gymnasium]'
+    jaxzero train --game tic_tac_toe --model learned         # three minutes; the search does not know the rules
+    jaxzero train --game connect_four --model learned        # an hour; --budget.minutes 20 is shorter
+    jaxzero train --game 2048 --model stochastic             # a game of chance, whose outcomes are learned, too
+    jaxzero train --game 2048 --model simulator              # the search steps the game itself, and knows its chances
+    jaxzero train --game my_module:environment --model learned   # an Environment of your own
+
+The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
+prolongs a finished run. What the papers call what: see notebooks/choosing.md.
+"""
+
+# What lies outside these has no meaning.
+RANGES = {
+    (1, float("inf")): (
+        "network.embedding", "network.width", "network.depth", "network.channels",
+        "network.blocks", "acting.environments",
+        "acting.steps", "acting.simulations", "acting.max_considered", "learn.batch_size", "learn.unroll",
+        "learn.returns", "learn.hold", "learn.capacity", "learn.parts", "evaluate.simulations", "evaluate.rollouts",
+        "evaluate.longest", "network.codes",
+    ),
+    (2, 10_000): ("network.bins", "network.policy_bins"),
+    (1e-9, float("inf")): ("network.limit", "acting.range_floor", "learn.reuse", "learn.clip_norm"),
+    (0, float("inf")): (
+        "acting.openings", "learn.priority", "network.window",
+        "learn.correction", "learn.value_weight", "learn.reward_weight", "learn.consistency", "learn.learning_rate",
+        "learn.reconstruction", "learn.code_entropy",
+        "learn.warmup", "learn.weight_decay", "learn.start", "budget.steps", "save_minutes",
+        "evaluate.episodes", "evaluate.final", "evaluate.every", "evaluate.games",
+    ),
+    (0, 1): ("acting.random_rate", "learn.trace", "learn.reanalyse", "learn.average_decay"),
+}  # fmt: skip
+
+
+def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
+    """The settings from the command line, upon those of a preset: the one asked for, or the one for game and model."""
+    words = sys.argv[1:] if arguments is None else arguments
+    asked = [x for x in values_of(words, "--preset") if x in PRESETS]
+    game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))
+    default = PRESETS[preset or (asked[-1] if asked else preset_for(game, model))]
+    config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
+    for (low, high), names in RANGES.items():
+        for name in names:
+            value: Any = operator.attrgetter(name)(config)
+            if value is not None and not low <= value <= high:
+                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
+                raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    if config.evaluate.games % 2:
+        raise SystemExit(
+            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
+        )
+    for n in config.evaluate.position_simulations:
+        if n < 1:
+            raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
+    if config.model == "stochastic" and config.network.codes < 2:
+        raise SystemExit(f"train: --network.codes {config.network.codes}: chance has two outcomes or more.")
+    if config.model == "stochastic" and (config.network.window or config.learn.consistency):
+        raise SystemExit("train: --model stochastic has no windows, and no consistency loss.")
+    if config.model == "simulator" and (config.learn.consistency or config.learn.reanalyse):
+        raise SystemExit(
+            "train: --model simulator learns no dynamics, and nothing can be searched anew from observations: "
+            "leave --learn.consistency and --learn.reanalyse out."
+        )
+    if not config.budget.minutes > 0:
+        raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
+    return config
