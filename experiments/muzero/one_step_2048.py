@@ -27,6 +27,7 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_one_step_20
 ENVIRONMENT = environments.by_name("2048")
 GAME, OUTCOMES, GAMMA, ACTIONS = ENVIRONMENT.game, outcomes_2048(), ENVIRONMENT.discount, 4
 WAYS = "policy", "afterstates", "model", "rules"
+EVERY = 50
 
 
 def said_by_model(network: Any, params: Any, seen: jax.Array) -> dict[str, jax.Array]:
@@ -39,14 +40,11 @@ def said_by_model(network: Any, params: Any, seen: jax.Array) -> dict[str, jax.A
     every = jnp.tile(jnp.eye(codes), (rows * ACTIONS, 1))
     following, paid = network.dynamics(params, jnp.repeat(after, codes, 0), every)
     value = network.value.decode(network.predict(params, following)[1])
-    chances, value, reward = (
-        jax.nn.softmax(chances), value.reshape(-1, codes), network.reward.decode(paid).reshape(-1, codes)
-    )  # fmt: skip
-    mean = lambda x: (chances * x).sum(-1).reshape(rows, ACTIONS)
+    mean = lambda x: (jax.nn.softmax(chances) * x.reshape(-1, codes)).sum(-1).reshape(rows, ACTIONS)
     return {
         "policy": network.predict(params, embedding)[0],
         "afterstates": network.value.decode(worth).reshape(rows, ACTIONS),
-        "reward": mean(reward),
+        "reward": mean(network.reward.decode(paid)),
         "value": mean(value),
     }
 
@@ -57,9 +55,8 @@ def by_rules(network: Any, params: Any, states: Any) -> dict[str, jax.Array]:
     def of_move(state: Any, action: jax.Array) -> tuple[jax.Array, jax.Array]:
         each = jax.vmap(lambda outcome: OUTCOMES.step(state, action, outcome, jax.random.key(0)))
         boards = each(jnp.arange(OUTCOMES.count))
-        _, value = nets.for_stochastic_search(network, GAMMA)[1](
-            params, network.represent(params, jax.vmap(ENVIRONMENT.game.observe)(boards))
-        )
+        _, output = network.predict(params, network.represent(params, jax.vmap(GAME.observe)(boards)))
+        value = network.value.decode(output)
         expected = (OUTCOMES.probabilities(state, action) * jnp.where(boards.over, 0.0, value)).sum()
         return slides(state.cells)[1][action], expected
 
@@ -77,8 +74,8 @@ def opinions(network: Any, params: Any, states: Any) -> dict[str, dict[str, jax.
     return {"model": model, "rules": rules, "ways": ways}
 
 
-def played(network: Any, params: Any, way: str, games: int, key: Any, least: int) -> tuple[np.ndarray, list[Any]]:
-    """Scores of whole games, and their positions at every 50th move."""
+def played(network: Any, params: Any, way: str, games: int, key: Any) -> tuple[np.ndarray, list[Any]]:
+    """Scores of whole games, and their positions at every `EVERY`th move."""
 
     @jax.jit
     def step(params: Any, states: Any, key: Any) -> Any:
@@ -92,7 +89,7 @@ def played(network: Any, params: Any, way: str, games: int, key: Any, least: int
     score, kept, n = np.zeros(games), [], 0
     while not bool(states.over.all()):
         over = np.asarray(states.over)
-        if n % 50 == least:
+        if n % EVERY == EVERY // 2:
             kept.append(jax.tree.map(lambda x, on=~over: np.asarray(x)[on], states))
         states, n = step(params, states, jax.random.fold_in(key, n)), n + 1
         score += np.where(over, 0, np.asarray(states.paid))
@@ -111,15 +108,12 @@ def compared(network: Any, params: Any, positions: list[Any]) -> dict[str, float
     ask = jax.jit(lambda params, states: (opinions(network, params, states), jax.vmap(GAME.legal)(states)))
     told = [jax.tree.map(np.asarray, ask(params, some)) for some in positions if len(some.over)]
     said, legal = jax.tree.map(lambda *x: np.concatenate(x), *told)
-    rows = {
-        name: correlation(said["model"][name], said["rules"][name], legal) for name in ("reward", "value")
-    }  # fmt: skip
+    rows = {name: correlation(said["model"][name], said["rules"][name], legal) for name in ("reward", "value")}
     rows |= {f"sum of {way}": correlation(said["ways"][way], said["ways"]["rules"], legal) for way in WAYS[1:3]}
-    true = said["rules"]["value"][legal]
-    spread = np.where(legal, said["rules"]["value"], np.nan)
+    spread = np.nanstd(np.where(legal, said["rules"]["value"], np.nan), 1).mean()
     return rows | {
-        "true boards' value, mean": float(true.mean()),
-        "its deviation over moves": float(np.nanstd(spread, 1).mean()),
+        "true boards' value, mean": float(said["rules"]["value"][legal].mean()),
+        "its deviation over moves": float(spread),
         "model's value, mean": float(said["model"]["value"][legal].mean()),
     }
 
@@ -136,12 +130,12 @@ def main() -> None:
         network, params, _ = nets.load_learned(folder / "weights.safetensors")
         found = {"steps": metrics.read(folder)[-1]["acting/steps"]}
         for way in WAYS:
-            score, positions = played(network, params, way, given.games, jax.random.key(2048), 25)
+            score, positions = played(network, params, way, given.games, jax.random.key(2048))
             error = score.std(ddof=1) / np.sqrt(given.games)
             found[way] = {"score": round(float(score.mean())), "standard error": round(float(error))}
             print(f"{folder.name}: moves by {way}: {found[way]}", flush=True)
-        found["correlations"] = compared(network, params, positions)
-        print(f"{folder.name}: {found['correlations']}", flush=True)
+        found["model beside rules"] = compared(network, params, positions)
+        print(f"{folder.name}: {found['model beside rules']}", flush=True)
         kept[folder.name] = found | circumstances()
     if given.save:
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
