@@ -92,6 +92,9 @@ def test_a_builder_in_place_of_what_it_builds():
     refused(lambda: jz.alphazero(MODEL, 8, rule=jz.puct), "rule=", "puct() with its parentheses")
     refused(lambda: jz.alphazero(MODEL, 8, act=jz.by_temperature), "act=", "Call it: by_temperature(...)")
     refused(lambda: jz.uct(MODEL, 8, act=0.5), "act=0.5", "most_visited")
+    wanted = "qvalues=completed_by_mix_value", "Call it: completed_by_mix_value(...)"
+    refused(lambda: jz.gumbel(MODEL, 8, qvalues=jz.search.completed_by_mix_value), *wanted)
+    refused(lambda: jz.muzero(MODEL, 8, qvalues=lambda tree, node: 0), "qvalues=<lambda>", "(view)", "siblings()")
     for build in (jz.alphazero, jz.gumbel):
         for stop in (jz.options.total_visits, jz.options.max_evaluations, jz.options.any_of):
             refused(lambda build=build, stop=stop: build(MODEL, 8, stop=stop), f"Call it: {stop.__name__}(...)")

@@ -66,3 +66,14 @@ def test_every_policy_of_choosing_can_be_searched_with():
         states = jax.eval_shape(jax.vmap(game.init), names["keys"])
         out = jax.eval_shape(names[name], names["params"], names["keys"], states)
         assert out.action_weights.shape[0] == 8, name
+
+
+def test_links_of_coming_from_mctx_lead_somewhere():
+    page = "notebooks/coming_from_mctx.md"
+    assert not documents.missing_links(page) and not documents.missing_anchors(page)
+
+
+@pytest.mark.slow
+def test_the_example_of_coming_from_mctx_searches_pgx_own_states():
+    names = documents.run("notebooks/coming_from_mctx.md")
+    assert (names["out"].info.summary.visits.sum(1) == 16).all() and names["states"].observation.shape[0] == 8

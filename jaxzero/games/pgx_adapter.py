@@ -20,9 +20,10 @@ def from_pgx(env_id: str) -> Game:
     """The game that pgx knows by this id (Koyamada et al. 2023, "Pgx", NeurIPS).
 
     States are pgx's own (`state.to_svg()` works) except that they hold no observation: `observe` computes it
-    when asked, so a step does not pay for it. The legal mask is known until the state is packed; `legal` of a
-    packed state is an error, and a step from one takes the action to be legal. From an unpacked state an
-    illegal action does what pgx does: the game ends, and the mover pays.
+    when asked, so a step does not pay for it. States of `pgx.make(env_id)`, which hold one, are taken, too. The
+    legal mask is known until the state is packed; `legal` of a packed state is an error, and a step from one
+    takes the action to be legal. From an unpacked state an illegal action does what pgx does: the game ends,
+    and the mover pays.
 
     Go: the mask does not know positional superko. An action that repeats a position counts as legal, and
     loses at once. (`games.go` is another Go, of any size, and many times faster.) Othello: where neither side can
@@ -79,7 +80,7 @@ def from_pgx(env_id: str) -> Game:
         terminal=terminal,
         to_play=lambda state: state.current_player.astype(jnp.int32),
         rewards=lambda state: state.rewards.astype(jnp.float32),
-        pack=lambda state: state.replace(legal_action_mask=None),
+        pack=lambda state: _normalise(state.replace(legal_action_mask=None)),
         symmetries=_symmetries(env_id, num_actions),
         truncated=lambda state: state.truncated & ~state.terminated,
     )

@@ -26,7 +26,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
 
     Raises:
         ValueError: something else in place of the game or the network; while tracing, functions of the game that
-            answer in other shapes than its record says.
+            answer in other shapes than its record says, and a network that returns no pair.
         AssertionError: while tracing, when the network returns other shapes; names the field.
 
     >>> import jax, jax.numpy as jnp
@@ -51,7 +51,13 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     def evaluate(params: Params, keys: Keys, state: State) -> tuple[Array, Array]:
         del keys
         observation = told(game, "observe", state)
-        logits, value = network(params, observation)
+        answer = network(params, observation)
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise ValueError(
+                f"perfect({game.id!r}, network): the network returned a {type(answer).__name__}. Return a pair, "
+                "(logits, value)."
+            )
+        logits, value = answer
         check_answer(game, "logits", logits, "[B, A]", (len(observation), game.num_actions))
         players = (game.num_players,) if game.num_players > 2 else ()
         check_answer(game, "value", value, "[B, P]" if players else "[B]", (len(observation), *players))

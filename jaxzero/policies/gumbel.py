@@ -88,6 +88,7 @@ def gumbel(
             f"{num_simulations}."
         )
     transform = halving.published_qvalues() if qvalues is None else qvalues
+    check_function("qvalues", transform, "view", "completed_by_mix_value()", (q.QValues,))
     _check_gumbel(wrap, rounds, simulate, stop)
     rule, root_rule = (halving.gumbel_interior(transform), halving.gumbel_root(num_simulations, considered, transform))
     if wrap is not None:

@@ -224,6 +224,22 @@ def test_mctx_records_and_functions_give_the_same():
             },
             "prior_logits",
         ),
+        ({"rng_key": {"w": np.zeros(3)}}, "rng_key is a dict.*in this order"),
+        ({"rng_key": np.int32(0)}, "rng_key is a int32"),
+        ({"rng_key": jax.random.split(jax.random.key(0), 3)}, r"rng_key has shape \(3,\).*one key"),
+        ({"rng_key": jax.random.split(jax.random.PRNGKey(0), 3)}, r"rng_key has shape \(3, 2\).*one key"),
+        ({"root": bandit(jnp.zeros((3, 4)))}, "root is a function.*RootFnOutput"),
+        ({"recurrent_fn": lambda *given: bandit(jnp.zeros((3, 4)))(*given)[::-1]}, "recurrent_fn.*the embedding first"),
+        ({"recurrent_fn": lambda *given: bandit(jnp.zeros((3, 4)))(*given)[0]}, "recurrent_fn returned a Recurrent"),
+        (
+            {"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0].replace(discount=None), ())},
+            "RecurrentFnOutput.discount is None",
+        ),
+        (
+            {"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0].replace(discount=1.0), ())},
+            r"discount has shape \(\).*jnp.full\(\(3,\)",
+        ),
+        ({"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0], {})}, "embedding of the structure"),
     ],
 )
 def test_wrong_use_is_told(change, message):
@@ -239,3 +255,19 @@ def test_gumbel_without_simulations_is_told():
     root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=())
     with pytest.raises(ValueError, match="num_simulations=0: allowed are 1 and more"):
         front.gumbel_muzero_policy((), jax.random.key(0), root, bandit(jnp.zeros((3, 4))), 0)
+
+
+def test_an_embedding_of_another_shape_is_named():
+    world = {"board": jnp.zeros((3, 2)), "ply": jnp.zeros(3)}
+    root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=world)
+
+    def recurrent_fn(params, key, action, embedding):
+        return bandit(jnp.zeros((3, 4)))(params, key, action, ())[0], {**embedding, "board": jnp.zeros((3, 5))}
+
+    with pytest.raises(ValueError, match=r"embedding\['board'\] of shape \(3, 5\).*\(3, 2\)"):
+        jax.eval_shape(lambda: front.muzero_policy((), jax.random.key(0), root, recurrent_fn, 2))
+
+
+def test_an_unknown_argument_is_told_with_the_functions_name():
+    with pytest.raises(TypeError, match=r"^muzero_policy\(\) got an unexpected keyword argument 'invalid_action'"):
+        front.muzero_policy((), jax.random.key(0), None, None, 2, invalid_action=None)

@@ -214,6 +214,14 @@ def test_the_mover_pays_for_an_illegal_action():
     np.testing.assert_array_equal(jax.vmap(game.rewards)(after)[jnp.arange(8), 1 - mover], 1)
 
 
+def test_pgx_own_states_are_packed_like_the_games():
+    import pgx
+
+    game, key = games.from_pgx("tic_tac_toe"), jax.random.key(0)
+    own, theirs = jax.eval_shape(game.init, key), jax.eval_shape(pgx.make("tic_tac_toe").init, key)
+    assert jax.eval_shape(game.pack, own) == jax.eval_shape(game.pack, theirs)
+
+
 def test_a_packed_state_is_smaller_and_has_no_mask():
     game = games.from_pgx("connect_four")
     state = game.init(jax.random.key(0))

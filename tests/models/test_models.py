@@ -438,3 +438,10 @@ def test_a_game_that_answers_otherwise_than_its_record_says_is_named(name, given
             jax.eval_shape(model.root, None, keys, states)
     with pytest.raises(ValueError, match=rf"'nim': {name}\(state\) gives a tuple: give one array"):
         jax.eval_shape(models.perfect(pair, lambda params, seen: None).root, None, keys, states)
+
+
+def test_a_network_that_returns_no_pair_is_told():
+    game = games.from_pgx("tic_tac_toe")
+    model, keys = models.perfect(game, lambda params, observation: {"logits": observation}), jax.random.key(0)[None]
+    with pytest.raises(ValueError, match="network returned a dict.*pair"):
+        jax.eval_shape(lambda: model.root((), keys, jax.vmap(game.init)(keys)))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-__all__ = ["as_count", "check_output", "check_root"]
+__all__ = ["as_count", "as_pair", "check_embedding", "check_key", "check_output", "check_root"]
 
 
 def as_count(name: str, number: Any, least: int) -> int:
@@ -30,12 +30,37 @@ def as_count(name: str, number: Any, least: int) -> int:
     return count
 
 
+def check_key(key: Any) -> None:
+    """Checks that the random key is one key, new style or old.
+
+    Raises:
+        ValueError: it is something else, or a batch of keys.
+    """
+    dtype = getattr(key, "dtype", None)
+    typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if not typed and dtype != jnp.uint32:
+        raise ValueError(
+            f"rng_key is a {type(key).__name__ if dtype is None else dtype}; it must be a random key. "
+            "Use jax.random.key(0); the arguments are params, rng_key, root and so on, in this order."
+        )
+    if jnp.ndim(key) != (0 if typed else 1):
+        raise ValueError(
+            f"rng_key has shape {jnp.shape(key)}; it must be one key for the whole batch. "
+            "Use keys[0], or jax.vmap over the keys, each with a root of [1, A]."
+        )
+
+
 def check_root(root: Any, invalid_actions: Array | None = None) -> None:
-    """Checks the root's shapes, and those of the mask.
+    """Checks the root's fields and shapes, and the shape of the mask.
 
     Raises:
         ValueError: naming the field, its shape, and the shape that would do.
     """
+    if not hasattr(root, "prior_logits"):
+        raise ValueError(
+            f"root is a {type(root).__name__}; it must be a RootFnOutput. Use RootFnOutput(prior_logits=..., "
+            "value=..., embedding=...); the arguments are params, rng_key, root and so on, in this order."
+        )
     logits = jnp.shape(root.prior_logits)
     if len(logits) != 2:
         raise ValueError(f"root.prior_logits has shape {logits}; it must be [B, A]. For one game use [1, A].")
@@ -56,6 +81,45 @@ def check_root(root: Any, invalid_actions: Array | None = None) -> None:
         )
 
 
+def as_pair(name: str, answer: Any, record: str, field: str) -> tuple[Any, Any]:
+    """What one of the model's functions returned.
+
+    Args:
+        name: the function's name, for the message.
+        answer: what it returned.
+        record: the name of the record that it should return first.
+        field: a field of that record, by which it is known; any record with mctx's fields will do.
+
+    Raises:
+        ValueError: it is no pair of the record and an embedding.
+    """
+    pair = isinstance(answer, tuple | list) and len(answer) == 2
+    if pair and hasattr(answer[0], field):
+        return answer[0], answer[1]
+    turned = ", the embedding first" if pair and hasattr(answer[1], field) else ""
+    raise ValueError(f"{name} returned a {type(answer).__name__}{turned}; it must return ({record}, embedding).")
+
+
+def check_embedding(embedding: Any, before: Any) -> None:
+    """Checks that a `recurrent_fn` returned an embedding like the one that it was given.
+
+    Raises:
+        ValueError: naming the array, its shape, and the shape that would do; or both structures.
+    """
+    given, kept = jax.tree.structure(embedding), jax.tree.structure(before)
+    if given != kept:
+        raise ValueError(
+            f"recurrent_fn returned an embedding of the structure {given}; root.embedding has {kept}. "
+            "Return the same structure."
+        )
+    for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(embedding)):
+        if jnp.shape(new) != jnp.shape(old):
+            raise ValueError(
+                f"recurrent_fn returned embedding{jax.tree_util.keystr(path)} of shape {jnp.shape(new)}; by "
+                f"root.embedding it must be {jnp.shape(old)}."
+            )
+
+
 def check_output(output: Any, batch: int, num_actions: int) -> None:
     """Checks the shapes of what a `recurrent_fn` returned.
 
@@ -64,6 +128,12 @@ def check_output(output: Any, batch: int, num_actions: int) -> None:
     """
     wanted = dict(prior_logits=(batch, num_actions), value=(batch,), reward=(batch,), discount=(batch,))
     for name, shape in wanted.items():
-        given = jnp.shape(getattr(output, name))
+        field = getattr(output, name)
+        if field is None:
+            raise ValueError(f"RecurrentFnOutput.{name} is None; by the root's outputs its shape must be {shape}.")
+        given = jnp.shape(field)
         if given != shape:
-            raise ValueError(f"RecurrentFnOutput.{name} has shape {given}; by the root's outputs it must be {shape}.")
+            hint = "" if given else f" Use jnp.full({shape}, ...)."
+            raise ValueError(
+                f"RecurrentFnOutput.{name} has shape {given}; by the root's outputs it must be {shape}.{hint}"
+            )

@@ -41,7 +41,10 @@ def compiled_once(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:  # inspect leaves the function's name out
+            raise TypeError(f"{function.__name__}() {error}") from None
         found, structure = jax.tree_util.tree_flatten_with_path(given)
         names, leaves = [path[0].key for path, _ in found], [leaf for _, leaf in found]
         traced = any(isinstance(x, jax.core.Tracer) for x in leaves)

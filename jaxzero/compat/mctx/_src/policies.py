@@ -20,7 +20,7 @@ from jaxzero.compat.mctx._src.qtransforms import qtransform_by_parent_and_siblin
 from jaxzero.compat.mctx._src.search import run_search
 from jaxzero.compat.mctx._src.seq_halving import score_considered
 from jaxzero.compat.mctx._src.stochastic import stochastic_muzero_policy
-from jaxzero.compat.mctx.checks import as_count, check_root
+from jaxzero.compat.mctx.checks import as_count, check_key, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import qvalues_at_roots
 from jaxzero.compat.mctx.native.tree import as_tree, summary
@@ -72,6 +72,7 @@ def muzero_policy(
         with_tree: False leaves the tree out: `search_tree` is None, and takes neither time nor memory.
     """
     num_simulations = as_count("num_simulations", num_simulations, least=0)
+    check_key(rng_key)
     check_root(root, invalid_actions)
     rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     logits = noisy_logits(dirichlet_key, root.prior_logits, invalid_actions, dirichlet_alpha, dirichlet_fraction)
@@ -128,6 +129,7 @@ def gumbel_muzero_policy(
         with_tree: see `muzero_policy`.
     """
     num_simulations = as_count("num_simulations", num_simulations, least=1)
+    check_key(rng_key)
     check_root(root, invalid_actions)
     logits = mask_invalid_actions(root.prior_logits, invalid_actions)
     rng_key, gumbel_key = jax.random.split(rng_key)

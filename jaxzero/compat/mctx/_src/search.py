@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from jaxzero.compat.mctx._src.base import RootFnOutput
 from jaxzero.compat.mctx._src.tree import Tree, infer_batch_size
-from jaxzero.compat.mctx.checks import as_count, check_output, check_root
+from jaxzero.compat.mctx.checks import as_count, as_pair, check_key, check_output, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import native_rules
 from jaxzero.compat.mctx.native.search import Games, allowed_at_root, is_native, search_natively
@@ -57,6 +57,7 @@ def search(
         ValueError: a number of simulations below 0, or a root of other shapes.
     """
     num_simulations = as_count("num_simulations", num_simulations, least=0)
+    check_key(rng_key)
     check_root(root, invalid_actions)
     found = run_search(
         params,
@@ -188,7 +189,8 @@ def _expand(
 ) -> Tree:
     """Asks the model what follows the edges, and writes it where the nodes are, new or not."""
     games = jnp.arange(node.shape[0])
-    output, embedding = recurrent_fn(params, key, action, jax.tree.map(lambda x: x[games, parent], tree.embeddings))
+    answer = recurrent_fn(params, key, action, jax.tree.map(lambda x: x[games, parent], tree.embeddings))
+    output, embedding = as_pair("recurrent_fn", answer, "RecurrentFnOutput", "prior_logits")
     check_output(output, node.shape[0], tree.num_actions)
 
     def at_node(x: Array, row: Array) -> Array:

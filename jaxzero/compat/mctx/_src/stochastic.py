@@ -17,7 +17,7 @@ from jaxzero.compat.mctx._src.base import PolicyOutput, RecurrentFnOutput, RootF
 from jaxzero.compat.mctx._src.qtransforms import qtransform_by_parent_and_siblings
 from jaxzero.compat.mctx._src.search import run_search
 from jaxzero.compat.mctx._src.tree import Tree
-from jaxzero.compat.mctx.checks import as_count, check_root
+from jaxzero.compat.mctx.checks import as_count, as_pair, check_key, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import native_qvalues
 from jaxzero.compat.mctx.native.search import Games, NativeRules, allowed_at_root, is_native, search_natively
@@ -72,11 +72,13 @@ def stochastic_muzero_policy(
         with_tree: see `muzero_policy`.
     """
     num_simulations = as_count("num_simulations", num_simulations, least=0)
+    check_key(rng_key)
     check_root(root, invalid_actions)
     rng_key, dirichlet_key, search_key = jax.random.split(rng_key, 3)
     logits = noisy_logits(dirichlet_key, root.prior_logits, invalid_actions, dirichlet_alpha, dirichlet_fraction)
     batch, num_actions = logits.shape
-    output, afterstate = decision_recurrent_fn(params, rng_key, jnp.zeros(batch, jnp.int32), root.embedding)
+    answer = decision_recurrent_fn(params, rng_key, jnp.zeros(batch, jnp.int32), root.embedding)
+    output, afterstate = as_pair("decision_recurrent_fn", answer, "DecisionRecurrentFnOutput", "chance_logits")
     num_edges = num_actions + output.chance_logits.shape[-1]
     root = RootFnOutput(
         prior_logits=jnp.pad(logits, ((0, 0), (0, num_edges - num_actions)), constant_values=-jnp.inf),
@@ -130,7 +132,8 @@ def either_node(decision_fn: Callable, chance_fn: Callable, num_actions: int) ->
 
     def recurrent_fn(params: Any, key: Array, edge: Int[Array, "B"], state: StochasticRecurrentState) -> tuple:
         decided, afterstate = decision_fn(params, key, edge, state.state_embedding)
-        happened, after = chance_fn(params, key, edge - num_actions, state.afterstate_embedding)
+        answer = chance_fn(params, key, edge - num_actions, state.afterstate_embedding)
+        happened, after = as_pair("chance_recurrent_fn", answer, "ChanceRecurrentFnOutput", "action_logits")
         value, outcomes = decided.afterstate_value, decided.chance_logits.shape[-1]
         to_chance = RecurrentFnOutput(
             prior_logits=jnp.pad(decided.chance_logits, ((0, 0), (num_actions, 0)), constant_values=-jnp.inf),

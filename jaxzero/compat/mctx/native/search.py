@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxzero.compat.mctx._src.base import RootFnOutput
-from jaxzero.compat.mctx.checks import check_output
+from jaxzero.compat.mctx.checks import as_pair, check_embedding, check_output
 from jaxzero.compat.mctx.native.tree import Found
 from jaxzero.search import tree as native_tree
 from jaxzero.search.action_selection import choose, choose_at_root, remember
@@ -127,10 +127,12 @@ def _simulate(
         cut = path.length > max_depth
         parent = jnp.where(cut, _last(path, 2), leaf)
         action = jnp.where(cut, unpack_facts(take(tree.facts, leaf)).action, action)
-    embedding = jax.tree.map(lambda x: take(x, parent), tree.state[0])
+    before = jax.tree.map(lambda x: take(x, parent), tree.state[0])
     # Called here and not in a branch of `expand`: what calls into a module system must stay at the level of `loop_fn`.
-    output, embedding = recurrent_fn(params, key, jnp.maximum(action, 0), embedding)
+    answer = recurrent_fn(params, key, jnp.maximum(action, 0), before)
+    output, embedding = as_pair("recurrent_fn", answer, "RecurrentFnOutput", "prior_logits")
     check_output(output, leaf.shape[0], tree.num_edges)
+    check_embedding(embedding, before)
     step, state = _as_step(output, embedding, tree, legal)
     new = jnp.where(cut, leaf, tree.size)
     model = Model(root=lambda *_: (step, state), step=lambda *_: (step, state))
