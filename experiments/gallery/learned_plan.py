@@ -6,6 +6,8 @@ Expect: the angle is off by 2.1 degrees after 10 steps, by 5.5 after 20. Learnin
 """
 
 import pathlib
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +16,13 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import environments, models, nets
-from jaxzero.cli.main import main
 from jaxzero.train.muzero.unroll_loss import unroll
 
 file = pathlib.Path("runs/learned_plan/weights.safetensors")
 less = "--budget.steps 4 --evaluate.episodes 0 --acting.simulations 2" if layout.SMALL else ""
 if not file.exists():  # the consistency loss keeps imagined states similar to observed ones
-    main(f"train --game cartpole --learn.consistency 2 --evaluate.final 0 --folder {file.parent} {less}".split())
+    words = f"train --game cartpole --learn.consistency 2 --evaluate.final 0 --folder {file.parent} {less}"
+    subprocess.run([sys.executable, "-m", "jaxzero", *words.split()], check=True)
 network, params, _ = nets.load_learned(file)
 world, keys = environments.cartpole(), jax.random.split(jax.random.key(0), 512)
 model = models.learned(*nets.for_search(network, world.discount), jax.vmap(world.observe))
