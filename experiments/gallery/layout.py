@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxzero import viz
 from jaxzero.environments import Environment
+from jaxzero.environments.cartpole import CartPoleState
 from jaxzero.environments.pendulum import PendulumState
 from jaxzero.viz import svg
 
@@ -136,3 +137,46 @@ def swing(world: Environment, states: PendulumState, torque: Float[Array, "T"], 
     torques = viz.curves({"torque": (time, np.clip(torque, -2, 2))}, "Torque", "seconds", "newton metres")
     title = "Pendulum, swung up by search, without learning"
     return sheet(title, says, (62, *film), (240, degrees, torques))
+
+
+def foretold(
+    world: Environment, states: Float[Array, "2 T n 4"], values: Float[Array, "2 T n"], taken: Bool[Array, "2 T n"]
+) -> viz.Picture:
+    """Plans of CartPole as a model imagines them (0), and what really happens (1): one plan, and how far all are off.
+
+    The one is that whose last angle is off by the median. Below, medians over the plans, with quartiles.
+    """
+    angles, values = (np.where(taken, x, np.nan) for x in (np.degrees(states[..., 2]), values))
+    off, count = abs(angles[0] - angles[1]), range(len(angles[0]))
+    one = np.argsort(off[-1])[np.isfinite(off[-1]).sum() // 2]
+    assert world.draw is not None
+    film = [
+        world.draw(CartPoleState(motion, 0)).replace("-260 -140 520 200", "-105 -112 210 140").replace(old, new)
+        for old, new, motions in ((svg.ORANGE, svg.BLUE, states[0]), ("", "", states[1]))
+        for motion in motions[::4, one]
+    ]
+    pair = lambda x: {"imagined": (count, x[0][:, one]), "real": (count, x[1][:, one])}
+    rows = [
+        viz.curves(pair(angles), "One plan: angle of the pole", "step", "degrees from upright"),
+        viz.curves(pair(values), "One plan: value", "step", "expected return, discounted"),
+        _off(
+            {"imagined": off, "if the pole stood still": abs(angles[1] - angles[1][0])},
+            "All plans: angle",
+            "off by, degrees",
+        ),
+        _off({"imagined": abs(values[0] - values[1])}, "All plans: value", "off by"),
+    ]
+    middle = np.nanmedian(off, 1)
+    says = f"The angle is off by {middle[10]:.1f} degrees after 10 steps, by {middle[20]:.1f} after 20 (median)."
+    title = "CartPole: plans in a learned model (blue), and what happens (orange)"
+    return sheet(
+        title, says, (80, *film[: len(film) // 2]), (80, *film[len(film) // 2 :]), (240, *rows[:2]), (240, *rows[2:])
+    )
+
+
+def _off(errors: dict[str, np.ndarray], title: str, y: str) -> viz.Picture:
+    """Medians over plans by step, and as a band the quartiles of what is imagined."""
+    steps = {name: range(len(error)) for name, error in errors.items()}
+    curves = {name: (steps[name], np.nanmedian(error, 1)) for name, error in errors.items()}
+    quartiles = {"imagined": tuple(np.nanquantile(errors["imagined"], (0.25, 0.75), axis=1))}
+    return viz.curves(curves, title, "step", y, quartiles)
