@@ -92,7 +92,7 @@ class Sessions:
             self._closed.extend(other.id for other in gone)
         for other in gone:
             with other.claim:
-                other.job = None
+                other.closed, other.job = True, None
         with session.lock:
             self._show(session, 0)
         return self.view(session.id)
@@ -236,6 +236,8 @@ class Sessions:
     def _ask(self, session: Session, kind: str, delay: float = 0.0) -> None:
         job = Job(session, kind, threading.Event(), time.monotonic() + delay if delay else 0.0)
         with session.claim:
+            if session.closed:
+                return
             session.job = job
         self._thinker.submit(job)
 
@@ -272,7 +274,10 @@ class Sessions:
         if job is not None:
             session = job.session
             with session.claim:
-                if session.job is job:  # else somebody has claimed a version, and shows what becomes of it
+                # A step claims a version and leaves a review its job; other changes take the job away. Whoever has
+                # claimed a version shows what becomes of it.
+                claimed = job.kind == "review" and session.version != session.seen["version"]
+                if session.job is job and not claimed:
                     session.version += 1
                     problem = PROBLEM.format("Thinking")
                     session.seen = session.seen | {"version": session.version, "problem": problem}

@@ -1,5 +1,6 @@
 """Several games and one thread that thinks: turns, versions, the queue, and what is told meanwhile."""
 
+import contextlib
 import threading
 import time
 
@@ -232,6 +233,25 @@ def test_a_game_that_was_closed_is_thought_about_no_longer(opened):
     id = sessions.open()["id"]
     sessions.play(id, 0, 4)
     settled(sessions, id, lambda view: view["search"] is not None, patience=10)
+
+
+def test_a_watched_game_that_is_closed_while_it_moves_ends(opened, monkeypatch):
+    sessions = opened(simulations=5, most=1, pace=0.0)
+    id, more = sessions.open()["id"], []
+    session, show = sessions._found(id), sessions._show
+
+    def slow(shown, version):
+        if threading.current_thread().name == "thinking" and shown is session and not more:
+            more.append(sessions.open()["id"])  # which closes the game that is watched
+        show(shown, version)
+
+    monkeypatch.setattr(sessions, "_show", slow)
+    with contextlib.suppress(Refused):  # it may be closed before it is shown
+        sessions.players(id, 0, 3)
+    while not more:
+        time.sleep(0.01)
+    settled(sessions, sessions.play(more[0], 0, 4)["id"])  # thought about after what the closed game asked for
+    assert len(session.record.nodes) == 2 and session.job is None
 
 
 def test_thinking_that_fails_is_told_and_others_go_on(opened):
