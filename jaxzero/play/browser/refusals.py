@@ -14,7 +14,7 @@ class Refused(ValueError):
 
 
 def may_change(session: Session) -> None:
-    """Always."""
+    """Anything may be changed at any time."""
 
 
 def may_move(session: Session) -> None:

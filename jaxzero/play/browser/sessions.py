@@ -23,7 +23,7 @@ from jaxzero.search.tree import Tree
 
 __all__ = ["MOST_SIMULATIONS", "Refused", "Sessions"]
 
-REMEMBERED = 1000  # sessions that were closed and are still told so
+REMEMBERED = 1000  # closed games whose names are kept, so that whoever asks for one is told why it is gone
 MOST_SIMULATIONS = 1_000_000
 PACE = 0.7  # seconds before each move of a game that is watched
 PROBLEM = "{} failed; the terminal says why. Take a move back, or begin a new game."
@@ -42,7 +42,7 @@ class Sessions:
         second: whether the engine moves first.
         seed: everything random follows from it.
         komi: of Go, for the score at the end.
-        most: games that are kept. With one more, that which was not asked about for longest is closed.
+        most: games that are kept. One more closes the least recently used.
         pace: seconds before each move of a game that is watched.
         tell: is told, in a sentence, when all is compiled, and what fails.
 
@@ -75,13 +75,13 @@ class Sessions:
         self._thinker = Thinker(self._compile, self._think, self._failed)
 
     def close(self, patience: float | None = None) -> bool:
-        """Ends all thinking; whether it has ended, within so many seconds (None: for certain)."""
+        """Ends all thinking; waits so many seconds (None: without a limit), and answers whether it has ended."""
         return self._thinker.close(patience)
 
     # --- what is asked -----------------------------------------------------------------------------------------------
 
     def open(self) -> dict[str, Any]:
-        """A new game; the longest unused one is closed if there are too many."""
+        """A new game; closes the least recently used one if there are too many."""
         engine, scout = self._engine.another(self._seed), self._engine.another(self._seed)
         sides = self._sides - {int(self._second)}
         record = begun(board_json.position(engine, self._komi))

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jaxzero.play.analysis import Report
 
-__all__ = ["COLOURS", "LONGEST", "action_of", "colour_of", "in_one_line", "integer", "number", "told", "words_of"]
+__all__ = [
+    "COLOURS",
+    "LONGEST",
+    "action_of",
+    "analysis_line",
+    "colour_of",
+    "in_one_line",
+    "integer",
+    "number",
+    "words_of",
+]
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 LONGEST = 10_000  # characters of a line that are looked at
@@ -98,7 +108,7 @@ def in_one_line(error: Exception) -> str:
     return text[:500] or "failed"
 
 
-def told(report: Report, called: tuple[str, ...]) -> str:
+def analysis_line(report: Report, called: tuple[str, ...]) -> str:
     """An analysis as Leela Zero writes it, which front ends read: win rates and priors in parts of ten thousand."""
     return " ".join(
         f"info move {called[c.action]} visits {c.visits} winrate {round(5000 * (c.value + 1))} "

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jaxzero.play import clock
 from jaxzero.play.gtp import administration, judging, playing, setting_up
-from jaxzero.play.gtp.lines import in_one_line, told, words_of
+from jaxzero.play.gtp.lines import analysis_line, in_one_line, words_of
 from jaxzero.play.notation import names
 
 if TYPE_CHECKING:
@@ -187,6 +187,6 @@ class Session:
         def look(engine: Engine) -> None:
             if time.monotonic() - last[0] >= self.every:
                 last[0] = time.monotonic()
-                self._write(told(engine.report(), names(engine.game)) + "\n")
+                self._write(analysis_line(engine.report(), names(engine.game)) + "\n")
 
         return look
