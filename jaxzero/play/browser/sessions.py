@@ -14,14 +14,15 @@ from typing import Any
 
 from jaxzero.play.browser import board_json, jobs
 from jaxzero.play.browser import session as one
+from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.browser.record import begun, thought
-from jaxzero.play.browser.refusals import Refused, may_change, may_go, may_move, may_play, may_review, may_undo
+from jaxzero.play.browser.refusals import may_change, may_go, may_move, may_play, may_review, may_undo
 from jaxzero.play.browser.search_thread import Thinker
 from jaxzero.play.browser.session import Job, Session
 from jaxzero.play.engine import Engine
 from jaxzero.search.tree import Tree
 
-__all__ = ["MOST_SIMULATIONS", "Refused", "Sessions"]
+__all__ = ["MOST_SIMULATIONS", "Sessions"]
 
 REMEMBERED = 1000  # closed games whose names are kept, so that whoever asks for one is told why it is gone
 MOST_SIMULATIONS = 1_000_000

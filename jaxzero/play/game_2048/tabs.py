@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, UInt32
 
-from jaxzero.play.browser.sessions import Refused
+from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.game_2048 import session as games
 from jaxzero.play.game_2048.session import Look, Session
 

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Refused, Sessions
+from jaxzero.play.browser.http_messages import Refused
+from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import stones
 from tests.engines import GAME, three_in_a_row
