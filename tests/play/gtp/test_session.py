@@ -200,6 +200,7 @@ def test_records_are_loaded(tmp_path):
         ("", "no game"), ("(;GM[2])", "another game"), ("(;SZ[9])", "unacceptable"), ("(;SZ[5]KM[x])", "no number"),
         ("(;SZ[5]KM[2.5];B[zz])", "no point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
         ("(;SZ[5]AW[aa])", "AW"), ("(;SZ[5]!", "no part of SGF"), ("(;SZ[-5])", "no size"),
+        ("(;SZ[5]KM[nan])", "no number"), ("(;SZ[5]KM[2.5];B[cc];AB[aa])", "after a move"),
     ):  # fmt: skip
         file.write_text(text)
         (answer,) = said(talk, f"loadsgf {file}")
