@@ -1,6 +1,6 @@
 """The lowest versions that pyproject.toml allows, as constraints for pip: `python .ci/lowest.py > lowest.txt`.
 
-Of the tools in the extras `dev` and `docs` nothing is said: they are nobody's dependencies.
+The tools in the extras `dev` and `docs` are left out, for no user depends on them, and so are jax's own extras.
 """
 
 import pathlib

@@ -132,7 +132,7 @@ def outside_code(text: str, change) -> str:
 
 
 def commonmark(text: str) -> str:
-    """With the blank line that Python-Markdown wants before a list, and the deeper indent that it wants in one."""
+    """With the blank line that Python-Markdown wants before a list."""
 
     def change(plain: str) -> str:
         lines: list[str] = []

@@ -89,6 +89,13 @@ def test_links_are_rewritten():
         rewritten("nowhere.md")
 
 
+def test_a_list_has_the_blank_line_before_it_that_markdown_wants():
+    assert sources.commonmark("Two:\n- a\n- b\n  more\n- c\n") == "Two:\n\n- a\n- b\n  more\n- c\n"
+    assert sources.commonmark("Two:\n1. a\n2. b") == "Two:\n\n1. a\n2. b"
+    for same in ("Two:\n\n- a\n", "| a |\n- b", "```\nx\n- a\n```\n"):
+        assert sources.commonmark(same) == same
+
+
 def test_no_picture_comes_from_elsewhere():
     badge = "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/x)"
     assert sources.without_badges(badge) == "[Open in Colab](https://colab.research.google.com/x)"

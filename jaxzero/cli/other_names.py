@@ -69,7 +69,7 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
         here = next(name for name in (PATHS if "/" in arguments[0] else WORDS) if name in own)
         lines.append(f"jaxzero {command} {arguments[0]}: did you mean --{here} {arguments[0]}?")
     for given in (word.partition("=")[0] for word in arguments if word.startswith("--")):
-        name = given.removeprefix("--").replace("_", "-").replace("_", "-")
+        name = given.removeprefix("--").replace("_", "-")
         here = [x for x in OTHERS.get(name, ()) if x in own]
         if name not in own and here:
             lines.append(f"jaxzero {command} has no {given}. Did you mean --{here[0]}?")

@@ -215,7 +215,7 @@ class Engine:
             seconds: how long at most; None: as the simulations take.
             look: called now and then on the way, with the engine; where it answers True, it was enough.
             least: visits that each legal move gets before the search goes where it wants, those from before among them:
-                for analysis, not for strength. It needs programs with `spread`; others take no notice.
+                for analysis, not for strength. Programs that were made without `spread` ignore it.
 
         Raises:
             ValueError: the game is over, or neither limit was given.

@@ -5,6 +5,7 @@ Only what the protocol of engines needs: no variations, no markup. https://www.r
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,7 +42,7 @@ def read(text: str) -> Record:
     """The main line of the first game of a Go file.
 
     Raises:
-        ValueError: it is no SGF of Go, or sets up white stones.
+        ValueError: it is no SGF of Go, sets up white stones, or sets up stones after a move.
 
     >>> read("(;GM[1]SZ[9]KM[5.5];B[ee];W[gc](;B[])(;B[cc]))").moves
     (('b', (4, 4)), ('w', (6, 2)), ('b', None))
@@ -59,14 +60,18 @@ def read(text: str) -> Record:
     for node in nodes:
         if "AW" in node or "AE" in node:
             raise ValueError("it sets up stones other than black's handicap (AW or AE)")
+        if "AB" in node and moves:
+            raise ValueError("it sets up stones after a move (AB)")
         setup += [_point(value, int(size)) for value in node.get("AB", ())]
         for name in ("B", "W"):
             moves += [(name.lower(), _point(value, int(size))) for value in node.get(name, ())]
     if "KM" in root:
         try:
             komi = float(root["KM"][0])
-        except ValueError as error:
-            raise ValueError(f"KM[{root['KM'][0][:20]}] is no number") from error
+        except ValueError:
+            komi = math.nan
+        if not math.isfinite(komi):
+            raise ValueError(f"KM[{root['KM'][0][:20]}] is no number")
     if None in setup:
         raise ValueError("a handicap stone is nowhere on the board")
     return Record(int(size), komi, tuple(setup), tuple(moves))

@@ -25,7 +25,7 @@ def minimum_visits(rule: Rule, least: Any = 1) -> Rule:
     edges do not.
 
     Args:
-        rule: what decides otherwise; of `avoid_proven(rule)` wrap the whole.
+        rule: what decides otherwise. With proofs, write `minimum_visits(avoid_proven(rule), least)`.
         least: visits; a number, or one per game `[B]`; it may be traced. 0: as the rule.
 
     Raises:

@@ -42,7 +42,7 @@ PRESETS = {
     "control": Config(
         acting=Acting(range_floor=0.5),
         learn=Learn(returns=50, learning_rate=3e-3, average_decay=0.998),
-        evaluate=Evaluate(every=6, simulations=16),
+        evaluate=Evaluate(every=6),
     ),
     "image": IMAGE,
     # A model has to be learned first: many minibatches, of short unrolls. See experiments/README.md, "2048".

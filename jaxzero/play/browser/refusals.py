@@ -1,20 +1,13 @@
 """What cannot be done in a game, and why: each check raises Refused, or lets a change happen."""
 
+from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.browser.session import Session, taken_back
 
-__all__ = ["Refused", "may_change", "may_go", "may_move", "may_play", "may_review", "may_undo"]
-
-
-class Refused(ValueError):
-    """What was asked for cannot be done: a status of HTTP, and why."""
-
-    def __init__(self, status: int, reason: str):
-        super().__init__(reason)
-        self.status = status
+__all__ = ["may_change", "may_go", "may_move", "may_play", "may_review", "may_undo"]
 
 
 def may_change(session: Session) -> None:
-    """Always."""
+    """Anything may be changed at any time."""
 
 
 def may_move(session: Session) -> None:

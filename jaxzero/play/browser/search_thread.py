@@ -16,7 +16,7 @@ class Thinker:
 
     Attributes:
         ready: whether what comes first is done.
-        ended: whether it has been told to end, which whoever thinks has to look at.
+        ended: whether `close` was called; `think` has to look at it, and stop.
 
     Args:
         first: done before everything else.
@@ -36,20 +36,20 @@ class Thinker:
         self._thread.start()
 
     def submit(self, job: Job) -> None:
-        """It is the last in the queue now."""
+        """Puts a job at the end of the queue."""
         with self._changed:
             self._queue.append(job)
             self._changed.notify_all()
 
     def ahead(self, job: Job) -> int:
-        """How many thoughts come before it; 0: none, or it is being thought."""
+        """How many jobs will be done before this one; 0 if it is the next, or in progress."""
         with self._changed:
             before = [] if self._running in (None, job) else [self._running]
             before += [other for other in self._queue if other.session.job is other and other.when <= job.when]
         return before.index(job) if job in before else 0
 
     def close(self, patience: float | None = None) -> bool:
-        """Told to end; whether it has, within so many seconds (None: for certain)."""
+        """Ends the thread; waits so many seconds (None: without a limit), and answers whether it has ended."""
         with self._changed:
             self.ended = True
             self._changed.notify_all()
@@ -71,7 +71,7 @@ class Thinker:
                         self._failed(job, error)
 
     def _next(self) -> Job | None:
-        """The first job whose time has come, as soon as there is one; None: it has been told to end."""
+        """The first job whose time has come, as soon as there is one; None once `close` was called."""
         with self._changed:
             self._running = None
             while not self.ended:

@@ -1,7 +1,7 @@
 """The requests of the page for playing in the browser, and their answers.
 
 `answer` is a function from a request to a response over the games in `Sessions`, so that a conversation is a test; what
-carries the bytes, and keeps others out, is `local_server`.
+keeps others out is in `http_messages`, and what carries the bytes is `local_server`.
 
     GET  /                     the page, and its parts: `FILES`
     GET  /about                what is the same in all games
@@ -17,8 +17,9 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from jaxzero.play.browser.local_server import (
+from jaxzero.play.browser.http_messages import (
     GAME,
+    Refused,
     Request,
     Response,
     check_origin,
@@ -30,7 +31,6 @@ from jaxzero.play.browser.local_server import (
     refusal_response,
 )
 from jaxzero.play.browser.mistakes import CLASSES
-from jaxzero.play.browser.refusals import Refused
 from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Sessions
 from jaxzero.search.tree import Tree
 

@@ -77,8 +77,9 @@ class Session:
         job: thinking that is not over; None: none.
         hint: the move that the engine would make in the position on the board.
         review: the search for mistakes, while it lasts.
+        closed: whether it made room for another game; then nothing is thought about it any more.
         lock: of the engines and the record. It is held while thinking.
-        claim: of version and job. It is never held for long.
+        claim: of version, job and closed. It is never held for long.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Session:
     job: Job | None = None
     hint: int | None = None
     review: Review | None = None
+    closed: bool = False
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
     claim: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 

@@ -14,16 +14,17 @@ from typing import Any
 
 from jaxzero.play.browser import board_json, jobs
 from jaxzero.play.browser import session as one
+from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.browser.record import begun, thought
-from jaxzero.play.browser.refusals import Refused, may_change, may_go, may_move, may_play, may_review, may_undo
+from jaxzero.play.browser.refusals import may_change, may_go, may_move, may_play, may_review, may_undo
 from jaxzero.play.browser.search_thread import Thinker
 from jaxzero.play.browser.session import Job, Session
 from jaxzero.play.engine import Engine
 from jaxzero.search.tree import Tree
 
-__all__ = ["MOST_SIMULATIONS", "Refused", "Sessions"]
+__all__ = ["MOST_SIMULATIONS", "Sessions"]
 
-REMEMBERED = 1000  # sessions that were closed and are still told so
+REMEMBERED = 1000  # closed games whose names are kept, so that whoever asks for one is told why it is gone
 MOST_SIMULATIONS = 1_000_000
 PACE = 0.7  # seconds before each move of a game that is watched
 PROBLEM = "{} failed; the terminal says why. Take a move back, or begin a new game."
@@ -42,7 +43,7 @@ class Sessions:
         second: whether the engine moves first.
         seed: everything random follows from it.
         komi: of Go, for the score at the end.
-        most: games that are kept. With one more, that which was not asked about for longest is closed.
+        most: games that are kept. One more closes the least recently used.
         pace: seconds before each move of a game that is watched.
         tell: is told, in a sentence, when all is compiled, and what fails.
 
@@ -75,13 +76,13 @@ class Sessions:
         self._thinker = Thinker(self._compile, self._think, self._failed)
 
     def close(self, patience: float | None = None) -> bool:
-        """Ends all thinking; whether it has ended, within so many seconds (None: for certain)."""
+        """Ends all thinking; waits so many seconds (None: without a limit), and answers whether it has ended."""
         return self._thinker.close(patience)
 
     # --- what is asked -----------------------------------------------------------------------------------------------
 
     def open(self) -> dict[str, Any]:
-        """A new game; the longest unused one is closed if there are too many."""
+        """A new game; closes the least recently used one if there are too many."""
         engine, scout = self._engine.another(self._seed), self._engine.another(self._seed)
         sides = self._sides - {int(self._second)}
         record = begun(board_json.position(engine, self._komi))
@@ -92,7 +93,7 @@ class Sessions:
             self._closed.extend(other.id for other in gone)
         for other in gone:
             with other.claim:
-                other.job = None
+                other.closed, other.job = True, None
         with session.lock:
             self._show(session, 0)
         return self.view(session.id)
@@ -236,6 +237,8 @@ class Sessions:
     def _ask(self, session: Session, kind: str, delay: float = 0.0) -> None:
         job = Job(session, kind, threading.Event(), time.monotonic() + delay if delay else 0.0)
         with session.claim:
+            if session.closed:
+                return
             session.job = job
         self._thinker.submit(job)
 
@@ -272,7 +275,10 @@ class Sessions:
         if job is not None:
             session = job.session
             with session.claim:
-                if session.job is job:  # else somebody has claimed a version, and shows what becomes of it
+                # A step claims a version and leaves a review its job; other changes take the job away. Whoever has
+                # claimed a version shows what becomes of it.
+                claimed = job.kind == "review" and session.version != session.seen["version"]
+                if session.job is job and not claimed:
                     session.version += 1
                     problem = PROBLEM.format("Thinking")
                     session.seen = session.seen | {"version": session.version, "problem": problem}

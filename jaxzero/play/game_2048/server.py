@@ -14,8 +14,9 @@ import pathlib
 from typing import Any
 
 from jaxzero.games.rules_2048 import NAMES
-from jaxzero.play.browser.local_server import (
+from jaxzero.play.browser.http_messages import (
     GAME,
+    Refused,
     Request,
     Response,
     check_origin,
@@ -25,7 +26,6 @@ from jaxzero.play.browser.local_server import (
     json_response,
     refusal_response,
 )
-from jaxzero.play.browser.sessions import Refused
 from jaxzero.play.game_2048 import session as games
 from jaxzero.play.game_2048 import tabs
 from jaxzero.play.game_2048.tabs import Tabs

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, UInt32
 
-from jaxzero.play.browser.sessions import Refused
+from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.game_2048 import session as games
 from jaxzero.play.game_2048.session import Look, Session
 
@@ -58,7 +58,7 @@ def tabs(key: UInt32[Array, "2"], look: Look, about: str = "") -> Tabs:
 
 
 def opened(found: Tabs) -> dict[str, Any]:
-    """A new game; with too many, that which was not asked about for longest is closed."""
+    """A new game; closes the least recently used one if there are too many."""
     id = secrets.token_urlsafe(16)
     with found.lock:
         found.kept[id] = Kept(0, games.begin(np.asarray(jax.random.fold_in(found.key, next(found.numbers)))))

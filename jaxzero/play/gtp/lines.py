@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jaxzero.play.analysis import Report
 
-__all__ = ["COLOURS", "LONGEST", "action_of", "colour_of", "in_one_line", "integer", "number", "told", "words_of"]
+__all__ = [
+    "COLOURS",
+    "LONGEST",
+    "action_of",
+    "analysis_line",
+    "colour_of",
+    "in_one_line",
+    "integer",
+    "number",
+    "words_of",
+]
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
 LONGEST = 10_000  # characters of a line that are looked at
+FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 VERTEX = re.compile(r"[a-hj-z]([1-9]|1[0-9]|2[0-5])|pass")  # section 2.11: up to 25 columns, without I
 
 
@@ -47,10 +58,8 @@ def integer(words: list[str], index: int, what: str) -> int:
 
 def number(words: list[str], index: int, what: str) -> float:
     """A finite number among the words; errors are those of `integer`."""
-    try:
-        found = float(words[index])
-    except (IndexError, ValueError):
-        found = math.nan
+    word = words[index] if index < len(words) else ""
+    found = float(word) if FLOAT.fullmatch(word) else math.nan  # Python reads more: 1_0, digits of other scripts
     if not math.isfinite(found):
         raise ValueError(f"syntax error: give {what}")
     return found
@@ -99,7 +108,7 @@ def in_one_line(error: Exception) -> str:
     return text[:500] or "failed"
 
 
-def told(report: Report, called: tuple[str, ...]) -> str:
+def analysis_line(report: Report, called: tuple[str, ...]) -> str:
     """An analysis as Leela Zero writes it, which front ends read: win rates and priors in parts of ten thousand."""
     return " ".join(
         f"info move {called[c.action]} visits {c.visits} winrate {round(5000 * (c.value + 1))} "

@@ -99,7 +99,8 @@ def _time_settings(session: Session, words: list[str]) -> str:
     if min(main, byo_time, byo_stones) < 0 or byo_stones != int(byo_stones):
         raise ValueError("syntax error: give main time, overtime and stones: numbers from 0, the last one whole")
     session.ready()  # no clock should run while the search is compiled
-    session.clocks = [clock.started(main, byo_time, int(byo_stones))] * 2
+    session.time = clock.started(main, byo_time, int(byo_stones))
+    session.clocks = [session.time, session.time]
     return ""
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jaxzero.play import clock
 from jaxzero.play.gtp import administration, judging, playing, setting_up
-from jaxzero.play.gtp.lines import in_one_line, told, words_of
+from jaxzero.play.gtp.lines import analysis_line, in_one_line, words_of
 from jaxzero.play.notation import names
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class Session:
         sizes: those that can be played.
         commands: by name, functions of the session and the words after the name.
         settled: how many of the engine's moves stay: those that have placed handicap stones, and what was before them.
-        clocks: black's and white's.
+        time: what each has for a game, by `time_settings`.
+        clocks: black's and white's, as they stand.
         meanwhile: what goes on while nobody speaks.
         closed: whether `quit` was said.
 
@@ -83,7 +84,8 @@ class Session:
         self.simulations, self.seconds, self.resign, self.ponders = simulations, seconds, resign, ponder
         self.commands: dict[str, Callable[[Session, list[str]], str]] = {**COMMANDS, **(OF_GO if go else {})}
         self.settled, self.closed, self.every = 0, False, 1.0
-        self.clocks = [clock.Clock(), clock.Clock()]
+        self.time = clock.Clock()
+        self.clocks = [self.time, self.time]
         self.meanwhile: Literal["", "pondering", "analysis"] = ""
 
     # --- lines -------------------------------------------------------------------------------------------------------
@@ -134,15 +136,15 @@ class Session:
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What fails within leaves the board, the game and the komi as they were."""
-        engine, size, komi, settled = self._engine, self.size, self.komi, self.settled
+        """What fails within leaves the board, the game, the komi and the clocks as they were."""
+        engine, size, komi, settled, clocks = self._engine, self.size, self.komi, self.settled, self.clocks[:]
         moves, movers = ([], []) if engine is None else (list(engine.moves), list(engine.movers))
         try:
             yield
         except Exception:
             made = self._engine if (size, komi) == (self.size, self.komi) else None  # it took seconds to make
             self._engine = made if engine is None else engine
-            self.size, self.komi, self.settled = size, komi, settled
+            self.size, self.komi, self.settled, self.clocks = size, komi, settled, clocks
             if self._engine is not None:
                 self._engine.go_to(moves, movers)
             raise
@@ -169,10 +171,10 @@ class Session:
         return self.engine
 
     def begin(self, size: int, komi: float) -> None:
-        """An empty board of this size, with an engine of its own where size or komi are others than before."""
+        """A new game: an empty board of this size, all of the time, and another engine for another size or komi."""
         if (size, komi) != (self.size, self.komi):
             self._engine = self._make(size, komi)
-        self.size, self.komi, self.settled = size, komi, 0
+        self.size, self.komi, self.settled, self.clocks = size, komi, 0, [self.time, self.time]
         if self._engine is not None:
             self._engine.clear()
 
@@ -185,6 +187,6 @@ class Session:
         def look(engine: Engine) -> None:
             if time.monotonic() - last[0] >= self.every:
                 last[0] = time.monotonic()
-                self._write(told(engine.report(), names(engine.game)) + "\n")
+                self._write(analysis_line(engine.report(), names(engine.game)) + "\n")
 
         return look

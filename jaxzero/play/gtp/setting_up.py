@@ -32,12 +32,13 @@ def _boardsize(session: Session, words: list[str]) -> str:
 
 
 def _komi(session: Session, words: list[str]) -> str:
-    """Any number: an engine has to take what it is given. The position stays."""
+    """Any number: an engine has to take what it is given. The position stays, and so do the clocks."""
     komi = number(words, 0, "a number of points")
-    moves, movers, settled = [], [], session.settled
+    moves, movers, settled, clocks = [], [], session.settled, session.clocks
     if session.started:
         moves, movers = list(session.engine.moves), list(session.engine.movers)
     session.begin(session.size, komi)
+    session.clocks = clocks
     if moves:
         session.engine.go_to(moves, movers)
         session.settled = settled

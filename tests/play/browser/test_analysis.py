@@ -1,5 +1,6 @@
 """Sessions as analysis boards: steps, variations, who plays, games that are watched, and the search for mistakes."""
 
+import threading
 import time
 
 import pytest
@@ -180,6 +181,25 @@ def test_a_review_goes_on_while_somebody_steps_and_ends_when_it_is_enough(sessio
     view = settled(sessions, sessions.review(id, view["version"])["id"])
     assert view["moves"] == ["b2", "a1", "a3"] and view["plies"][5]["loss"] is not None
     assert view["plies"][4]["loss"] is None, "the line on the board, and no other"
+
+
+def test_a_review_that_fails_while_a_step_waits_leaves_the_game_open(sessions, monkeypatch):
+    view = analysis(sessions, 4, 0)
+    id, searching = view["id"], threading.Event()
+    scout = sessions._found(id).scout
+
+    def think(simulations, seconds, look, least):
+        searching.set()
+        while not look(scout):  # until the step has claimed its version
+            time.sleep(0.01)
+        raise RuntimeError("while a step waits")
+
+    monkeypatch.setattr(scout, "think", think)
+    view = sessions.review(id, view["version"])
+    assert searching.wait(20)
+    view = go(sessions, view, 1)
+    assert view["moves"] == ["b2"] and settled(sessions, id)["problem"] is None
+    assert go(sessions, view, 2)["moves"] == ["b2", "a1"], "the game can go on"
 
 
 def test_a_review_needs_moves_and_waits_for_the_engine(sessions):

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from jaxzero.play.browser.local_server import MOST, Request, listening, serve
+from jaxzero.play.browser.http_messages import MOST, Request
+from jaxzero.play.browser.local_server import listening, serve
 from jaxzero.play.browser.server import COMMANDS, FILES, PAGE, answer
 from jaxzero.play.browser.sessions import Sessions
 from tests.engines import three_in_a_row

@@ -1,12 +1,14 @@
 """Several games and one thread that thinks: turns, versions, the queue, and what is told meanwhile."""
 
+import contextlib
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Refused, Sessions
+from jaxzero.play.browser.http_messages import Refused
+from jaxzero.play.browser.sessions import MOST_SIMULATIONS, Sessions
 from jaxzero.play.engine import Engine
 from jaxzero.play.notation import stones
 from tests.engines import GAME, three_in_a_row
@@ -232,6 +234,25 @@ def test_a_game_that_was_closed_is_thought_about_no_longer(opened):
     id = sessions.open()["id"]
     sessions.play(id, 0, 4)
     settled(sessions, id, lambda view: view["search"] is not None, patience=10)
+
+
+def test_a_watched_game_that_is_closed_while_it_moves_ends(opened, monkeypatch):
+    sessions = opened(simulations=5, most=1, pace=0.0)
+    id, more = sessions.open()["id"], []
+    session, show = sessions._found(id), sessions._show
+
+    def slow(shown, version):
+        if threading.current_thread().name == "thinking" and shown is session and not more:
+            more.append(sessions.open()["id"])  # which closes the game that is watched
+        show(shown, version)
+
+    monkeypatch.setattr(sessions, "_show", slow)
+    with contextlib.suppress(Refused):  # it may be closed before it is shown
+        sessions.players(id, 0, 3)
+    while not more:
+        time.sleep(0.01)
+    settled(sessions, sessions.play(more[0], 0, 4)["id"])  # thought about after what the closed game asked for
+    assert len(session.record.nodes) == 2 and session.job is None
 
 
 def test_thinking_that_fails_is_told_and_others_go_on(opened):

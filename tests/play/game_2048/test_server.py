@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from jaxzero.play.browser.local_server import Request
+from jaxzero.play.browser.http_messages import Request
 from jaxzero.play.game_2048 import tabs as all_tabs
 from jaxzero.play.game_2048.server import FILES, answer
 from jaxzero.play.game_2048.session import Hint

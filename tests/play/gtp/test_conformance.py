@@ -32,7 +32,8 @@ ROWS = [
     ("3.2", ["play red C3", "play C3", "play"], ["? syntax error..."] * 3, "a colour is black or white"),
     ("3.2", ["play b", "play b C", "play b 33", "play b C0"], ["? syntax error..."] * 4, "a vertex has two parts"),
     ("3.2", ["boardsize five", "boardsize 5.5", "boardsize"], ["? syntax error..."] * 3, "an int is a whole number"),
-    ("3.2", ["komi 6", "komi 6.5", "komi -.5", "komi x", "komi"], ["="] * 3 + ["? syntax error..."] * 2, "a float"),
+    ("3.2", ["komi 6", "komi 6.5", "komi -.5", "komi +2.", "komi x", "komi", "komi 1_0", "komi \u0663", "komi 1e999"],
+     ["="] * 4 + ["? syntax error..."] * 5, "a float"),
     # 4.1: handicap
     ("4.1.1", ["fixed_handicap 2"], ["? invalid number of stones"], "no fixed places below 7 x 7"),
     ("4.1.1", ["boardsize 7", "fixed_handicap 5", "fixed_handicap 4"],

@@ -10,7 +10,7 @@ import pytest
 
 from jaxzero import games
 from jaxzero.play import clock, gtp, sgf
-from tests.gtp_sessions import ANSWER, built, other, said, session, talked
+from tests.gtp_sessions import ANSWER, built, other, random_session, said, session, talked
 
 # --- transcripts -----------------------------------------------------------------------------------------------------
 
@@ -200,6 +200,7 @@ def test_records_are_loaded(tmp_path):
         ("", "no game"), ("(;GM[2])", "another game"), ("(;SZ[9])", "unacceptable"), ("(;SZ[5]KM[x])", "no number"),
         ("(;SZ[5]KM[2.5];B[zz])", "no point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
         ("(;SZ[5]AW[aa])", "AW"), ("(;SZ[5]!", "no part of SGF"), ("(;SZ[-5])", "no size"),
+        ("(;SZ[5]KM[nan])", "no number"), ("(;SZ[5]KM[2.5];B[cc];AB[aa])", "after a move"),
     ):  # fmt: skip
         file.write_text(text)
         (answer,) = said(talk, f"loadsgf {file}")
@@ -296,6 +297,31 @@ def test_a_move_takes_the_time_of_who_makes_it():
     assert black.left < 100 == white.left
     talk.answer("genmove w")
     assert talk.clocks[0] == black and talk.clocks[1].left < 100
+
+
+def test_a_new_game_has_the_whole_time_again():
+    talk = random_session()
+    talk.answer("time_settings 100 10 1")
+    whole = clock.started(100, 10, 1)
+    for line in ("clear_board", "boardsize 5"):
+        talk.answer("genmove b")
+        talk.answer("time_left w 3 1")
+        used = talk.clocks[:]
+        assert used[0].left < 100 and used[1].left == 3
+        talk.answer("komi 3.5")
+        assert talk.answer("boardsize 6") == "? unacceptable size\n\n" and talk.clocks == used, "of the same game"
+        assert talk.answer(line) == "=\n\n" and talk.clocks == [whole, whole], line
+
+
+def test_a_record_that_cannot_be_loaded_leaves_the_clocks(tmp_path):
+    talk, file = random_session(), tmp_path / "game.sgf"
+    file.write_text("(;SZ[5];B[cc];W[cc])")
+    talk.answer("time_settings 100 0 0")
+    talk.answer("time_left b 30 0")
+    used = talk.clocks[:]
+    assert talk.answer(f"loadsgf {file}").startswith("? cannot load file") and talk.clocks == used
+    file.write_text("(;SZ[5];B[cc])")
+    assert talk.answer(f"loadsgf {file}") == "=\n\n" and talk.clocks == [clock.started(100, 0, 0)] * 2
 
 
 def test_nothing_left_is_answered_at_once():
