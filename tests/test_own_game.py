@@ -137,12 +137,27 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(action_names=("undo", *game.action_names[1:])), "undo are commands of"),
     (lambda game: dict(action_names=("B1", *game.action_names[1:])), "two actions have one name"),
     (lambda game: dict(draw="<svg>"), "draw is a str"),
+    (lambda game: dict(observation_shape=[5, 6, 4]), "give a tuple of whole numbers"),
+    (lambda game: dict(legal=lambda board: game.legal(board if board.over else 0)), "jnp.where in place"),
+    (lambda game: dict(legal=lambda board: np.asarray(game.legal(board))), "jnp in place of np"),
+    (lambda game: dict(legal=lambda board: (game.legal(board),)[board.mover]), "jnp.asarray.table..i"),
+    (lambda game: dict(legal=lambda board: game.legal(board)[game.legal(board)]), "jnp.where.mask, x, 0."),
+    (lambda game: dict(step=lambda s, a, k: s._replace(mover=jnp.int32(int(a)))), r"no int\(\)"),
+    (lambda game: dict(symmetries=(range(30),)), r"symmetries\[0\] is a range"),
+    (lambda game: dict(symmetries=(games.Symmetry(lambda x: x, tuple(range(29))),)), r"each of 0 ... 29 once"),
+    (lambda game: dict(symmetries=(games.Symmetry(lambda x: x.swapaxes(0, 1), tuple(range(30))),)), "has its shape"),
 ])  # fmt: skip
 def test_functions_that_do_not_fit_the_record_are_named(here, change, said):
     game = games.by_name("domineering:game")
     games.check_rules(game)
     with pytest.raises(ValueError, match=f"game domineering: .*{said}"):
         games.check_rules(game._replace(**change(game)))
+
+
+def test_a_board_that_is_not_square_has_no_board_symmetries():
+    with pytest.raises(ValueError, match=r"num_actions=30\): the actions have to be the squares of a square board"):
+        games.game.board_symmetries(30)
+    assert len(games.game.board_symmetries(27, [(0, False), (0, True)])) == 2, "pass and swap stay"
 
 
 @pytest.mark.parametrize("id", ["", "a/b", None, "two words"])

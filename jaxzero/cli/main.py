@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import sys
 from typing import Any, NamedTuple
 
@@ -83,6 +84,9 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
+    except BrokenPipeError:  # `--help | head`: whoever reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written when Python ends
+        sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has said what it does not know
             for line in did_you_mean(name, arguments, parse.__annotations__["return"]):

@@ -144,8 +144,25 @@ def board_symmetries(num_actions: int, turns: Iterable[tuple[int, bool]] = SQUAR
     """The symmetries of a square board by (quarters, mirror), the identity first.
 
     Actions are the squares row by row, then pass or swap, which stay.
+
+    Args:
+        num_actions: n · n for a board of n × n, and one or two more for pass and swap.
+        turns: each how many quarters the board is turned, after it was mirrored (columns) or not. `((0, False),
+            (0, True))`: left and right only.
+
+    Raises:
+        ValueError: other actions than these; then write each `Symmetry` with its own order of the actions.
+
+    >>> [symmetry.actions for symmetry in board_symmetries(5, [(0, False), (0, True)])]
+    [(0, 1, 2, 3, 4), (1, 0, 3, 2, 4)]
     """
     size = int(np.sqrt(num_actions))
+    if num_actions > size * size + 2:
+        raise ValueError(
+            f"board_symmetries(num_actions={num_actions}): the actions have to be the squares of a square board, "
+            "n · n, and at most two more, pass and swap. For others write games.Symmetry(observation, actions) for the "
+            "identity and for each form."
+        )
     squares = np.arange(size * size).reshape(size, size)
     rest = range(size * size, num_actions)
     functions = [functools.partial(turn, quarters=quarters, mirror=mirror) for quarters, mirror in turns]

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxzero.games.game import Game, check_game
+from jaxzero.games.game import Game, Symmetry, check_game
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.traced_rules import check_same_state, in_words, returned
 
@@ -52,6 +52,7 @@ def check_rules(game: Game) -> None:
                 f"{said}[{','.join(map(str, shape))}] ({why})."
             )
     _check_names(game)
+    _check_symmetries(who, game)
     if game.outcomes is not None:
         _check_outcomes(who, game, packed, after, key)
 
@@ -87,7 +88,9 @@ def _check_fields(game: Game) -> None:
             raise ValueError(f"game {game.id}: {name} is {number!r}: give a whole number, 1 or more.")
     shape = game.observation_shape
     if not isinstance(shape, tuple) or not all(type(n) is int and n > 0 for n in shape):
-        raise ValueError(f"game {game.id}: observation_shape is {shape!r}: give whole numbers, like (5, 6, 3).")
+        raise ValueError(
+            f"game {game.id}: observation_shape is {shape!r}: give a tuple of whole numbers, like (5, 6, 3)."
+        )
     for name in ("draw", "text"):
         function = getattr(game, name)
         if function is not None and not callable(function):
@@ -108,3 +111,25 @@ def _check_names(game: Game) -> None:
         raise ValueError(
             f"game {game.id}: {len(game.action_names)} action_names for {game.num_actions} actions: give one for each."
         )
+
+
+def _check_symmetries(who: str, game: Game) -> None:
+    """That each form has the game's actions and observations; whether the rules keep to it they cannot say."""
+    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
+    for number, symmetry in enumerate(game.symmetries):
+        if not isinstance(symmetry, Symmetry):
+            raise ValueError(
+                f"{who}: symmetries[{number}] is a {type(symmetry).__name__}: give games.Symmetry(observation, "
+                "actions)."
+            )
+        if sorted(symmetry.actions) != list(range(game.num_actions)):
+            raise ValueError(
+                f"{who}: symmetries[{number}].actions has to hold each of 0 ... {game.num_actions - 1} once, in the "
+                "order of the transformed position."
+            )
+        shown = returned(who, f"symmetries[{number}].observation(observation)", symmetry.observation, seen)
+        if not isinstance(shown, jax.ShapeDtypeStruct) or shown.shape != seen.shape:
+            raise ValueError(
+                f"{who}: symmetries[{number}].observation makes {in_words(shown)} of {in_words(seen)}: a form of an "
+                "observation has its shape. A board that is not square has no quarter turns."
+            )

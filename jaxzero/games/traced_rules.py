@@ -12,7 +12,13 @@ import jax
 
 __all__ = ["check_same_state", "in_words", "returned"]
 
-UNKNOWN = jax.errors.TracerBoolConversionError, jax.errors.ConcretizationTypeError
+HINTS = (  # the first that fits: a boolean is a ConcretizationTypeError, too
+    (jax.errors.TracerBoolConversionError, "jnp.where in place of `if`, & and | in place of `and` and `or`"),
+    (jax.errors.TracerArrayConversionError, "jnp in place of np, jnp.asarray(table) for a table of NumPy's"),
+    (jax.errors.TracerIntegerConversionError, "jnp.asarray(table)[i] for a list or tuple, no range(i)"),
+    (jax.errors.NonConcreteBooleanIndexError, "jnp.where(mask, x, 0) in place of x[mask]"),
+    (jax.errors.ConcretizationTypeError, "no int(), float() or .item(), and no shape that depends on them"),
+)
 
 
 def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
@@ -34,7 +40,8 @@ def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
         return jax.eval_shape(function, *given)
     except Exception as error:  # whatever somebody's function does
         words = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        hint = " Values are not known yet: jnp.where in place of `if`." if isinstance(error, UNKNOWN) else ""
+        hint = next((f" Values are not known yet: {hint}." for kind, hint in HINTS if isinstance(error, kind)), "")
+        words = words.rstrip(".") + "." if hint else words
         raise ValueError(f"{who}: {call} fails{_where(error)}: {type(error).__name__}: {words}{hint}") from error
 
 

@@ -2,6 +2,9 @@
 
 import importlib
 import inspect
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -59,3 +62,12 @@ def test_the_flags_of_a_command_are_those_that_help_lists(capsys, module):
         module.parse(["--help"])
     listed = capsys.readouterr().out
     assert all(f"--{name}" in listed for name in own_flags(module))
+
+
+def test_a_reader_who_has_enough_of_the_help_gets_no_traceback():
+    reads, writes = os.pipe()
+    os.close(reads)
+    words = [sys.executable, "-m", "jaxzero", "train", "--help"]
+    with os.fdopen(writes, "wb") as gone:
+        ended = subprocess.run(words, stdout=gone, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -20,6 +20,7 @@ MANY = 60  # legal moves that are listed, where there is no board
 ROWS = 7  # moves of which is told what the search thinks
 SIDES = "X", "O"
 POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
+VISITS = "Visits: the share of the search that went into the move; few of them say little of its points."
 HELP = """  {move:<8} a move, as the board names it
   hint     what I would play in your place, and what I think of your moves
   undo     takes back your last move, and what I answered
@@ -99,7 +100,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
         second: whether it moves first.
         ask: asks for what is typed.
     """
-    called, explain, changed = names(thinker.game), [POINTS] if _in_shares(thinker) else [], True
+    called, explain, changed = names(thinker.game), [POINTS, VISITS] if _in_shares(thinker) else [], True
     sides = SIDES if has_board(thinker.game) else tuple(board_json.layout(thinker.game)["sides"])
     you = 1 if second else 0
     while True:
