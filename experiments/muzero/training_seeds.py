@@ -55,11 +55,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--folder", type=pathlib.Path, default="runs/training_seeds", help="where the runs live")
+    parser.add_argument("--name", help="of the results, where several runs of a game differ by their flags")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
     given = parser.parse_args()
     flags = ([] if given.minutes is None else ["--budget.minutes", str(given.minutes)]) + given.flags
-    name, rows = given.game.replace(":", "_") + ("_stochastic" * (given.model == "stochastic")), []
+    name = given.name or given.game.replace(":", "_") + ("_stochastic" * (given.model == "stochastic"))
+    rows: list[dict] = []
     for seed in range(given.first, given.first + given.seeds):
         folder = given.folder / f"{name}_{seed}"
         folder.parent.mkdir(parents=True, exist_ok=True)
