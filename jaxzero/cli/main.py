@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> Any:
         print(f"jaxzero {importlib.import_module('jaxzero').__version__}")
         return 0
     if name not in COMMANDS:
-        nearest = difflib.get_close_matches(name, [*COMMANDS, "doctor"], n=1)
+        nearest = difflib.get_close_matches(name, [*COMMANDS, "doctor", "--version", "--help"], n=1)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
         print(
             f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.{hint}",

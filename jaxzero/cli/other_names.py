@@ -1,9 +1,12 @@
 """Flags by the names that other tools have for them: which flag does the same here."""
 
 import dataclasses
+import difflib
 import typing
 from collections.abc import Iterator
 from typing import Any
+
+from jaxzero.cli.training.variant import values_of
 
 __all__ = ["did_you_mean", "flags"]
 
@@ -33,6 +36,8 @@ SAME = {
     ("selfplay.trace", "learn.trace"): "lambda td-lambda",
 }
 OTHERS = {name: here for here, names in SAME.items() for name in names.split()}
+# What --model may say in all; the settings that are asked know only some of them.
+MODELS = ("rules", "learned", "stochastic", "simulator")
 # What a first word without a flag is likely to be: the first of these that the command has.
 WORDS, PATHS = ("opponent", "players", "game"), ("opponent", "players", "weights", "folder")
 
@@ -53,7 +58,7 @@ def flags(settings: Any, prefix: str = "") -> Iterator[str]:
 
 
 def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]:
-    """A line for each argument that the settings do not have, and that has another name here.
+    """A line for each argument that the settings do not have, and that has another name here; one for a wrong model.
 
     Args:
         command: the command's name.
@@ -63,6 +68,9 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
     >>> from jaxzero.cli.playing.play_settings import Play
     >>> did_you_mean("play", ["--run", "runs/go", "--seed", "3"], Play)
     ['jaxzero play has no --run. Did you mean --weights?']
+    >>> from jaxzero.cli.training.settings import Config
+    >>> did_you_mean("train", ["--model", "stochastc"], Config)
+    ['jaxzero train: --model is one of rules, learned, stochastic, simulator. Did you mean stochastic?']
     """
     own, lines = list(flags(settings)), []
     if arguments and not arguments[0].startswith("-"):
@@ -73,4 +81,8 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
         here = [x for x in OTHERS.get(name, ()) if x in own]
         if name not in own and here:
             lines.append(f"jaxzero {command} has no {given}. Did you mean --{here[0]}?")
+    for model in values_of(arguments, "--model")[-1:] if "model" in own else []:
+        if model not in MODELS:
+            hint = "".join(f" Did you mean {x}?" for x in difflib.get_close_matches(model, MODELS, n=1))
+            lines.append(f"jaxzero {command}: --model is one of {', '.join(MODELS)}.{hint}")
     return lines

@@ -124,6 +124,8 @@ def test_commands(monkeypatch, capsys):
     assert command.main(["docter"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "docter: no such command; there are train" in err
+    assert command.main(["--verion"]) == 2
+    assert capsys.readouterr().err.endswith("Did you mean --version?\n")
     monkeypatch.setattr(doctor, "report", lambda: 1)
     assert command.main(["doctor"]) == 1
 

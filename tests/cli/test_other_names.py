@@ -34,6 +34,7 @@ def own_flags(module):
         ("play othello", "jaxzero play othello: did you mean --game othello?"),
         ("play runs/othello", "jaxzero play runs/othello: did you mean --weights runs/othello?"),
         ("tournament random uct:10", "jaxzero tournament random: did you mean --players random?"),
+        ("train --model stochastc", "rules, learned, stochastic, simulator. Did you mean stochastic?"),
     ],
 )
 def test_a_flag_by_another_name_is_answered_by_the_one_here(capsys, line, says):

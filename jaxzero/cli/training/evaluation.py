@@ -188,7 +188,7 @@ def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str],
     if played:
         found.append(
             (
-                f"Points per game, ours with {config.simulations} simulations per move (95 % interval)",
+                f"Points per game after two random moves, ours with {config.simulations} simulations (95 % interval)",
                 ["against", "before", "after"],
                 [[opponents[name], games(before[name]), games(after[name])] for name in played],
             )

@@ -24,7 +24,8 @@ GAMES, OPENING, LONGEST = 6, 2, 120  # games shown, random moves at their beginn
 
 POINTS = (
     "Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % interval, then "
-    "games won, drawn and lost."
+    "games won, drawn and lost. Each game begins with two random moves, and each seat plays every such opening once: "
+    "some openings are lost already, so the best player loses games, too, and equal players have equal shares."
 )
 POINTS_SHOWN = "Points are those expected of the game for the player to move, in %, a draw being half a point."
 VALUES_SHOWN = "Values are what is expected to be paid to the player to move."
