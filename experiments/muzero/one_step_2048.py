@@ -90,7 +90,7 @@ def played(network: Any, params: Any, way: str, games: int, key: Any) -> tuple[n
     while not bool(states.over.all()):
         over = np.asarray(states.over)
         if n % EVERY == EVERY // 2:
-            kept.append(jax.tree.map(lambda x, on=~over: np.asarray(x)[on], states))
+            kept.append(states)
         states, n = step(params, states, jax.random.fold_in(key, n)), n + 1
         score += np.where(over, 0, np.asarray(states.paid))
     return score, kept
@@ -106,7 +106,7 @@ def correlation(said: np.ndarray, true: np.ndarray, legal: np.ndarray) -> float:
 def compared(network: Any, params: Any, positions: list[Any]) -> dict[str, float]:
     """How the model correlates with the rules over the moves, and the size of values."""
     ask = jax.jit(lambda params, states: (opinions(network, params, states), jax.vmap(GAME.legal)(states)))
-    told = [jax.tree.map(np.asarray, ask(params, some)) for some in positions if len(some.over)]
+    told = [jax.tree.map(lambda x, on=~some.over: np.asarray(x)[on], ask(params, some)) for some in positions]
     said, legal = jax.tree.map(lambda *x: np.concatenate(x), *told)
     rows = {name: correlation(said["model"][name], said["rules"][name], legal) for name in ("reward", "value")}
     rows |= {f"sum of {way}": correlation(said["ways"][way], said["ways"]["rules"], legal) for way in WAYS[1:3]}
