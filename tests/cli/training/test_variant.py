@@ -47,7 +47,7 @@ def test_all_values_of_a_flag_and_of_no_other():
 def test_the_kind_that_is_meant_gets_the_words_and_runs(monkeypatch, kind, words):
     for other in ("training", "muzero"):
         fake = types.SimpleNamespace(parse=lambda given, other=other: (other, given), run=lambda config: config)
-        for module in ("settings", "train"):
+        for module in ("settings", "command_line", "train"):
             monkeypatch.setitem(sys.modules, f"jaxzero.cli.{other}.{module}", fake)
     assert main.main(["train", *words]) == (kind, words)
 
