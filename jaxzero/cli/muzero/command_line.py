@@ -1,13 +1,12 @@
 """The command line of `jaxzero train --model learned`. No jax here: a mistyped flag is answered at once."""
 
-import operator
 import sys
-from typing import Any
 
 import tyro
 
 from jaxzero.cli.muzero.presets import PRESETS, preset_for
 from jaxzero.cli.muzero.settings import Config
+from jaxzero.cli.training.settings import check_numbers
 from jaxzero.cli.training.variant import values_of
 
 __all__ = ["RANGES", "parse"]
@@ -58,19 +57,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))
     default = PRESETS[preset or (asked[-1] if asked else preset_for(game, model))]
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
-    for (low, high), names in RANGES.items():
-        for name in names:
-            value: Any = operator.attrgetter(name)(config)
-            if value is not None and not low <= value <= high:
-                allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
-                raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
-    if config.evaluate.games % 2:
-        raise SystemExit(
-            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
-        )
-    for n in config.evaluate.position_simulations:
-        if n < 1:
-            raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
+    check_numbers(config, RANGES)
     if config.model == "stochastic" and config.network.codes < 2:
         raise SystemExit(f"train: --network.codes {config.network.codes}: chance has two outcomes or more.")
     if config.model == "stochastic" and (config.network.window or config.learn.consistency):
@@ -80,6 +67,4 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
             "train: --model simulator learns no dynamics, and nothing can be searched anew from observations: "
             "leave --learn.consistency and --learn.reanalyse out."
         )
-    if not config.budget.minutes > 0:
-        raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config

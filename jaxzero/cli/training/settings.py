@@ -6,13 +6,13 @@ import importlib.util
 import operator
 import os
 import sys
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
 from jaxzero.cli.training.variant import learned_only, values_of
 
-__all__ = ["FREE", "PRESETS", "Config", "for_game", "parse", "preset_by_looks"]
+__all__ = ["FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
@@ -225,16 +225,27 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     asked = _asked_for(sys.argv[1:] if arguments is None else arguments)
     default = PRESETS[preset or asked or preset_by_looks()]
     config = tyro.cli(Config, default=default, args=arguments, prog="jaxzero train", description=DESCRIPTION)
-    for (low, high), names in RANGES.items():
+    check_numbers(config, RANGES)
+    if learned_only(config.game):
+        raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
+    if config.network.blocks > 40 or len(config.network.hidden) > 32:
+        raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
+    return config
+
+
+def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]]) -> None:
+    """Refuses numbers that have no meaning, of any kind of training.
+
+    Args:
+        config: the settings.
+        ranges: the names of settings by the least and the largest number that they may be.
+    """
+    for (low, high), names in ranges.items():
         for name in names:
             value = operator.attrgetter(name)(config)
             if value is not None and not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
-    if learned_only(config.game):
-        raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
-    if config.network.blocks > 40 or len(config.network.hidden) > 32:
-        raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     if config.evaluate.games % 2:
         raise SystemExit(
             f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
@@ -244,7 +255,6 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
             raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
     if not config.budget.minutes > 0:
         raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
-    return config
 
 
 def _asked_for(arguments: list[str]) -> str | None:
