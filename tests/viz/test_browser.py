@@ -258,6 +258,14 @@ def test_a_root_alone_is_shown(chromium, tmp_path):
     assert set(shown(tab)) == {()} and "none yet" in tab.locator("#line").text_content() and heard == []
 
 
+def test_the_words_on_a_board_keep_their_size_and_colour(chromium, tmp_path):
+    board = '<svg viewBox="0 0 4 4"><text x="1" y="1" font-size="0.5" fill="#ff0000">2</text></svg>'
+    tab, _ = opened(chromium, tmp_path, viz.tree(hashed(4), draw=lambda state: board))
+    look = "x => [getComputedStyle(x).fontSize, getComputedStyle(x).fill]"
+    words = tab.locator("#tree .node svg text, #about .board text")
+    assert {tuple(words.nth(i).evaluate(look)) for i in range(words.count())} == {("0.5px", "rgb(255, 0, 0)")}
+
+
 def test_what_is_proven_and_what_is_the_same_is_marked(chromium, tmp_path):
     world = worlds.make(range(2), num_states=6)
     tree = worlds.grow(world, jz.puct(), 60, simulate=jz.transpositions())
