@@ -94,30 +94,40 @@ def windows_of(board: Float[Array, "B H W F"], size: int) -> Float[Array, "B h w
     return jnp.concatenate(shifts, -1)
 
 
-@jax.custom_vjp
-def _convolved(kernel: Float[Array, "3 3 C O"], x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
+def _correlated(kernel: Float[Array, "3 3 C O"], x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
     return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
+_convolved = jax.custom_vjp(_correlated)
+
+
 def _convolved_forward(kernel: Array, x: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _convolved(kernel, x), (kernel, x)
+    return _correlated(kernel, x), (kernel, x)
 
 
-def _convolved_backward(saved: tuple[Array, Array], slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
-    kernel, x = saved
+def _slopes_by_product(kernel: Array, x: Array, slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
+    """The kernel's as one matrix product, that of x as a convolution forward."""
     (height, width), around = x.shape[1:3], jnp.pad(slope, ((0, 0), (1, 1), (1, 1), (0, 0)))
     # A square of x met the kernel's corner (0, 0) where the output lies one below and one to the right of it.
     met = [around[:, i : i + height, j : j + width] for i in (2, 1, 0) for j in (2, 1, 0)]
     kernel_slope = jnp.tensordot(x, jnp.concatenate(met, -1), ((0, 1, 2), (0, 1, 2)))  # [C, 9 O]
     kernel_slope = jnp.moveaxis(kernel_slope.reshape(-1, 3, 3, slope.shape[-1]), 0, 2)
-    return kernel_slope, _convolved(kernel[::-1, ::-1].swapaxes(2, 3), slope)
+    return kernel_slope, _correlated(kernel[::-1, ::-1].swapaxes(2, 3), slope)
+
+
+def _slopes_by_xla(kernel: Array, x: Array, slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
+    return jax.vjp(_correlated, kernel, x)[1](slope)
+
+
+def _convolved_backward(saved: tuple[Array, Array], slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
+    return jax.lax.platform_dependent(*saved, slope, cpu=_slopes_by_product, default=_slopes_by_xla)
 
 
 _convolved.defvjp(_convolved_forward, _convolved_backward)
 
 
 def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
-    """3x3, channels last, zeros around the edge; forward XLA's own convolution, and a backward pass of our own.
+    """3x3, channels last, zeros around the edge; forward XLA's convolution, on a CPU with a backward pass of our own.
 
     XLA's is a convolution, too, whose windows are whole boards: in a loop on a CPU, where a learner takes its steps,
     that took 7 to 15 times as long as nine matrix products (gradient of four layers, batch 128, 6 x 7 and 10 x 10,

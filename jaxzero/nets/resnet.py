@@ -3,15 +3,34 @@
 from collections.abc import Callable
 
 import chex
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.layers import convolution
 from jaxzero.nets.network import apart
 from jaxzero.types import Params
 
 __all__ = ["resnet"]
+
+
+class Convolution(nnx.Conv):
+    """3x3, channels last, with the backward pass of `layers.convolution`.
+
+    Forward, nine shifted matrix products, im2col or Winograd took the same or up to 2.7 times the CPU time of XLA's own
+    convolution inside a loop, where a search calls it; channels first 15 times as much.
+    """
+
+    def __init__(self, fan_in: int, fan_out: int, dtype: jnp.dtype | None, rngs: nnx.Rngs, **kwargs):
+        super().__init__(fan_in, fan_out, (3, 3), dtype=dtype, rngs=rngs, **kwargs)
+
+    def __call__(self, x: Float[Array, "B H W I"]) -> Float[Array, "B H W O"]:
+        params = {"kernel": self.kernel[...], "bias": self.bias[...]}
+        if self.dtype is not None:
+            params, x = jax.tree.map(lambda y: y.astype(self.dtype), (params, x))
+        return convolution(params, x)
 
 
 class Block(nnx.Module):
@@ -23,8 +42,8 @@ class Block(nnx.Module):
     """
 
     def __init__(self, channels: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
-        self.first = _conv(channels, channels, dtype, rngs)
-        self.second = _conv(channels, channels, dtype, rngs, kernel_init=nnx.initializers.zeros_init())
+        self.first = Convolution(channels, channels, dtype, rngs)
+        self.second = Convolution(channels, channels, dtype, rngs, kernel_init=nnx.initializers.zeros_init())
 
     def __call__(self, x: Float[Array, "B H W C"]) -> Float[Array, "B H W C"]:
         return x + self.second(nnx.relu(self.first(nnx.relu(x))))
@@ -37,7 +56,7 @@ class Tower(nnx.Module):
         height, width, planes = game.observation_shape
         values = game.num_players if game.num_players > 2 else 1
         self.blocks = blocks
-        self.stem = _conv(planes, channels, dtype, rngs)
+        self.stem = Convolution(planes, channels, dtype, rngs)
         for i in range(blocks):
             setattr(self, f"block_{i}", Block(channels, dtype, rngs))
         self.policy_planes = nnx.Linear(channels, 4, dtype=dtype, rngs=rngs)
@@ -94,15 +113,6 @@ def resnet(
             f"{list(game.observation_shape)}: write nets.mlp(game, key=key)."
         )
     return apart(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
-
-
-def _conv(fan_in: int, fan_out: int, dtype: jnp.dtype | None, rngs: nnx.Rngs, **kwargs) -> nnx.Conv:
-    """3x3, channels last, as XLA's own convolution.
-
-    Rewritten as nine shifted matrix products, im2col or Winograd it took the same or up to 2.7 times the CPU time
-    inside a loop, where a search calls it, and about twice the time backwards; channels first 15 times as much.
-    """
-    return nnx.Conv(fan_in, fan_out, (3, 3), dtype=dtype, rngs=rngs, **kwargs)
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

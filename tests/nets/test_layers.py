@@ -60,3 +60,12 @@ def test_the_gradients_of_a_convolution_are_those_that_jax_derives():
     ours, theirs = slopes(convolution), slopes(derived)
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def test_only_cpus_take_the_backward_pass_of_our_own():
+    """Others take XLA's convolutions: three of them, where the own one has two and a matrix product."""
+    params, x = {"kernel": jnp.ones((3, 3, 2, 4)), "bias": jnp.zeros(4)}, jnp.ones((5, 3, 4, 2))
+    slopes = jax.jit(jax.grad(lambda params, x: jnp.sum(convolution(params, x) ** 2), (0, 1)))
+    lowered = lambda platform: slopes.trace(params, x).lower(lowering_platforms=(platform,)).as_text()
+    count = lambda platform: tuple(lowered(platform).count(f"stablehlo.{op}") for op in ("convolution", "dot_general"))
+    assert (count("cpu"), count("cuda"), count("tpu")) == ((2, 1), (3, 0), (3, 0))

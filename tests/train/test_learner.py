@@ -51,6 +51,21 @@ def test_loss_is_squared_error_plus_cross_entropy(game):
     assert parts.policy > parts.target_entropy
 
 
+def test_the_cross_entropy_of_the_score_and_its_gradient(game):
+    """Against its formula; with v = tanh(x) the gradient is v - z in x, however sure v is."""
+    rows, x = random_rows(game, 20), jnp.linspace(-5, 5, 20)
+    score, chance = (1 + np.float64(rows.value)) / 2, (1 + np.tanh(np.float64(x))) / 2
+
+    def total(x):
+        network = lambda params, observation: (jnp.zeros((20, 7)), jnp.tanh(x))
+        return learner.loss(network, None, rows, 0.5, learner.score_cross_entropy)[1].value
+
+    expected = -(score * np.log(chance) + (1 - score) * np.log(1 - chance)).mean()
+    np.testing.assert_allclose(total(x), expected, rtol=1e-4)
+    np.testing.assert_allclose(20 * jax.grad(total)(x), np.tanh(x) - np.asarray(rows.value), rtol=2e-3, atol=1e-5)
+    assert np.isfinite(learner.score_cross_entropy(jnp.float32([1, -1]), jnp.float32([-1, 1]))).all()
+
+
 def test_shapes_that_disagree_are_an_error(game):
     rows = random_rows(game, 4)
     with pytest.raises(AssertionError):

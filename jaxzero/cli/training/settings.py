@@ -81,8 +81,15 @@ class Learn:
     """Rows per minibatch."""
     reuse: float = 8.0
     """How often a position is learned from, on average: minibatches follow from it."""
+    value_loss: Literal["squared", "score"] = "squared"
+    """squared: (z - v)^2, AlphaZero's; score: cross-entropy of the expected score, which learns from what is sure and
+    wrong."""
+    value_weight: float = 1.0
+    """Of the value loss."""
+    optimiser: Literal["adamw", "muon"] = "adamw"
+    """muon: steps of kernels are nearly orthogonal matrices; 0.01 is for it what 0.002 is for AdamW."""
     learning_rate: float = 2e-3
-    """AdamW's learning rate after its warm-up: a function of the minibatches so far, never of the time."""
+    """After the warm-up: a function of the minibatches so far, never of the time."""
     warmup: int = 200
     """Minibatches of linear warm-up."""
     hold: int = 3000
@@ -214,7 +221,7 @@ RANGES = {
     ),
     (0, float("inf")): (
         "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
-        "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
+        "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
     ),
     (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
 }  # fmt: skip
