@@ -81,6 +81,8 @@ class Learn:
     """Rows per minibatch."""
     reuse: float = 8.0
     """How often a position is learned from, on average: minibatches follow from it."""
+    policy_temperature: float = 1.0
+    """Of the policies that are learned; above 1 priors stay softer than the search's policies."""
     value_loss: Literal["squared", "score"] = "squared"
     """squared: (z - v)^2, AlphaZero's; score: cross-entropy of the expected score, which learns from what is sure and
     wrong."""
@@ -223,6 +225,7 @@ RANGES = {
         "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
         "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
     ),
+    (0.5, 10): ("learn.policy_temperature",),
     (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
 }  # fmt: skip
 

@@ -132,6 +132,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         batch_size=learn.batch_size,
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,
+        policy_temperature=learn.policy_temperature,
         value_weight=learn.value_weight,
         value_loss={"squared": learner.squared_error, "score": learner.score_cross_entropy}[learn.value_loss],
         **({"direction": muon()} if learn.optimiser == "muon" else {}),

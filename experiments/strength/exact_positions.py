@@ -1,0 +1,72 @@
+"""Connect Four positions with the exact value of every move, as many as one likes: to choose settings by.
+
+    pip install bitbully bitbully-databases
+    python experiments/strength/exact_positions.py --file runs/positions.jsonl --openings 2000 --middles 1000
+
+The file is like the one that comes with jaxzero (`jaxzero.play.outcome_mistakes`), and shares no position with it. The
+solver and its opening book are BitBully's. Half of the positions come about by random moves, half by random moves
+among those that keep the outcome ("contested"). In each of them a mistake is possible.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+
+from jaxzero.play.outcome_mistakes import CONNECT_FOUR
+
+PLIES = {"opening": (4, 14), "middle": (15, 27)}
+
+
+def sign(score: int) -> int:
+    """Of the outcome: won, drawn, lost."""
+    return (score > 0) - (score < 0)
+
+
+def one(solver, board_of, rng: random.Random, phase: str, kind: str) -> tuple[str, dict[int, int]] | None:
+    """The moves of a position and the scores of its moves; None if the game ended, or no mistake is possible."""
+    board, moves = board_of(), ""
+    for _ in range(rng.randint(*PLIES[phase])):
+        scores = solver.score_all_moves(board)
+        best = max(map(sign, scores.values()))
+        good = [move for move, score in scores.items() if kind == "random" or sign(score) == best]
+        move = rng.choice(sorted(good))
+        moves += str(move + 1)
+        board.play(move)
+        if board.is_game_over():
+            return None
+    scores = solver.score_all_moves(board)
+    return (moves, scores) if len(set(map(sign, scores.values()))) > 1 else None
+
+
+def main() -> None:
+    """Writes the file."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--file", type=pathlib.Path, required=True, help="to write; must not exist")
+    parser.add_argument("--openings", type=int, default=2000, help="positions after 4 to 14 plies")
+    parser.add_argument("--middles", type=int, default=1000, help="positions after 15 to 27 plies")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    import bitbully
+
+    solver, rng = bitbully.BitBully(), random.Random(given.seed)
+    board = lambda moves: bitbully.Board.from_moves([int(move) - 1 for move in moves]) if moves else bitbully.Board()
+    known = [json.loads(line)["moves"] for line in CONNECT_FOUR.read_text().splitlines()]
+    seen = {side.uid() for moves in known for side in (board(moves), board(moves).mirror())}
+    with given.file.open("x") as file:
+        for phase, wanted in (("opening", given.openings), ("middle", given.middles)):
+            count = 0
+            while count < wanted:
+                kind = ("random", "contested")[count % 2]
+                found = one(solver, bitbully.Board, rng, phase, kind)
+                if found is None or board(found[0]).uid() in seen:
+                    continue
+                seen |= {board(found[0]).uid(), board(found[0]).mirror().uid()}
+                scores = {str(move + 1): score for move, score in sorted(found[1].items())}
+                record = {"phase": phase, "kind": kind, "moves": found[0], "scores": scores}
+                file.write(json.dumps(record) + "\n")
+                count += 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Outcome mistakes of a Connect Four network on exactly solved positions, with and without proven values.
+
+    python experiments/strength/mistakes.py                                    # the network that comes with jaxzero
+    python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
+    python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
+
+An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.
+"""
+
+import argparse
+import json
+import pathlib
+
+import jax
+import numpy as np
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.nets import weights
+from jaxzero.play import arena, outcome_mistakes
+
+BATCH = 600  # positions that are searched at once
+
+
+def wrong(policy, params, positions: outcome_mistakes.Positions) -> np.ndarray:
+    """Which positions it errs in."""
+    search = jax.jit(lambda part: outcome_mistakes.outcome_mistakes(policy, params, part, jax.random.key(0)))
+    found, count = [], len(positions.phase)
+    for start in range(0, count, BATCH):
+        rows = np.minimum(np.arange(start, start + BATCH), count - 1)  # the last one again, so that all are as many
+        state, scores = jax.tree.map(lambda x, rows=rows: x[rows], (positions.state, positions.scores))
+        found.append(
+            np.asarray(search(positions._replace(state=state, scores=scores, phase=None, kind=None, tuning=None)))
+        )
+    return np.concatenate(found)[:count]
+
+
+def intervals(mistakes: np.ndarray, positions: outcome_mistakes.Positions) -> dict[str, list[float]]:
+    """The share of mistakes of each group, and its interval."""
+    groups = {"tuning": positions.tuning, "held_out": ~positions.tuning, "all": np.ones_like(positions.tuning)}
+    groups = (
+        {"all": groups.pop("all")}
+        | {name: positions.phase == name for name in dict.fromkeys(positions.phase.tolist())}
+        | groups
+    )
+    return {
+        name: [float(mistakes[rows].mean()), *arena.wilson(float(mistakes[rows].mean()), int(rows.sum()))]
+        for name, rows in groups.items()
+        if rows.any()
+    }
+
+
+def main() -> None:
+    """Measures, and prints a line for each way to move."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument("--positions", type=pathlib.Path, default=outcome_mistakes.CONNECT_FOUR)
+    parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600))
+    parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
+    given = parser.parse_args()
+    game = games.from_pgx("connect_four")
+    file = given.weights or weights.trained("connect_four")
+    net, params, _ = weights.load(file / "weights.safetensors" if file.is_dir() else file, game)
+    positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
+    policies = {"raw": arena.raw_network(model)}
+    for n in given.simulations:
+        policies[f"{n}"] = jz.gumbel(model, n, gumbel_scale=0.0, wrap=jz.avoid_proven)
+        policies[f"{n} without proofs"] = jz.gumbel(model, n, gumbel_scale=0.0)
+    found = {}
+    for name, policy in policies.items():
+        found[name] = intervals(wrong(policy, params, positions), positions)
+        print(
+            f"{name:>20}",
+            "  ".join(f"{group} {x:.2%} ({low:.1%}-{high:.1%})" for group, (x, low, high) in found[name].items()),
+            flush=True,
+        )
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Connect Four against a perfect opponent, who delays a loss as long as possible and wins as soon as possible.
+
+    pip install bitbully bitbully-databases
+    python experiments/strength/perfect_play.py --save                            # the network that comes with jaxzero
+    python experiments/strength/perfect_play.py --weights runs/connect_four --games 20 --simulations 400
+
+The opponent draws among its best replies, so that games differ; jaxzero searches without noise. Moving first jaxzero
+can win every game, by ply 41 at the latest. Moving second it is lost: what counts is how many plies it survives, 42
+being the most. Solver and opening book are BitBully's.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import random
+
+import jax
+import jax.numpy as jnp
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.nets import weights
+from jaxzero.runs import progress_display
+from jaxzero.runs.run_folder import write_whole
+
+RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
+
+
+def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> list[str]:
+    """The moves of so many games, columns from 1; `ours`: whether jaxzero moves first (0) or second (1)."""
+    rng, moves, over = random.Random(seed), [""] * count, [False] * count
+    state = jax.vmap(game.init)(jax.random.split(jax.random.key(seed), count))
+    step = jax.jit(jax.vmap(lambda s, a: game.step(s, a, jax.random.key(0))))
+    for ply in range(42):
+        actions = [0] * count
+        found = think(jax.random.split(jax.random.key(ply), count), state).tolist() if ply % 2 == ours else None
+        for i in range(count):
+            if over[i]:
+                continue
+            board = board_of([int(move) - 1 for move in moves[i]])
+            if found is None:
+                scores = solver.score_all_moves(board)
+                best = max(scores.values())
+                actions[i] = rng.choice(sorted(move for move, score in scores.items() if score == best))
+            else:
+                actions[i] = found[i]
+            board.play(actions[i])
+            moves[i] += str(actions[i] + 1)
+            over[i] = board.is_game_over()
+        after = step(state, jnp.array(actions))
+        state = jax.tree.map(lambda new, old: jnp.where(_like(jnp.array(over), new), old, new), after, state)
+        if all(over):
+            break
+        print(f"  ply {ply + 1}: {count - sum(over)} of {count} games go on", end="\r", flush=True)
+    print(" " * 60, end="\r")
+    return moves
+
+
+def _like(flags, x):
+    return flags.reshape(flags.shape + (1,) * (x.ndim - 1))
+
+
+def outcome(board_of, moves: str, ours: int) -> str:
+    """Of jaxzero in a game that is over."""
+    if not board_of([int(move) - 1 for move in moves]).has_win():
+        return "drawn"
+    return "won" if (len(moves) - 1) % 2 == ours else "lost"
+
+
+def summary(board_of, moves: list[str], ours: int) -> dict:
+    """How often each outcome came about, how long games were, and how many of them differ."""
+    plies = sorted(map(len, moves))
+    return {
+        "games": len(moves),
+        "different": len(set(moves)),
+        **collections.Counter(outcome(board_of, one, ours) for one in moves),
+        "plies": {"least": plies[0], "median": plies[len(plies) // 2], "most": plies[-1]},
+        "moves": sorted(set(moves)),
+    }
+
+
+def main() -> None:
+    """Plays, and says who won."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument("--games", type=int, default=100, help="with each colour")
+    parser.add_argument("--simulations", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    given = parser.parse_args()
+    import bitbully
+
+    game, solver = games.from_pgx("connect_four"), bitbully.BitBully()
+    board_of = lambda moves: bitbully.Board.from_moves(moves) if moves else bitbully.Board()
+    file = given.weights or weights.trained("connect_four")
+    net, params, about = weights.load(file / "weights.safetensors" if file.is_dir() else file, game)
+    search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    think = jax.jit(lambda keys, state: search(params, keys, state).action)
+    results = circumstances() | {"simulations": given.simulations, "network": about}
+    for ours, seat in enumerate(("first", "second")):
+        with progress_display.announced(f"{given.games} games, jaxzero moves {seat}"):
+            moves = played(game, think, solver, board_of, given.games, ours, given.seed)
+        results[seat] = summary(board_of, moves, ours)
+        print(f"{seat}:", {name: x for name, x in results[seat].items() if name != "moves"})
+    if given.save:
+        RESULTS.mkdir(exist_ok=True)
+        write_whole(RESULTS / "connect_four_perfect_play.json", json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
