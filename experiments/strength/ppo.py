@@ -1,0 +1,184 @@
+"""PPO by self-play on a board game, for as long and with the same network as a run of `jaxzero train`; then matches.
+
+    python experiments/strength/ppo.py --weights runs/connect_four --minutes 13
+    python experiments/strength/ppo.py --weights runs/hex --minutes 60 --games 400 --folder runs/ppo_hex --json hex.json
+
+Proximal policy optimisation (Schulman et al. 2017) where both sides are played by the present policy. Advantages are
+those of GAE (Schulman et al. 2016), seen by the player to move: what follows the opponent's move counts negatively.
+Minutes are of playing and learning, without compilation. The matches: network against network, and search against
+search, each from openings of two random moves that are played with both colours.
+"""
+
+import argparse
+import json
+import pathlib
+import time
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.training.settings import Network
+from jaxzero.cli.training.setup import network
+from jaxzero.nets import weights
+from jaxzero.play import arena
+
+GAMES, PLIES = 256, 64  # in lock-step, and moves of each per iteration
+EPOCHS, MINIBATCHES = 4, 16
+LAMBDA, CLIP, ENTROPY, VALUE = 0.95, 0.2, 0.01, 0.5
+LEARNING_RATE, GRADIENT = 5e-4, 0.5
+
+
+class Step(NamedTuple):
+    """A move of each game `[T, B, ...]`: what was seen and done, what it paid the mover, and what came next."""
+
+    observation: Any
+    legal: Any
+    action: Any
+    log_probability: Any
+    value: Any
+    reward: Any
+    ended: Any
+    same_mover: Any
+
+
+def logits_of(net, params, observation, legal):
+    """Of legal moves; and the value."""
+    logits, value = net(params, observation)
+    return jnp.where(legal, logits, -1e9), value
+
+
+def rollout(game, net, params, state, key):
+    """So many moves of every game; games that are over begin anew."""
+
+    def move(state, key):
+        k_action, k_step, k_init = jax.random.split(key, 3)
+        observation, legal = jax.vmap(game.observe)(state), jax.vmap(game.legal)(state)
+        mover = jax.vmap(game.to_play)(state)
+        logits, value = logits_of(net, params, observation, legal)
+        action = jax.random.categorical(k_action, logits)
+        log_probability = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], 1)[:, 0]
+        after = jax.vmap(game.step)(state, action, jax.random.split(k_step, GAMES))
+        ended = jax.vmap(game.terminal)(after)
+        reward = jnp.take_along_axis(jax.vmap(game.rewards)(after), mover[:, None], 1)[:, 0]
+        same = jax.vmap(game.to_play)(after) == mover
+        fresh = jax.vmap(game.init)(jax.random.split(k_init, GAMES))
+        begin = lambda new, old: jnp.where(ended.reshape(ended.shape + (1,) * (new.ndim - 1)), new, old)
+        step = Step(observation, legal, action, log_probability, value, reward, ended, same)
+        return jax.tree.map(begin, fresh, after), step
+
+    state, steps = jax.lax.scan(move, state, jax.random.split(key, PLIES))
+    _, last = net(params, jax.vmap(game.observe)(state))
+    return state, steps, last
+
+
+def advantages(steps: Step, last):
+    """GAE, from the view of who moves: A = r + s·V' − V + λ·s·A', with s = −1 where the other player moves next."""
+
+    def back(carry, step: Step):
+        advantage, following = carry
+        sign = jnp.where(step.ended, 0.0, jnp.where(step.same_mover, 1.0, -1.0))
+        advantage = step.reward + sign * following - step.value + LAMBDA * sign * advantage
+        return (advantage, step.value), advantage
+
+    return jax.lax.scan(back, (jnp.zeros_like(last), last), steps, reverse=True)[1]
+
+
+def loss(net, params, rows: Step, advantage, target):
+    """The clipped surrogate, the squared error of the value, and the entropy."""
+    logits, value = logits_of(net, params, rows.observation, rows.legal)
+    log_policy = jax.nn.log_softmax(logits)
+    ratio = jnp.exp(jnp.take_along_axis(log_policy, rows.action[:, None], 1)[:, 0] - rows.log_probability)
+    gain = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    surrogate = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * gain).mean()
+    entropy = -jnp.sum(jnp.exp(log_policy) * log_policy, 1, where=rows.legal).mean()
+    return -surrogate + VALUE * jnp.square(value - target).mean() - ENTROPY * entropy
+
+
+def train(game, net, params, minutes: float, seed: int) -> tuple[Any, int]:
+    """The parameters after so many minutes, and how many positions were played."""
+    optimiser = optax.chain(optax.clip_by_global_norm(GRADIENT), optax.adam(LEARNING_RATE, eps=1e-5))
+
+    def iteration(params, opt_state, state, key):
+        k_play, k_learn = jax.random.split(key)
+        state, steps, last = rollout(game, net, params, state, k_play)
+        advantage = advantages(steps, last)
+        rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, advantage, advantage + steps.value))
+
+        def minibatch(carry, some):
+            params, opt_state = carry
+            gradient = jax.grad(lambda p: loss(net, p, *jax.tree.map(lambda x: x[some], rows)))(params)
+            updates, opt_state = optimiser.update(gradient, opt_state, params)
+            return (optax.apply_updates(params, updates), opt_state), None
+
+        order = jax.vmap(lambda k: jax.random.permutation(k, GAMES * PLIES))(jax.random.split(k_learn, EPOCHS))
+        learned, _ = jax.lax.scan(minibatch, (params, opt_state), order.reshape(EPOCHS * MINIBATCHES, -1))
+        return *learned, state
+
+    state = jax.vmap(game.init)(jax.random.split(jax.random.key(seed), GAMES))
+    opt_state = optimiser.init(params)
+    print("Compiling PPO ...", flush=True)
+    compiled = jax.jit(iteration).lower(params, opt_state, state, jax.random.key(0)).compile()
+    began, number, told = time.monotonic(), 0, 0.0
+    while (spent := time.monotonic() - began) < 60 * minutes:
+        if spent - told > 30:
+            told = spent
+            print(f"{spent / 60:.1f} of {minutes:g} minutes, {number * GAMES * PLIES:,} positions", flush=True)
+        params, opt_state, state = compiled(
+            params, opt_state, state, jax.random.fold_in(jax.random.key(seed + 1), number)
+        )
+        jax.block_until_ready(params)
+        number += 1
+    return params, number * GAMES * PLIES
+
+
+def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str, Any]:
+    """`ours` against `theirs`: networks without search, and with it."""
+    search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    keys, results = jax.random.split(jax.random.key(7), count // 2), {}
+    for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
+        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys))
+        seats = play(ours, theirs)
+        share = float(seats.points.mean())
+        results[name] = {
+            "share": share,
+            "interval": arena.wilson(share, count),
+            "score": [int(x.sum()) for x in seats.score],
+        }
+        print(f"against PPO, {name}: {share:.1%} of the points of {count} games", results[name]["interval"], flush=True)
+    return results
+
+
+def main() -> None:
+    """Trains PPO, and plays the run's network against it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--weights", type=pathlib.Path, required=True, help="a file or a folder of `jaxzero train`")
+    parser.add_argument("--minutes", type=float, default=13.0, help="of PPO")
+    parser.add_argument("--games", type=int, default=400, help="of each match")
+    parser.add_argument("--simulations", type=int, default=64, help="per move, with search")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=pathlib.Path, help="where PPO's weights go")
+    parser.add_argument("--json", type=pathlib.Path, help="where the results go")
+    given = parser.parse_args()
+    file = given.weights / "weights.safetensors" if given.weights.is_dir() else given.weights
+    about = weights.read_about(file)
+    game = games.by_name(about.get("rules", about["game"]), komi=about.get("komi", 7.0))
+    net, ours, about = weights.load(file, game)
+    fresh = network(Network(**about["network"]), game, jax.random.key(given.seed))[1]
+    theirs, positions = train(game, net, fresh, given.minutes, given.seed)
+    if given.folder:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
+        weights.save(given.folder / "weights.safetensors", theirs, kept, overwrite=True, game=game)
+    results = circumstances() | {"minutes": given.minutes, "positions": positions, "network": about}
+    results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

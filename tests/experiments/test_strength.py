@@ -1,0 +1,151 @@
+"""What the strength experiments compute: advantages, honesty of priors, games against a solver."""
+
+import math
+import pathlib
+import random
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games
+from jaxzero.play import outcome_mistakes
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(
+    str(ROOT / "experiments" / "strength")
+)  # as running a script there does; last, so that it hides nothing
+
+import exact_positions  # noqa: E402
+import mistakes  # noqa: E402
+import perfect_play  # noqa: E402
+import ppo  # noqa: E402
+import priors  # noqa: E402
+
+
+class Board:
+    """Columns of Connect Four, as the solver's boards have them."""
+
+    def __init__(self, moves=()):
+        self.moves = list(moves)
+
+    def play(self, move):
+        assert self.moves.count(move) < 6
+        self.moves.append(move)
+
+    def cells(self):
+        board = np.zeros((7, 6), int)
+        for ply, move in enumerate(self.moves):
+            board[move, self.moves[:ply].count(move)] = 1 + ply % 2
+        return board
+
+    def has_win(self):
+        board = np.pad(self.cells(), 3)
+        return any(
+            board[x, y] and all(board[x + i * dx, y + i * dy] == board[x, y] for i in range(4))
+            for x in range(3, 10) for y in range(3, 9) for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1))
+        )  # fmt: skip
+
+    def is_game_over(self):
+        return len(self.moves) == 42 or self.has_win()
+
+
+class FarSighted:
+    """Prefers the rightmost column, by a score."""
+
+    def score_all_moves(self, board):
+        return {move: move - 3 for move in range(7) if board.moves.count(move) < 6}
+
+
+def test_advantages_are_discounted_sums_of_errors_with_the_mover_s_sign():
+    rng, shape = np.random.default_rng(0), (12, 5)
+    value, reward = rng.normal(size=(2, *shape)).astype(np.float32)
+    ended, same = rng.random((2, *shape)) < 0.3
+    last = rng.normal(size=5).astype(np.float32)
+    blank = jnp.zeros(shape)
+    found = ppo.advantages(ppo.Step(blank, blank, blank, blank, value, reward, ended, same), last)
+    for game in range(5):
+        for start in range(12):
+            total, weight = 0.0, 1.0
+            for t in range(start, 12):
+                sign = 0.0 if ended[t, game] else 1.0 if same[t, game] else -1.0
+                following = last[game] if t == 11 else value[t + 1, game]
+                total += weight * (reward[t, game] + sign * following - value[t, game])
+                weight *= ppo.LAMBDA * sign
+            assert found[start, game] == pytest.approx(total, abs=1e-4)
+
+
+def test_ppo_pulls_towards_moves_that_paid():
+    rows = ppo.Step(
+        jnp.zeros((4, 1)),
+        jnp.ones((4, 3), bool),
+        jnp.array([0, 1, 1, 2]),
+        jnp.full(4, -math.log(3)),
+        *jnp.zeros((4, 4)),
+    )
+    net = lambda params, x: (jnp.tile(params, (4, 1)), jnp.zeros(4))
+    slope = jax.grad(lambda p: ppo.loss(net, p, rows, jnp.array([-1.0, 1.0, 1.0, -1.0]), jnp.zeros(4)))(jnp.zeros(3))
+    assert slope[1] < 0 < slope[0] and slope[2] > 0
+
+
+def test_honest_priors():
+    scores = np.array([[3.0, 1.0, -2.0], [np.nan, 0.0, -1.0], [0.0, 0.0, -5.0]])
+    priors_ = np.array([[0.995, 0.0, 0.005], [0.0, 0.9, 0.1], [0.5, 0.3, 0.2]])
+    found = priors.honesty(priors_, scores)
+    assert found["mass_on_good_moves"] == pytest.approx((0.995 + 0.9 + 0.8) / 3)
+    assert found["with_a_choice"] == 2 and found["sure_with_a_choice"] == 0.5
+
+
+def test_games_against_a_solver_follow_the_rules():
+    """The opponent takes what its solver scores best; moves and results are those of the rules of the game."""
+    game = games.from_pgx("connect_four")
+    rng = random.Random(0)
+
+    def think(keys, state):
+        legal = np.asarray(jax.vmap(game.legal)(state))
+        return np.array([rng.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal])
+
+    for ours in (0, 1):
+        moves = perfect_play.played(game, think, FarSighted(), Board, 4, ours, seed=1)
+        for one in moves:
+            columns = [int(move) - 1 for move in one]
+            assert Board(columns).is_game_over() and not any(Board(columns[:n]).is_game_over() for n in range(len(one)))
+            for ply in range(1 - ours, len(one), 2):
+                assert columns[ply] == max(move for move in range(7) if columns[:ply].count(move) < 6)
+        found = perfect_play.summary(Board, moves, ours)
+        assert found.get("won", 0) + found.get("drawn", 0) + found.get("lost", 0) == found["games"] == 4
+        last = [(len(one) - 1) % 2 == ours for one in moves if Board([int(move) - 1 for move in one]).has_win()]
+        assert found.get("won", 0) == sum(last)
+
+
+def test_mistakes_in_batches_are_those_of_all_at_once(monkeypatch):
+    game = games.from_pgx("connect_four")
+    positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
+    rightmost = lambda params, keys, state: type("Out", (), {"action": 6 - jnp.argmax(game_legal(state)[:, ::-1], 1)})
+    game_legal = jax.vmap(game.legal)
+    whole = outcome_mistakes.outcome_mistakes(rightmost, None, positions, jax.random.key(0))
+    monkeypatch.setattr(mistakes, "BATCH", 500)
+    found = mistakes.wrong(rightmost, None, positions)
+    np.testing.assert_array_equal(found, whole)
+    rates = outcome_mistakes.rates(whole, positions)
+    assert {name: row[0] for name, row in mistakes.intervals(found, positions).items()} == pytest.approx(rates)
+
+
+def test_positions_offer_a_choice_between_outcomes():
+    """And come about by moves that were scored."""
+    solver, rng = FarSighted(), random.Random(3)
+    found = [
+        exact_positions.one(solver, Board, rng, "opening", kind) for kind in ("random", "contested") for _ in range(20)
+    ]
+    kept = [row for row in found if row]
+    assert len(kept) > 20
+    for moves, scores in kept:
+        assert 4 <= len(moves) <= 14 and len({exact_positions.sign(score) for score in scores.values()}) > 1
+        assert scores == solver.score_all_moves(Board([int(move) - 1 for move in moves]))
+    for moves, _ in filter(None, found[20:]):  # contested: each move was one of the best outcome
+        columns = [int(move) - 1 for move in moves]
+        for ply, column in enumerate(columns):
+            scores = solver.score_all_moves(Board(columns[:ply]))
+            assert exact_positions.sign(scores[column]) == max(map(exact_positions.sign, scores.values()))
