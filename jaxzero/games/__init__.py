@@ -1,9 +1,10 @@
-"""Games as records of pure functions: those of pgx by name, Go of our own, and anybody's."""
+"""Games as records of pure functions: those of pgx by name, Go and Hex of our own, and anybody's."""
 
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.by_name import by_name, is_own, loaded
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
+from jaxzero.games.hex import HexState, hex_game
 from jaxzero.games.outcome_checks import check_outcomes
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
@@ -13,6 +14,7 @@ from jaxzero.games.rules_2048 import game_2048
 __all__ = [
     "Game",
     "GoState",
+    "HexState",
     "Outcomes",
     "Symmetry",
     "backgammon",
@@ -22,6 +24,7 @@ __all__ = [
     "from_pgx",
     "game_2048",
     "go",
+    "hex_game",
     "is_own",
     "keep_eyes",
     "loaded",

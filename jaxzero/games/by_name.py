@@ -1,9 +1,10 @@
-"""Games by name: Go of our own, backgammon, those of pgx, and one's own as `module:attribute`."""
+"""Games by name: Go and Hex of our own, backgammon, those of pgx, and one's own as `module:attribute`."""
 
 import importlib
 import importlib.util
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -12,6 +13,7 @@ from typing import Any
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.game import Game
 from jaxzero.games.go_game.rules import go
+from jaxzero.games.hex import hex_game
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rule_checks import check_rules
 
@@ -22,9 +24,9 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
     """The game that a command line names.
 
     Args:
-        name: "go", of any size; a game of one's own as "module:attribute", or "folder/file.py:attribute", where the
-            attribute is a `Game`, or a function without arguments that returns one; else one that pgx knows. Modules
-            are looked for in the current folder first.
+        name: "go", of any size; "hex", 11 × 11, or like "hex_7x7"; a game of one's own as "module:attribute", or
+            "folder/file.py:attribute", where the attribute is a `Game`, or a function without arguments that returns
+            one; else one that pgx knows. Modules are looked for in the current folder first.
         size: of "go": points on a side.
         komi: of "go": white's points for moving second.
 
@@ -42,12 +44,16 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         return go(size, komi)
     if name == "backgammon":
         return backgammon()
+    if sized := re.fullmatch(r"hex(?:_(\d+)x\1)?", name):
+        return hex_game(int(sized[1] or 11))
     try:
         return from_pgx(name)
     except ValueError as error:
         words = str(error).replace(f"from_pgx({name!r})", f"game {name}")
         own = f" For a game of your own in {name}.py give {name}:game." if pathlib.Path(f"{name}.py").is_file() else ""
-        raise ValueError(f"{words} Beside them go, of any size, and your own as module:attribute.{own}") from error
+        raise ValueError(
+            f"{words} Beside them go and hex_7x7, of any size, and your own as module:attribute.{own}"
+        ) from error
 
 
 def is_own(name: str) -> bool:

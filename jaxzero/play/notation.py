@@ -39,7 +39,7 @@ def names(game: Game) -> tuple[str, ...]:
         return tuple(str(column + 1) for column in range(columns))
     if game.id.startswith("go_") and left == 1:
         return (*(f"{GO[i % columns]}{rows - i // columns}" for i in range(rows * columns)), "pass")
-    others = {"othello": ("pass",), "hex": ("swap-pieces",)}.get(game.id, ())
+    others = {"othello": ("pass",), "hex": ("swap-pieces",)}.get(game.id.split("_")[0], ())
     if rows and left == len(others) and columns <= len(PLAIN):
         return (*(f"{PLAIN[i % columns]}{i // columns + 1}" for i in range(rows * columns)), *others)
     return tuple(str(i) for i in range(game.num_actions))
@@ -151,7 +151,7 @@ def drawn(game: Game, state: Any, first: int, last: int | None = None) -> list[s
         marked[row][column] = ("(", marked[row][column][1])
     if len(called) < rows * columns or not called[0][0].isalpha():
         return [*map(_line, marked)]
-    slanted = game.id == "hex"  # a board of hexagons leans to the right
+    slanted = game.id.split("_")[0] == "hex"  # a board of hexagons leans to the right
     head = "   " + " ".join(name.rstrip("0123456789") for name in called[:columns])
     label = [called[row * columns].lstrip(GO + PLAIN) for row in range(rows)]
     return [head, *(" " * (i * slanted) + f"{label[i]:>2}" + _line(row) for i, row in enumerate(marked))]

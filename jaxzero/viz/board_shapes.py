@@ -69,7 +69,8 @@ def ground_of(game: Game) -> Ground | None:
     if not has_board(game):
         return None  # pieces that move, no squares at all, or a picture of the game's own
     rows, columns = game.observation_shape[:2]
-    kind = "go" if game.id.startswith("go_") else game.id if game.id in LOOKS else "plain"
+    base = game.id.split("_")[0]  # go_9x9, hex_7x7
+    kind = base if base in ("go", "hex") else game.id if game.id in LOOKS else "plain"
     return Ground(kind, rows, columns, *LOOKS[kind])
 
 

@@ -33,8 +33,8 @@ def kind(game: Game) -> str:
     """How the board looks: "go", "othello", "connect_four", "hex", "tic_tac_toe", "plain" squares; "list": none."""
     if not has_board(game):
         return "list"
-    if game.id.startswith("go_"):
-        return "go"
+    if game.id.startswith(("go_", "hex_")):
+        return game.id.split("_")[0]
     return game.id if game.id in ("othello", "connect_four", "hex", "tic_tac_toe") else "plain"
 
 
