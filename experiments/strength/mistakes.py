@@ -59,8 +59,7 @@ def main() -> None:
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
     game = games.from_pgx("connect_four")
-    file = given.weights or weights.trained("connect_four")
-    net, params, _ = weights.load(file / "weights.safetensors" if file.is_dir() else file, game)
+    net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
     positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
     policies = {"raw": arena.raw_network(model)}
     for n in given.simulations:

@@ -94,8 +94,7 @@ def main() -> None:
 
     game, solver = games.from_pgx("connect_four"), bitbully.BitBully()
     board_of = lambda moves: bitbully.Board.from_moves(moves) if moves else bitbully.Board()
-    file = given.weights or weights.trained("connect_four")
-    net, params, about = weights.load(file / "weights.safetensors" if file.is_dir() else file, game)
+    net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
     search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
     think = jax.jit(lambda keys, state: search(params, keys, state).action)
     results = circumstances() | {"simulations": given.simulations, "network": about}

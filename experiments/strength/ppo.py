@@ -164,10 +164,9 @@ def main() -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="where PPO's weights go")
     parser.add_argument("--json", type=pathlib.Path, help="where the results go")
     given = parser.parse_args()
-    file = given.weights / "weights.safetensors" if given.weights.is_dir() else given.weights
-    about = weights.read_about(file)
+    about = weights.read_about(given.weights)
     game = games.by_name(about.get("rules", about["game"]), komi=about.get("komi", 7.0))
-    net, ours, about = weights.load(file, game)
+    net, ours, about = weights.load(given.weights, game)
     fresh = network(Network(**about["network"]), game, jax.random.key(given.seed))[1]
     theirs, positions = train(game, net, fresh, given.minutes, given.seed)
     if given.folder:

@@ -98,10 +98,13 @@ def main(arguments: list[str] | None = None) -> Any:
     """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
     words = sys.argv[1:] if arguments is None else arguments
     name, rest = (words or ["help"])[0], words[1:]
-    if name in ("help", "-h", "--help") or (name == "doctor" and rest):
+    if name in ("help", "-h", "--help") or (name == "doctor" and rest in (["-h"], ["--help"])):
         print(usage())
         return 0
     if name == "doctor":
+        if rest:
+            print(f"jaxzero doctor {' '.join(rest)}: the doctor takes no flags.", file=sys.stderr)
+            return 2
         from jaxzero.cli import doctor
 
         return doctor.report()

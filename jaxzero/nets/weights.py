@@ -81,7 +81,7 @@ def load(file: Path, game: Game, dtype: Any = None) -> tuple[Callable, Params, d
     Nothing is compiled, and nothing allocated but the weights.
 
     Args:
-        file: written by `save`; may come from anywhere.
+        file: written by `save`; may come from anywhere. Or the folder of a run of `jaxzero train`.
         game: the one that the network was made for.
         dtype: of the network's arithmetic, `jnp.float32` or `jnp.bfloat16`, whatever it was saved with; None: as it
             was. The parameters are those of the file in any case: see `nets.to_bfloat16`.

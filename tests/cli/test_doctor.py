@@ -126,6 +126,13 @@ def test_commands(monkeypatch, capsys):
     assert err.count("\n") == 1 and "docter: no such command; there are train" in err
     assert command.main(["--verion"]) == 2
     assert capsys.readouterr().err.endswith("Did you mean --version?\n")
+    assert command.main(["doctor", "--fast"]) == 2
+    assert "takes no flags" in capsys.readouterr().err
+    for name, words in (("gtp", "Go Text Protocol on standard input"), ("play", "in the browser")):
+        with pytest.raises(SystemExit, match="0"):
+            command.main([name, "--help"])
+        told = capsys.readouterr().out
+        assert f"usage: jaxzero {name}" in told and words in told
     monkeypatch.setattr(doctor, "report", lambda: 1)
     assert command.main(["doctor"]) == 1
 

@@ -467,7 +467,10 @@ def test_what_is_no_file_of_weights(good, tmp_path):
     refused(tmp_path / "nowhere", "No such file or directory")
     refused(tmp_path, "it is no file, but a folder")
     os.mkfifo(tmp_path / "pipe")
-    refused(tmp_path / "pipe", "it is no file, but a folder or a device")
+    refused(tmp_path / "pipe", "it is no file, but a folder without weights.safetensors, or a device")
+    (tmp_path / "weights.safetensors").write_bytes(good[0])  # as in the folder of a run
+    assert weights.load(tmp_path, GAME)[2] == weights.read_about(tmp_path / "weights.safetensors")
+    assert weights.read_about(tmp_path)["game"] == GAME.id
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("weights.npy", bytes(1000))
     refused(tmp_path / "zip", "no safetensors file")

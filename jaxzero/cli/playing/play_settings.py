@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import sys
 
 import tyro
 
@@ -22,6 +23,15 @@ what the search thinks is drawn on the board, with its tree beside it. There you
 watch the engine play all sides, and have it find the mistakes of a game.
 """
 
+GTP_DESCRIPTION = """Speak the Go Text Protocol on standard input and output.
+
+    jaxzero gtp                                             # 9x9 Go by random playouts
+    jaxzero gtp --weights runs/go_9x9 --seconds 2 --ponder
+    jaxzero gtp --game othello --weights runs/othello
+
+For front ends like GoGui and Sabaki: give the whole command, with the full path of jaxzero, as the engine.
+"""
+
 DEFAULT = 400  # simulations per move
 SIZE, KOMI = 9, 7.0  # of Go, where nobody says
 PGX_KOMI = 7.5  # of its games of Go, which have no other
@@ -32,8 +42,8 @@ class Player:
     """Who plays: the game, the network, and how long it thinks."""
 
     game: str = ""
-    """go (of any size, see --size), connect_four, othello, hex, tic_tac_toe, another that pgx knows, or your own as
-    module:attribute. Default: the one that --weights are of, else go."""
+    """go (of any size, see --size), connect_four, othello, hex (or hex_7x7), tic_tac_toe, another that pgx knows, or
+    your own as module:attribute. Default: the one that --weights are of, else go."""
     weights: str = ""
     """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
     size: int | None = None
@@ -75,7 +85,9 @@ class Play:
 
 def parse(arguments: list[str] | None = None) -> Play:
     """The settings from the command line."""
-    config = tyro.cli(Play, args=arguments, prog="jaxzero play", description=DESCRIPTION)
+    asked = sys.argv[1:] if arguments is None else arguments
+    name, description = ("gtp", GTP_DESCRIPTION) if "--gtp" in asked else ("play", DESCRIPTION)
+    config = tyro.cli(Play, args=arguments, prog=f"jaxzero {name}", description=description)
     check("play", config.player)
     if config.browser and config.gtp:
         raise SystemExit("play: --browser and --gtp: give one of them.")

@@ -19,6 +19,8 @@ __all__ = ["Path", "check_shapes", "read_about", "read_params", "write_params"]
 Path = str | os.PathLike
 Shapes = dict[str, tuple[int, ...]]
 
+OF_A_RUN = "weights.safetensors"
+
 
 def write_params(
     file: Path, params: Params, about: dict[str, Any], overwrite: bool, check: Callable[[dict[str, Any], Shapes], Any]
@@ -53,7 +55,7 @@ def read_params(
     """A network, its parameters, and what the file says about them.
 
     Args:
-        file: may come from anywhere.
+        file: may come from anywhere; or the folder of a run.
         build: `(about, shapes) -> (network, shapes of its parameters)`, as `shapes_of` gives them; raises a
             WeightsError if they do not belong together, before an array is read.
 
@@ -69,7 +71,7 @@ def read_params(
 
 
 def read_about(file: Path) -> dict[str, Any]:
-    """What a file says about itself, without its weights being read; it is as it was written.
+    """What a file, or that in a run's folder, says about itself, without its weights being read.
 
     Raises:
         WeightsError: it is damaged, or no file of weights.
@@ -129,10 +131,12 @@ def _saying(file: Path, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """The file and its length; only what has one: a pipe might keep us waiting."""
+    """The file, or that of a run's folder, and its length; only what has one: a pipe might keep us waiting."""
+    path = pathlib.Path(file)
+    file = path / OF_A_RUN if (path / OF_A_RUN).is_file() else path
     if not stat.S_ISREG(os.stat(file).st_mode):
         raise WeightsError(
-            "it is no file, but a folder or a device: give a file, that of a run is weights.safetensors."
+            f"it is no file, but a folder without {OF_A_RUN}, or a device: give a file, or a run's folder."
         )
     with open(file, "rb") as stream:
         yield stream, os.fstat(stream.fileno()).st_size
