@@ -19,6 +19,7 @@ sys.path.append(
 )  # as running a script there does; last, so that it hides nothing
 
 import exact_positions  # noqa: E402
+import hex_openings  # noqa: E402
 import mistakes  # noqa: E402
 import perfect_play  # noqa: E402
 import ppo  # noqa: E402
@@ -149,3 +150,37 @@ def test_positions_offer_a_choice_between_outcomes():
         for ply, column in enumerate(columns):
             scores = solver.score_all_moves(Board(columns[:ply]))
             assert exact_positions.sign(scores[column]) == max(map(exact_positions.sign, scores.values()))
+
+
+@pytest.mark.slow
+def test_openings_of_hex_are_proven_on_a_small_board():
+    """Against all games of 3 x 3."""
+    game = games.hex_game(3)
+    net = lambda params, x: (jnp.zeros((len(x), 10)), jnp.zeros(len(x)))
+    worth, proven = hex_openings.judged(game, net, None, 6000)
+
+    def wins(cells, ply):  # whether who is to move wins, by all moves
+        key = tuple(cells)
+        if key not in known:
+            known[key] = False
+            for at in [i for i in range(9) if not cells[i]]:
+                after = [*cells[:at], 1 + ply % 2, *cells[at + 1 :]]
+                if joined(after, 1 + ply % 2) or not wins(after, ply + 1):
+                    known[key] = True
+                    break
+        return known[key]
+
+    def joined(cells, side):
+        board = np.array(cells).reshape(3, 3)
+        board = board.T if side == 1 else board
+        reached = {(row, 0) for row in range(3) if board[row, 0] == side}
+        while True:
+            near = {(r + d, c + e) for r, c in reached for d, e in ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))}
+            more = {at for at in near - reached if min(at) >= 0 and max(at) < 3 and board[at] == side}
+            if not more:
+                return any(column == 2 for _, column in reached)
+            reached |= more
+
+    known = {}
+    expected = [-1.0 if wins([int(i == at) for i in range(9)], 1) else 1.0 for at in range(9)]
+    assert proven.all() and worth.tolist() == expected and 0 < sum(x > 0 for x in expected) < 9

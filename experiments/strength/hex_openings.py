@@ -1,0 +1,69 @@
+"""Which opening moves win in Hex, as a trained network and its search judge them.
+
+    python experiments/strength/hex_openings.py --weights runs/hex_7x7 --save
+    python experiments/strength/hex_openings.py                           # the network that comes with jaxzero: 7 x 7
+
+One search for each opening, all in one batch, without the swap: the value is that of the move. Where the search has
+proven it the value is 1 or -1. On 7 x 7 all openings were solved by Hayward et al. (2003, "Solving 7 x 7 Hex: virtual
+connections and game-state reduction").
+"""
+
+import argparse
+import json
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.nets import weights
+from jaxzero.options.solver import bounds
+from jaxzero.runs.run_folder import write_whole
+
+RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
+SURE = 0.9
+
+
+def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each opening is worth for who makes it, and whether that is proven: `[squares]`."""
+    squares, legal = game.num_actions - 1, game.legal
+    plain = game._replace(legal=lambda state: legal(state).at[-1].set(False))
+    keys = jax.random.split(jax.random.key(0), squares)
+    opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
+    search = jz.gumbel(models.perfect(plain, net), simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    out = jax.jit(search)(params, keys, opened)
+    low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
+    proven = low == high
+    return -np.where(proven, low, np.asarray(out.value)), proven
+
+
+def main() -> None:
+    """Judges, and prints the board."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it")
+    parser.add_argument("--simulations", type=int, default=2000)
+    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    given = parser.parse_args()
+    game = games.by_name(given.game)
+    net, params, about = weights.load(given.weights or weights.trained(game.id), game)
+    worth, proven = judged(game, net, params, given.simulations)
+    size = game.observation_shape[0]
+    print(f"Worth of each first move, * where proven, {given.simulations} simulations:")
+    for row in range(size):
+        cells = [f"{worth[i]:+.2f}{'*' if proven[i] else ' '}" for i in range(row * size, (row + 1) * size)]
+        print("   " * row + "  ".join(cells))
+    told = f"{(worth > SURE).sum()} won, {(worth < -SURE).sum()} lost, {(abs(worth) <= SURE).sum()} in between"
+    print(f"{told}; {proven.sum()} proven")
+    if given.save:
+        RESULTS.mkdir(exist_ok=True)
+        results = circumstances() | {"simulations": given.simulations, "network": about}
+        results |= {"worth": np.round(worth, 3).tolist(), "proven": proven.tolist()}
+        write_whole(RESULTS / f"{game.id}_openings.json", json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
