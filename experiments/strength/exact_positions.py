@@ -27,9 +27,11 @@ def one(solver, board_of, rng: random.Random, phase: str, kind: str) -> tuple[st
     """The moves of a position and the scores of its moves; None if the game ended, or no mistake is possible."""
     board, moves = board_of(), ""
     for _ in range(rng.randint(*PLIES[phase])):
-        scores = solver.score_all_moves(board)
-        best = max(map(sign, scores.values()))
-        good = [move for move, score in scores.items() if kind == "random" or sign(score) == best]
+        good = list(board.legal_moves())
+        if kind == "contested":
+            scores = solver.score_all_moves(board)
+            best = max(map(sign, scores.values()))
+            good = [move for move, score in scores.items() if sign(score) == best]
         move = rng.choice(sorted(good))
         moves += str(move + 1)
         board.play(move)

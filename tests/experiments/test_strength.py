@@ -36,6 +36,9 @@ class Board:
         assert self.moves.count(move) < 6
         self.moves.append(move)
 
+    def legal_moves(self):
+        return [move for move in range(7) if self.moves.count(move) < 6]
+
     def cells(self):
         board = np.zeros((7, 6), int)
         for ply, move in enumerate(self.moves):
