@@ -63,8 +63,8 @@ def ground_of(game: Game) -> Ground | None:
     """The board of a game in which stones are put on squares; None: it is none.
 
     >>> from jaxzero import games
-    >>> ground_of(games.go(9)).kind, ground_of(games.from_pgx("kuhn_poker"))
-    ('go', None)
+    >>> ground_of(games.go(9)).kind, ground_of(games.hex_game(7)).kind, ground_of(games.from_pgx("kuhn_poker"))
+    ('go', 'hex', None)
     """
     if not has_board(game):
         return None  # pieces that move, no squares at all, or a picture of the game's own

@@ -30,7 +30,9 @@ def test_names(name, some):
     assert {i: called[i] for i in some} == some
 
 
-def test_names_of_go_are_those_of_any_size():
+def test_names_of_go_and_hex_are_those_of_any_size():
+    called = notation.names(games.hex_game(7))
+    assert (called[7], called[48], called[49], len(called)) == ("a2", "g7", "swap-pieces", 50)
     assert notation.names(games.go(5)) == (*(f"{column}{row}" for row in "54321" for column in "ABCDE"), "pass")
 
 
