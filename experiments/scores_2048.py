@@ -26,6 +26,7 @@ from jaxzero.cli.muzero.command_line import parse
 from jaxzero.cli.muzero.setup import policy, search_models
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
+from jaxzero.nets.files.ntuple_weights import load_ntuples
 from jaxzero.runs import metrics, progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 
@@ -39,7 +40,7 @@ def of_run(folder: pathlib.Path) -> tuple[Callable[[int], Callable], Any, dict[s
     about = {"run": folder.name, "model": config["model"], "minutes": round(rows[-1]["minutes"], 1)}
     about |= {"command": weights.read_about(file).get("command")}
     if config["model"] == "rules":
-        network, params, _ = nets.load_ntuples(file)
+        network, params, _ = load_ntuples(file)
         return functools.partial(planner, network.value), params, about
     environment, (network, params, said) = environments.by_name("2048"), nets.load_learned(file)
     config = parse(["--game", "2048", "--model", config["model"], *flags_of(config)])
