@@ -77,7 +77,7 @@ class SelfPlay:
 
 @dataclasses.dataclass(frozen=True)
 class Learn:
-    batch_size: int = 512
+    batch_size: int = 1024
     """Rows per minibatch."""
     reuse: float = 8.0
     """How often a position is learned from, on average: minibatches follow from it."""
@@ -89,8 +89,8 @@ class Learn:
     value_weight: float = 1.0
     """Of the value loss."""
     optimiser: Literal["adamw", "muon"] = "adamw"
-    """muon: steps of kernels are nearly orthogonal matrices; 0.01 is for it what 0.002 is for AdamW."""
-    learning_rate: float = 2e-3
+    """muon: steps of kernels are nearly orthogonal matrices; 0.04 is for it what 0.008 is for AdamW."""
+    learning_rate: float = 8e-3
     """After the warm-up: a function of the minibatches so far, never of the time."""
     warmup: int = 200
     """Minibatches of linear warm-up."""
@@ -177,7 +177,7 @@ class Config:
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=1024, plies=16, simulations=32),
-    learn=Learn(batch_size=2048, capacity=1_000_000, reuse=4.0),
+    learn=Learn(batch_size=2048, capacity=1_000_000, reuse=4.0, learning_rate=2e-3),
 )
 # The laptop's are the defaults that stand above; those of accelerators have been tried for form only, not measured.
 PRESETS = {
@@ -186,7 +186,7 @@ PRESETS = {
     "pod": dataclasses.replace(
         LARGE,
         selfplay=SelfPlay(games=16_384, plies=16, simulations=32),
-        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0),
+        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0, learning_rate=2e-3),
     ),
 }
 MANY_ACTIONS = 64  # of such games playouts are long
