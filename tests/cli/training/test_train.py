@@ -111,9 +111,18 @@ def test_one_step_plays_with_the_average_and_learns_at_the_rate_of_its_minibatch
     after, values = train.one_step(settings, made, state, 7)
     assert given["play"] == ("average", "games") and given["add"] == ("buffer", "rows", "ready")
     assert given["tell"] == ("stats", "new buffer", before)
-    assert given["update"] == (before, "new buffer", "keys of 7", np.float32(1e-3), setup.newest(settings, 7))
+    assert given["update"] == (
+        before,
+        "new buffer",
+        "keys of 7",
+        np.float32(settings.learn.learning_rate / 2),
+        setup.newest(settings, 7),
+    )
     assert after["games"] == "new games" and after["learner"].in_a_row == values["in_a_row"] == 2
-    assert values["learning_rate"] == pytest.approx(1e-3) and values["selfplay/same_openings"] == 0.25
+    assert (
+        values["learning_rate"] == pytest.approx(settings.learn.learning_rate / 2)
+        and values["selfplay/same_openings"] == 0.25
+    )
     assert sum(name.startswith("loss/") for name in values) == 5, "what is not finite is left out"
     for few in ({"rows": 9_999.0}, {"least": 0.0}):  # not enough yet, or a part has nothing
         given.clear()
