@@ -12,6 +12,9 @@ import argparse
 import json
 import pathlib
 import random
+import sys
+from collections.abc import Callable
+from typing import Any
 
 from jaxzero.play.outcome_mistakes import CONNECT_FOUR
 
@@ -21,6 +24,16 @@ PLIES = {"opening": (4, 14), "middle": (15, 27)}
 def sign(score: int) -> int:
     """Of the outcome: won, drawn, lost."""
     return (score > 0) - (score < 0)
+
+
+def solver_and_board() -> tuple[Any, Callable[..., Any]]:
+    """BitBully, and its board after so many moves: columns from 1, as digits."""
+    try:
+        import bitbully
+    except ImportError:
+        sys.exit("This needs a solver of Connect Four: pip install bitbully bitbully-databases")
+    board = bitbully.Board
+    return bitbully.BitBully(), lambda moves="": board.from_moves([int(x) - 1 for x in moves]) if moves else board()
 
 
 def one(solver, board_of, rng: random.Random, phase: str, kind: str) -> tuple[str, dict[int, int]] | None:
@@ -49,18 +62,16 @@ def main() -> None:
     parser.add_argument("--middles", type=int, default=1000, help="positions after 15 to 27 plies")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    import bitbully
-
-    solver, rng = bitbully.BitBully(), random.Random(given.seed)
-    board = lambda moves: bitbully.Board.from_moves([int(move) - 1 for move in moves]) if moves else bitbully.Board()
+    (solver, board), rng = solver_and_board(), random.Random(given.seed)
     known = [json.loads(line)["moves"] for line in CONNECT_FOUR.read_text().splitlines()]
     seen = {side.uid() for moves in known for side in (board(moves), board(moves).mirror())}
+    given.file.parent.mkdir(parents=True, exist_ok=True)
     with given.file.open("x") as file:
         for phase, wanted in (("opening", given.openings), ("middle", given.middles)):
             count = 0
             while count < wanted:
                 kind = ("random", "contested")[count % 2]
-                found = one(solver, bitbully.Board, rng, phase, kind)
+                found = one(solver, board, rng, phase, kind)
                 if found is None or board(found[0]).uid() in seen:
                     continue
                 seen |= {board(found[0]).uid(), board(found[0]).mirror().uid()}

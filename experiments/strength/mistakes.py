@@ -37,17 +37,9 @@ def wrong(policy, params, positions: outcome_mistakes.Positions) -> np.ndarray:
 
 def intervals(mistakes: np.ndarray, positions: outcome_mistakes.Positions) -> dict[str, list[float]]:
     """The share of mistakes of each group, and its interval."""
-    groups = {"tuning": positions.tuning, "held_out": ~positions.tuning, "all": np.ones_like(positions.tuning)}
-    groups = (
-        {"all": groups.pop("all")}
-        | {name: positions.phase == name for name in dict.fromkeys(positions.phase.tolist())}
-        | groups
-    )
-    return {
-        name: [float(mistakes[rows].mean()), *arena.wilson(float(mistakes[rows].mean()), int(rows.sum()))]
-        for name, rows in groups.items()
-        if rows.any()
-    }
+    shares = outcome_mistakes.rates(mistakes, positions)
+    counts = {name: int(rows.sum()) for name, rows in outcome_mistakes.groups(positions).items()}
+    return {name: [share, *arena.wilson(share, counts[name])] for name, share in shares.items()}
 
 
 def main() -> None:

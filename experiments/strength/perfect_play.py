@@ -15,6 +15,7 @@ import json
 import pathlib
 import random
 
+import exact_positions
 import jax
 import jax.numpy as jnp
 
@@ -39,7 +40,7 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
         for i in range(count):
             if over[i]:
                 continue
-            board = board_of([int(move) - 1 for move in moves[i]])
+            board = board_of(moves[i])
             if found is None:
                 scores = solver.score_all_moves(board)
                 best = max(scores.values())
@@ -53,8 +54,6 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
         state = jax.tree.map(lambda new, old: jnp.where(_like(jnp.array(over), new), old, new), after, state)
         if all(over):
             break
-        print(f"  ply {ply + 1}: {count - sum(over)} of {count} games go on", end="\r", flush=True)
-    print(" " * 60, end="\r")
     return moves
 
 
@@ -64,7 +63,7 @@ def _like(flags, x):
 
 def outcome(board_of, moves: str, ours: int) -> str:
     """Of jaxzero in a game that is over."""
-    if not board_of([int(move) - 1 for move in moves]).has_win():
+    if not board_of(moves).has_win():
         return "drawn"
     return "won" if (len(moves) - 1) % 2 == ours else "lost"
 
@@ -90,10 +89,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
-    import bitbully
-
-    game, solver = games.from_pgx("connect_four"), bitbully.BitBully()
-    board_of = lambda moves: bitbully.Board.from_moves(moves) if moves else bitbully.Board()
+    game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
     net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
     search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
     think = jax.jit(lambda keys, state: search(params, keys, state).action)

@@ -20,8 +20,10 @@ import jax.numpy as jnp
 import optax
 
 import jaxzero as jz
-from jaxzero import games, models
+from jaxzero import models
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.playing.play import resolved, rules
+from jaxzero.cli.playing.play_settings import SIZE, Player
 from jaxzero.cli.training.settings import Network
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
@@ -164,8 +166,8 @@ def main() -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="where PPO's weights go")
     parser.add_argument("--json", type=pathlib.Path, help="where the results go")
     given = parser.parse_args()
-    about = weights.read_about(given.weights)
-    game = games.by_name(about.get("rules", about["game"]), komi=about.get("komi", 7.0))
+    player = resolved(Player(weights=str(given.weights)))
+    game = rules(player, player.size or SIZE, player.komi or 0.0)
     net, ours, about = weights.load(given.weights, game)
     fresh = network(Network(**about["network"]), game, jax.random.key(given.seed))[1]
     theirs, positions = train(game, net, fresh, given.minutes, given.seed)

@@ -18,7 +18,7 @@ NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, column
 
 
 class HexState(NamedTuple):
-    """A position of Hex: 104 bytes on 7×7.
+    """A position of Hex: 102 bytes on 7×7.
 
     Attributes:
         groups: for each square 0, or the number of the group that its stone belongs to: positive for the first player,

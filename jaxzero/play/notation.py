@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,22 @@ def names(game: Game) -> tuple[str, ...]:
     left = game.num_actions - rows * columns
     if game.id == "connect_four":
         return tuple(str(column + 1) for column in range(columns))
-    if game.id.startswith("go_") and left == 1:
+    if family(game) == "go" and left == 1:
         return (*(f"{GO[i % columns]}{rows - i // columns}" for i in range(rows * columns)), "pass")
-    others = {"othello": ("pass",), "hex": ("swap-pieces",)}.get(game.id.split("_")[0], ())
+    others = {"othello": ("pass",), "hex": ("swap-pieces",)}.get(family(game), ())
     if rows and left == len(others) and columns <= len(PLAIN):
         return (*(f"{PLAIN[i % columns]}{i // columns + 1}" for i in range(rows * columns)), *others)
     return tuple(str(i) for i in range(game.num_actions))
+
+
+def family(game: Game) -> str:
+    """The game's id without the size of its board.
+
+    >>> from jaxzero import games
+    >>> family(games.go(9)), family(games.hex_game(7)), family(games.from_pgx("connect_four"))
+    ('go', 'hex', 'connect_four')
+    """
+    return re.sub(r"_\d+x\d+$", "", game.id)
 
 
 def has_board(game: Game) -> bool:
@@ -151,7 +162,7 @@ def drawn(game: Game, state: Any, first: int, last: int | None = None) -> list[s
         marked[row][column] = ("(", marked[row][column][1])
     if len(called) < rows * columns or not called[0][0].isalpha():
         return [*map(_line, marked)]
-    slanted = game.id.split("_")[0] == "hex"  # a board of hexagons leans to the right
+    slanted = family(game) == "hex"  # a board of hexagons leans to the right
     head = "   " + " ".join(name.rstrip("0123456789") for name in called[:columns])
     label = [called[row * columns].lstrip(GO + PLAIN) for row in range(rows)]
     return [head, *(" " * (i * slanted) + f"{label[i]:>2}" + _line(row) for i, row in enumerate(marked))]

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool
 
 from jaxzero.types import Params, State
 
-__all__ = ["CONNECT_FOUR", "Positions", "is_tuning", "load", "outcome_mistakes", "played", "rates"]
+__all__ = ["CONNECT_FOUR", "Positions", "groups", "is_tuning", "load", "outcome_mistakes", "played", "rates"]
 
 #: 1,144 positions of Connect Four with the exact value of every move.
 CONNECT_FOUR = pathlib.Path(__file__).parent / "data" / "connect_four_positions.jsonl"
@@ -123,13 +123,15 @@ def outcome_mistakes(policy: Callable, params: Params, positions: Positions, key
     return jnp.take_along_axis(sign, action[:, None], 1)[:, 0] < sign.max(1)
 
 
-def rates(mistakes: Bool[Array, "n"], positions: Positions) -> dict[str, float]:
-    """Shares of mistakes: `all`, by phase in the order of the file, and apart for `tuning` and `held_out`.
+def groups(positions: Positions) -> dict[str, np.ndarray]:
+    """Which positions are `all`, of each phase in the order of the file, `tuning` and `held_out`; without empty ones."""
+    found = {"all": np.ones(len(positions.phase), bool)}
+    found |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
+    found |= {"tuning": positions.tuning, "held_out": ~positions.tuning}
+    return {name: rows for name, rows in found.items() if rows.any()}
 
-    A group without positions is left out.
-    """
+
+def rates(mistakes: Bool[Array, "n"], positions: Positions) -> dict[str, float]:
+    """The share of mistakes in each of the `groups`."""
     mistakes = np.asarray(mistakes)
-    groups = {"all": np.ones_like(mistakes)}
-    groups |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
-    groups |= {"tuning": positions.tuning, "held_out": ~positions.tuning}
-    return {name: float(mistakes[rows].mean()) for name, rows in groups.items() if rows.any()}
+    return {name: float(mistakes[rows].mean()) for name, rows in groups(positions).items()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxzero.play.notation import stones
+from jaxzero.play.notation import family, stones
 
 if TYPE_CHECKING:
     from jaxzero.games.game import Game
@@ -23,7 +23,7 @@ def final_score(game: Game, state: Any, first: int, komi: float = 0.0) -> str:
     Raises:
         ValueError: the game is not over, and has no score before that.
     """
-    if game.id.startswith("go_"):
+    if family(game) == "go":
         black, white = area(stones(game, state, first))
         lead = black - white - komi
     elif not bool(game.terminal(state)):

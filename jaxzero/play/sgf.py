@@ -9,7 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxzero.play.notation import names
+from jaxzero.play.notation import family, names
 
 if TYPE_CHECKING:
     from jaxzero.games.game import Game
@@ -104,7 +104,7 @@ def written(
         movers: who made each move, 0 or 1, as `Engine.movers`; None: by turns.
     """
     movers = [ply % 2 for ply in range(len(moves))] if movers is None else movers
-    kind = KINDS.get(game.id.split("_")[0])
+    kind = KINDS.get(family(game))
     size, called = game.observation_shape[0], names(game)
     head = {
         "FF": 4,

@@ -8,7 +8,7 @@ from optax import contrib
 
 from jaxzero.types import Params
 
-__all__ = ["muon"]
+__all__ = ["DIRECTIONS", "muon"]
 
 
 def muon(adam_scale: float = 0.4) -> optax.GradientTransformation:
@@ -49,3 +49,6 @@ def _matrices(params: Params) -> Any:
         return contrib.MuonDimensionNumbers(reduction_axis=tuple(range(x.ndim - 1)), output_axis=x.ndim - 1)
 
     return jax.tree.map(matrix, params)
+
+
+DIRECTIONS = {"adamw": optax.scale_by_adam, "muon": muon}  # of `parameter_update`, by the names of settings

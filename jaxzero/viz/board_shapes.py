@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxzero.games.game import Game
-from jaxzero.play.notation import has_board, names
+from jaxzero.play.notation import family, has_board, names
 from jaxzero.viz.svg import dots, line, tag
 
 __all__ = ["Ground", "drawable", "ground_of", "named_by", "players", "stones_drawn"]
@@ -69,8 +69,7 @@ def ground_of(game: Game) -> Ground | None:
     if not has_board(game):
         return None  # pieces that move, no squares at all, or a picture of the game's own
     rows, columns = game.observation_shape[:2]
-    base = game.id.split("_")[0]  # go_9x9, hex_7x7
-    kind = base if base in ("go", "hex") else game.id if game.id in LOOKS else "plain"
+    kind = family(game) if family(game) in LOOKS else "plain"
     return Ground(kind, rows, columns, *LOOKS[kind])
 
 

@@ -29,8 +29,8 @@ import priors  # noqa: E402
 class Board:
     """Columns of Connect Four, as the solver's boards have them."""
 
-    def __init__(self, moves=()):
-        self.moves = list(moves)
+    def __init__(self, moves=""):
+        self.moves = [int(move) - 1 for move in moves]
 
     def play(self, move):
         assert self.moves.count(move) < 6
@@ -115,12 +115,12 @@ def test_games_against_a_solver_follow_the_rules():
         moves = perfect_play.played(game, think, FarSighted(), Board, 4, ours, seed=1)
         for one in moves:
             columns = [int(move) - 1 for move in one]
-            assert Board(columns).is_game_over() and not any(Board(columns[:n]).is_game_over() for n in range(len(one)))
+            assert Board(one).is_game_over() and not any(Board(one[:n]).is_game_over() for n in range(len(one)))
             for ply in range(1 - ours, len(one), 2):
                 assert columns[ply] == max(move for move in range(7) if columns[:ply].count(move) < 6)
         found = perfect_play.summary(Board, moves, ours)
         assert found.get("won", 0) + found.get("drawn", 0) + found.get("lost", 0) == found["games"] == 4
-        last = [(len(one) - 1) % 2 == ours for one in moves if Board([int(move) - 1 for move in one]).has_win()]
+        last = [(len(one) - 1) % 2 == ours for one in moves if Board(one).has_win()]
         assert found.get("won", 0) == sum(last)
 
 
@@ -147,11 +147,11 @@ def test_positions_offer_a_choice_between_outcomes():
     assert len(kept) > 20
     for moves, scores in kept:
         assert 4 <= len(moves) <= 14 and len({exact_positions.sign(score) for score in scores.values()}) > 1
-        assert scores == solver.score_all_moves(Board([int(move) - 1 for move in moves]))
+        assert scores == solver.score_all_moves(Board(moves))
     for moves, _ in filter(None, found[20:]):  # contested: each move was one of the best outcome
         columns = [int(move) - 1 for move in moves]
         for ply, column in enumerate(columns):
-            scores = solver.score_all_moves(Board(columns[:ply]))
+            scores = solver.score_all_moves(Board(moves[:ply]))
             assert exact_positions.sign(scores[column]) == max(map(exact_positions.sign, scores.values()))
 
 

@@ -20,7 +20,7 @@ from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.move_selection import exploring
-from jaxzero.train.muon import muon
+from jaxzero.train.muon import DIRECTIONS
 from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay
 from jaxzero.train.muzero.reanalyse import reanalyse
 from jaxzero.train.muzero.stochastic_loss import ChanceWeights, stochastic_loss
@@ -284,7 +284,7 @@ def make_learner(
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,
         clip_norm=learn.clip_norm,
-        **({"direction": muon()} if learn.optimiser == "muon" else {}),
+        direction=DIRECTIONS[learn.optimiser](),
         loss=loss_for(config),
         devices=(devices.AXIS, mesh.size),
     )

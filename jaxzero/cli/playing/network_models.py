@@ -7,11 +7,12 @@ import jax
 
 from jaxzero import games, models, nets
 from jaxzero.nets import weights
+from jaxzero.nets.files.params_file import OF_A_RUN
 from jaxzero.types import Model, Params
 
 __all__ = ["WEIGHTS", "NetworkModel", "game_of", "komi_of", "load", "weights_file"]
 
-WEIGHTS = "weights.safetensors"  # in the folder of a run
+WEIGHTS = OF_A_RUN
 
 
 class NetworkModel(NamedTuple):

@@ -70,7 +70,7 @@ def _settings_of(folder: pathlib.Path) -> dict:
 
 def _of_file(path: pathlib.Path) -> dict:
     """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
-    about = weights.read_about(weights_file(path))
+    about = weights.read_about(path)
     komi = {"komi": about["komi"]} if network_models.komi_of(about) is not None else {}
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
     trained_on_pgx = re.search(r"--game[ =]go_", str(about.get("command", "")))

@@ -15,7 +15,7 @@ from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
-from jaxzero.train.muon import muon
+from jaxzero.train.muon import DIRECTIONS
 
 __all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]
 
@@ -135,7 +135,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         policy_temperature=learn.policy_temperature,
         value_weight=learn.value_weight,
         value_loss={"squared": learner.squared_error, "score": learner.score_cross_entropy}[learn.value_loss],
-        **({"direction": muon()} if learn.optimiser == "muon" else {}),
+        direction=DIRECTIONS[learn.optimiser](),
         devices=(devices.AXIS, mesh.size),
     )
     play = lambda params, games: play_some(nets.to_bfloat16(playing, params), games)  # rounded once, if at all

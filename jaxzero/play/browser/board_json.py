@@ -13,7 +13,7 @@ from jaxzero.games.game import Game
 from jaxzero.play.analysis import Report
 from jaxzero.play.browser.winning_line import winning_stones
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import has_board, names, own_picture, result_in_words, stones
+from jaxzero.play.notation import family, has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
 __all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts"]
@@ -33,9 +33,7 @@ def kind(game: Game) -> str:
     """How the board looks: "go", "othello", "connect_four", "hex", "tic_tac_toe", "plain" squares; "list": none."""
     if not has_board(game):
         return "list"
-    if game.id.startswith(("go_", "hex_")):
-        return game.id.split("_")[0]
-    return game.id if game.id in ("othello", "connect_four", "hex", "tic_tac_toe") else "plain"
+    return family(game) if family(game) in ("go", "othello", "connect_four", "hex", "tic_tac_toe") else "plain"
 
 
 def in_shares(game: Game) -> bool:
