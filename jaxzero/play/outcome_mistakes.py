@@ -124,7 +124,7 @@ def outcome_mistakes(policy: Callable, params: Params, positions: Positions, key
 
 
 def groups(positions: Positions) -> dict[str, np.ndarray]:
-    """Which positions are `all`, of each phase in the order of the file, `tuning` and `held_out`; without empty ones."""
+    """Which positions are `all`, of each phase in the order of the file, `tuning`, `held_out`; without empty ones."""
     found = {"all": np.ones(len(positions.phase), bool)}
     found |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
     found |= {"tuning": positions.tuning, "held_out": ~positions.tuning}
