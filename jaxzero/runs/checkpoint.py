@@ -123,7 +123,11 @@ def about(folder: Path, step: int) -> dict[str, Any]:
 
 
 def open_run(
-    folder: Path, config: dict[str, Any], free: tuple[str, ...] = (), say: Callable[[str], Any] = print
+    folder: Path,
+    config: dict[str, Any],
+    free: tuple[str, ...] = (),
+    say: Callable[[str], Any] = print,
+    defaults: dict[str, Any] | None = None,
 ) -> bool:
     """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
 
@@ -132,9 +136,10 @@ def open_run(
         config: the settings of the run, saved as `about["config"]` with its checkpoints.
         free: names of settings that may change.
         say: told (on process 0) what came back.
+        defaults: stands for settings that the folder lacks, as in `folder.open_run`.
     """
     process_coordination.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
-    return folders.open_run(folder, config, free)
+    return folders.open_run(folder, config, free, defaults)
 
 
 def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> None:

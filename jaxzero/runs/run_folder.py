@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import shlex
 import socket
 import time
 import warnings
@@ -33,7 +34,9 @@ FORMAT = 1  # of run folders: in config.json, beside the settings; where it is m
 BEFORE_A_RUN = {"lock", "config.json.partial"}
 
 
-def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -> bool:
+def open_run(
+    folder: Path, config: dict[str, Any], free: tuple[str, ...] = (), defaults: dict[str, Any] | None = None
+) -> bool:
     """Make a run folder with these settings, or check that it is one with the same settings.
 
     In a distributed run every process calls it, one of them touches the folder, and all get the answer or the error.
@@ -42,6 +45,8 @@ def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -
         folder: where the run lives.
         config: nested dictionaries of JSON values.
         free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
+        defaults: stands for settings that the folder lacks because an older version of this program made it: a new
+            setting's default is what the program did before there was that setting.
 
     Returns:
         True if the run was there already.
@@ -50,19 +55,20 @@ def open_run(folder: Path, config: dict[str, Any], free: tuple[str, ...] = ()) -
         ValueError: the folder holds something else, a run with other settings, or settings that are damaged; or it
             cannot be made. Nothing is touched.
     """
-    folder, config = pathlib.Path(folder), json.loads(json.dumps(config))
-    return process_coordination.on_first(lambda: _open(folder, config, free))
+    folder = pathlib.Path(folder)
+    config, defaults = (json.loads(json.dumps(settings)) for settings in (config, defaults or {}))  # lists, no tuples
+    return process_coordination.on_first(lambda: _open(folder, config, free, defaults))
 
 
-def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...]) -> bool:
+def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...], defaults: dict[str, Any]) -> bool:
     file = folder / "config.json"
     try:
         if file.exists():
-            differing = differences(_settings(file), config, free)
+            differing = differences(_filled(_settings(file), defaults), config, free)
             if differing:
                 lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
                 said = f"{folder} holds a run with other settings:{lines}\n"
-                raise _refused(folder, said, "Go on with the settings that are there")
+                raise _refused(folder, said, f"Go on with the settings that are there{_as_flags(differing)}")
             return True
         _check_room(folder)
         atomic_files.make_folder(folder)
@@ -117,6 +123,30 @@ def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[
     names = list(dict.fromkeys([*flat_old, *flat_new]))
     names = [n for n in names if n not in free and n.split(".")[0] not in free]
     return [(n, flat_old.get(n), flat_new.get(n)) for n in names if flat_old.get(n) != flat_new.get(n)]
+
+
+def _filled(there: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Settings with defaults for those that are missing in their groups; a group that is missing stays so."""
+    filled = dict(there)
+    for name, default in defaults.items():
+        if isinstance(there.get(name), dict) and isinstance(default, dict):
+            filled[name] = default | there[name]
+    return filled
+
+
+def _as_flags(differing: list[tuple[str, Any, Any]]) -> str:
+    """Flags that ask for the values that are there: " (--net.width 8)". Nothing if a value is not there."""
+    if any(old is None or isinstance(old, dict) for _, old, _ in differing):
+        return ""
+    return f" ({' '.join(_as_flag(name, old) for name, old, _ in differing)})"
+
+
+def _as_flag(name: str, value: Any) -> str:
+    *groups, last = name.replace("_", "-").split(".")
+    if isinstance(value, bool):
+        return "--" + ".".join([*groups, last if value else f"no-{last}"])
+    values = value if isinstance(value, list) else [value]
+    return shlex.join(["--" + ".".join([*groups, last]), *map(str, values)])
 
 
 def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:

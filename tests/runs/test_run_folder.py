@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import socket
@@ -50,6 +51,29 @@ def test_damaged_settings_are_one_sentence(tmp_path, text):
     with pytest.raises(ValueError, match=r"config\.json is damaged: .*copy.*--folder"):
         run_folder.open_run(tmp_path, CONFIG)
     assert (tmp_path / "config.json").read_bytes() == text
+
+
+def test_settings_that_an_older_version_lacked_have_their_defaults(tmp_path):
+    """A group that is not there at all was left out on purpose, as 2048 leaves out --komi."""
+    run, defaults = tmp_path / "run", {"net": {"width": 1, "bias": True}, "komi": 7.0}
+    run_folder.open_run(run, CONFIG)
+    now = CONFIG | {"net": CONFIG["net"] | {"bias": True}}
+    with pytest.raises(ValueError, match="net.bias: None there, True now"):
+        run_folder.open_run(run, now)
+    assert run_folder.open_run(run, now, defaults=defaults) is True
+    with pytest.raises(ValueError, match="net.bias: True there, False now"):
+        run_folder.open_run(run, CONFIG | {"net": CONFIG["net"] | {"bias": False}}, defaults=defaults)
+    with pytest.raises(ValueError, match="komi: None there, 7.0 now"):
+        run_folder.open_run(run, now | {"komi": 7.0}, defaults=defaults)
+
+
+def test_other_settings_are_told_as_the_flags_that_go_on(tmp_path):
+    there = {"learn": {"learning_rate": 0.002, "hidden": [8, 8], "prove": False, "fast": True}, "folder": "a b"}
+    now = {"learn": {"learning_rate": 0.008, "hidden": [9], "prove": True, "fast": False}, "folder": "c"}
+    run_folder.open_run(tmp_path / "run", there)
+    flags = "--learn.learning-rate 0.002 --learn.hidden 8 8 --learn.no-prove --learn.fast --folder 'a b'"
+    with pytest.raises(ValueError, match=re.escape(f"Go on with the settings that are there ({flags}), or name")):
+        run_folder.open_run(tmp_path / "run", now)
 
 
 def test_a_run_that_was_stopped_before_it_began_can_begin(tmp_path):

@@ -124,7 +124,7 @@ def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
     folder, run = pathlib.Path(config.folder or "runs/2048"), build(config)
     try:
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say, dataclasses.asdict(Config()))
         found = checkpoint.restore(folder, jax.eval_shape(run.begin), say) if known else None
     except ValueError as error:
         sys.exit(f"train: {error}")

@@ -152,7 +152,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, environment, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, environment, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say)
+        known = checkpoint.open_run(folder, dataclasses.asdict(config), FREE, say, dataclasses.asdict(Config()))
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except (ValueError, ImportError) as error:
         sys.exit(f"train: {error}")

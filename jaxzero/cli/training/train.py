@@ -144,7 +144,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, settings_of(config), FREE, say)
+        known = checkpoint.open_run(folder, settings_of(config), FREE, say, dataclasses.asdict(Config()))
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train: {error}")
