@@ -53,7 +53,7 @@ RANGES = {
 def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
     """The settings from the command line, upon those of a preset: the one asked for, or the one for game and model."""
     words = sys.argv[1:] if arguments is None else arguments
-    asked = [x for x in values_of(words, "--preset") if x in PRESETS]
+    asked = [x for x in values_of(words, "--preset")[-1:] if x in PRESETS]
     game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))
     default = PRESETS[preset or (asked[-1] if asked else preset_for(game, model))]
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)

@@ -269,4 +269,4 @@ def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]
 
 def _asked_for(arguments: list[str]) -> str | None:
     """The preset among the arguments, if any: the defaults of the others depend on it, so it is looked for first."""
-    return next((value for value in values_of(arguments, "--preset") if value in PRESETS), None)
+    return next((value for value in values_of(arguments, "--preset")[-1:] if value in PRESETS), None)

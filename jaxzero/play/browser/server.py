@@ -112,7 +112,7 @@ def _routed(sessions: Sessions, request: Request, about: str, tree_page: Any) ->
 
 def _tree(tree: Tree | None, tree_page: Callable[[Tree], str]) -> Response:
     if tree is None:
-        text = NO_TREE.format("This position has no search tree.")
+        text = NO_TREE.format("There is no search tree of this position yet.")
     else:
         text = tree_page(tree)
     return page_response(text.encode(), TREE_POLICY)

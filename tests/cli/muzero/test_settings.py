@@ -59,6 +59,12 @@ def test_a_preset_that_is_asked_for_is_taken_and_flags_go_above_it():
     assert parse([], "image").learn == PRESETS["image"].learn
 
 
+def test_of_several_presets_the_last_holds():
+    words = ["--game", "cartpole", "--preset", "image", "--preset", "auto"]
+    assert parse(words) == parse(["--game", "cartpole"])
+    assert parse([*words, "--preset", "board"]) == parse(["--game", "cartpole", "--preset", "board"])
+
+
 def test_of_several_games_the_last_one_chooses_the_preset():
     found = parse(["--game", "cartpole", "--game", "connect_four"])
     assert found.game == "connect_four" and found.acting == PRESETS["board"].acting

@@ -98,7 +98,7 @@ def test_the_tree_is_a_page_in_a_frame_that_reaches_nothing(sessions):
     view = opened(sessions)
     place = f"/games/{view['id']}"
     status, page, headers = asked(sessions, "GET", f"{place}/tree")
-    assert status == 200 and "This position has no search tree." in page
+    assert status == 200 and "There is no search tree of this position yet." in page
     asked(sessions, "POST", f"{place}/hint", {"version": 0})
     settled(sessions, view)
     status, page, headers = asked(sessions, "GET", f"{place}/tree")

@@ -195,6 +195,7 @@ function explain() {
   const paid = about.shares ? "points expected in %, a draw being half a point" : "value: what is expected to be paid to who plays the move";
   byId("points").title = about.shares ? "Points expected for the player to move, a draw being half a point" : "What is expected to be paid to who plays the move";
   byId("points").textContent = about.shares ? "Points" : "Value";
+  if (about.kind === "list") byId("legend-title").textContent = "What the figures mean";
   byId("legend-text").textContent = about.kind === "list" ? `${about.shares ? "Points" : "Value"}: ${paid}.`
     : `The larger the disc, the more visits; large figures are the ${paid}; a ring is the best move; small numbers are the expected play.`;
   const classes = about.classes.map(([name, least]) => `${MARKS[name]} ${name} from ${lossOf(about, least)}`);
