@@ -8,6 +8,7 @@ from jaxzero.games.hex import HexState, hex_game
 from jaxzero.games.outcome_checks import check_outcomes
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
+from jaxzero.games.play_checks import check_play
 from jaxzero.games.rule_checks import check_rules
 from jaxzero.games.rules_2048 import game_2048
 
@@ -20,6 +21,7 @@ __all__ = [
     "backgammon",
     "by_name",
     "check_outcomes",
+    "check_play",
     "check_rules",
     "from_pgx",
     "game_2048",

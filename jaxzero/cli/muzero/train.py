@@ -5,8 +5,6 @@ import dataclasses
 import json
 import pathlib
 import sys
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -34,6 +32,7 @@ from jaxzero.cli.training.console import (
     say_finished,
     say_resumed,
     say_stopped,
+    warnings_said,
 )
 from jaxzero.cli.training.evaluation import store, stored
 from jaxzero.cli.training.process import guarded, start
@@ -128,17 +127,6 @@ def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -
     """The goal, if it is what ended the run."""
     last = [row for row in metrics.read(folder) if row["step"] == step]
     return goal(config, environment) if any(ended(config, environment, row) for row in last) else None
-
-
-@contextlib.contextmanager
-def warnings_said() -> Iterator[None]:
-    """What the checks of somebody's own environment warn of is said, as all else is."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in found:
-        if issubclass(warning.category, UserWarning):
-            say(f"[bold yellow]{warning.message}")
 
 
 def prepare(config: Config, stack: contextlib.ExitStack):

@@ -92,7 +92,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         ValueError: weights that are not for this game.
     """
     game, file = rules(player, size, komi), player.weights
-    comes_along = not file and game.id in {path.stem for path in weights.TRAINED.glob("*.safetensors")}
+    comes_along = not file and _comes_along(game.id, player.game)
     if comes_along:
         file = str(weights.trained(game.id))
     if not file:
@@ -111,6 +111,13 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     how += f", which learned with a komi of {learned_with:g}," if other else ""
     words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
     return network_engine(player, game, network), words
+
+
+def _comes_along(name: str, rules_of: str) -> bool:
+    """Whether weights come with jaxzero for a game; those of Go are for our own rules, not for pgx's of the same id."""
+    if name not in {path.stem for path in weights.TRAINED.glob("*.safetensors")}:
+        return False
+    return weights.read_about(weights.trained(name)).get("rules") in (None, rules_of)
 
 
 def network_engine(player: Player, game: games.Game, network: network_models.NetworkModel) -> Engine:

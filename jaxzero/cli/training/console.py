@@ -2,7 +2,8 @@
 
 import contextlib
 import pathlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +11,16 @@ import jax
 from jaxzero.cli.repeat_command import again, python
 from jaxzero.runs import progress_display
 
-__all__ = ["announced", "commands_after", "first_host", "say", "say_finished", "say_resumed", "say_stopped"]
+__all__ = [
+    "announced",
+    "commands_after",
+    "first_host",
+    "say",
+    "say_finished",
+    "say_resumed",
+    "say_stopped",
+    "warnings_said",
+]
 
 
 def first_host() -> bool:
@@ -27,6 +37,17 @@ def say(*words) -> None:
 def announced(what: str):
     """Says so before something silent and slow, on one host."""
     return progress_display.announced(what) if first_host() else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def warnings_said() -> Iterator[None]:
+    """What the checks of somebody's own game or environment warn of is said, as all else is."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in found:
+        if issubclass(warning.category, UserWarning):
+            say(f"[bold yellow]{warning.message}")
 
 
 def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None) -> None:

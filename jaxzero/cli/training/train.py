@@ -25,6 +25,7 @@ from jaxzero.cli.training.console import (
     say_finished,
     say_resumed,
     say_stopped,
+    warnings_said,
 )
 from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
 from jaxzero.cli.training.process import guarded, start
@@ -113,7 +114,8 @@ def game_for(config: Config) -> games.Game:
                 f"--game {name} is a jaxzero.environments.Environment: give --model learned, too, or --model simulator "
                 "(its searches step it)."
             )
-        games.check_rules(found)
+        with announced(f"Playing random games of {found.id}, to see that it keeps its contract"), warnings_said():
+            games.check_play(found)
         if found.outcomes is not None:
             with announced(f"Comparing what steps of {found.id} draw with the outcomes that it lists"):
                 games.check_outcomes(found)
