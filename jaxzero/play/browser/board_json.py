@@ -5,6 +5,7 @@ of one game, between 0 and 1: a win is one, a draw half. Where wins pay more or 
 people are told values instead (`in_shares`).
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,13 @@ def layout(game: Game) -> dict[str, Any]:
     >>> told = layout(games.go(5))
     >>> told["title"], told["sides"], told["rows"], told["columnNames"], told["rowNames"], told["beside"]
     ('Go 5×5', ['Black', 'White'], 5, ['A', 'B', 'C', 'D', 'E'], ['5', '4', '3', '2', '1'], [25])
+    >>> layout(games.hex_game(7))["title"]
+    'Hex 7×7'
     """
     called, look = names(game), kind(game)
     if look == "list":
         return {
-            "title": game.id.replace("_", " ").title(),
+            "title": _title(game.id),
             "kind": look,
             "shares": in_shares(game),
             "rows": 0,
@@ -64,7 +67,7 @@ def layout(game: Game) -> dict[str, Any]:
             "beside": list(range(game.num_actions)),
         }
     rows, columns = game.observation_shape[:2]
-    title = f"Go {rows}×{columns}" if look == "go" else TITLES.get(game.id, game.id.replace("_", " ").title())
+    title = f"Go {rows}×{columns}" if look == "go" else TITLES.get(game.id, _title(game.id))
     letters, numbers = list(called), []
     if not called[0][0].isalpha() and look != "connect_four":
         letters = []  # squares without names
@@ -83,6 +86,11 @@ def layout(game: Game) -> dict[str, Any]:
         "rowNames": numbers,
         "beside": [] if look == "connect_four" else list(range(rows * columns, game.num_actions)),
     }
+
+
+def _title(name: str) -> str:
+    """A game's id for people: "Hex 7×7"."""
+    return re.sub(r"(\d)X(\d)", r"\1×\2", name.replace("_", " ").title())
 
 
 def place(look: str, board: np.ndarray, action: int) -> Place:
