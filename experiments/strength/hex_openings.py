@@ -1,6 +1,7 @@
 """Which opening moves win in Hex, as a trained network and its search judge them.
 
-    python experiments/strength/hex_openings.py --weights runs/hex_7x7 --save
+    python experiments/strength/hex_openings.py --save                        # the network that comes with jaxzero
+    python experiments/strength/hex_openings.py --weights runs/hex_7x7 --simulations 20000
 
 One search for each opening, all in one batch, without the swap: the value is that of the move. Where the search has
 proven it the value is 1 or -1. On 7 x 7 all openings were solved by Hayward et al. (2003, "Solving 7 x 7 Hex: virtual
@@ -42,13 +43,13 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
 def main() -> None:
     """Judges, and prints the board."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--weights", type=pathlib.Path, required=True, help="a file, or a run's folder")
+    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it")
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     game = games.by_name(given.game)
-    net, params, about = weights.load(given.weights, game)
+    net, params, about = weights.load(given.weights or weights.trained(game.id), game)
     worth, proven = judged(game, net, params, given.simulations)
     size = game.observation_shape[0]
     print(f"Worth of each first move, * where proven, {given.simulations} simulations:")

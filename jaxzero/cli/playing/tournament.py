@@ -20,10 +20,11 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
-from jaxzero.cli.playing.tournament_settings import Config, Entrant, openings, read
+from jaxzero.cli.playing.tournament_settings import Config, Entrant, comes_along, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
+from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes, perfect_player, ratings
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
@@ -58,6 +59,8 @@ def player(entrant: Entrant, game: Any) -> Player:
                 return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
+    if comes_along(entrant):
+        file = weights.trained(game.id)
     model, params, about, learned = network_models.load(file, game)
     if kind == "raw":
         policy = arena.raw_network(model)
@@ -223,7 +226,8 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 def with_game(config: Config) -> Config:
     """The settings, with the game of the first player who has weights where none was named."""
     entrants = [read(word, config.simulations) for word in (*config.players, *config.sprt)]
-    file = next((str(one.file) for one in entrants if one.kind in ("raw", "search")), "")
+    theirs = (one for one in entrants if one.kind in ("raw", "search") and not comes_along(one))
+    file = next((str(one.file) for one in theirs), "")
     default = config.game or ("" if file else "connect_four")
     known = resolved(Settings(game=default, weights=file, size=config.size, komi=config.komi))
     return dataclasses.replace(config, game=known.game, size=known.size, komi=known.komi)

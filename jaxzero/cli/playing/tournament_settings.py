@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import tyro
 
-__all__ = ["WEIGHTS", "Config", "Entrant", "openings", "parse", "read"]
+__all__ = ["WEIGHTS", "Config", "Entrant", "comes_along", "openings", "parse", "read"]
 
 DESCRIPTION = """A tournament: every player meets every other one. Or a sequential test of two players.
 
     jaxzero tournament --players random uct:100 uct:1000 runs/connect_four
     jaxzero tournament --players raw:a.safetensors a.safetensors:64 b.safetensors:64 --mistakes
     jaxzero tournament --game tic_tac_toe --opening-plies 1 --players random uct:50 perfect
+    jaxzero tournament --game othello --players uct:1000 raw:trained trained:400
     jaxzero tournament --sprt a.safetensors:64 b.safetensors:64 --elo0 0 --elo1 20
 
     random          any legal move
@@ -21,6 +22,7 @@ DESCRIPTION = """A tournament: every player meets every other one. Or a sequenti
     perfect         plays perfectly; for games with few positions, like tic_tac_toe
     FILE:64         Gumbel search with the network in a file, and so many simulations per move (default: --simulations)
     raw:FILE        that network's most probable move, without search
+    trained:64      the network that comes with jaxzero for the --game; raw:trained, without search
 
 FILE is what `jaxzero.nets.weights` wrote, or the folder of a training run, for the weights.safetensors in it: of
 which step these are is said at the start. The checkpoints of a run are not read.
@@ -35,6 +37,7 @@ random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets mor
 """
 
 WEIGHTS = "weights.safetensors"  # in the folder of a run
+TRAINED = "trained"  # stands for the weights that come with jaxzero
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,12 +181,19 @@ def read(word: str, simulations: int) -> Entrant:
     return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1])))
 
 
+def comes_along(entrant: Entrant) -> bool:
+    """Whether the network that comes with jaxzero is meant, and no file of that name."""
+    return entrant.file == pathlib.Path(TRAINED) and not entrant.file.exists()
+
+
 def _checked(entrant: Entrant) -> Entrant:
     word, file = entrant.word, entrant.file
+    if comes_along(entrant):
+        return entrant
     if not file.exists() or not str(file).strip("."):
         raise ValueError(
             f"{word}: no such player, and no file or folder {str(file)!r}. Write random, perfect, uct:1000, raw:FILE, "
-            "FILE or FILE:200."
+            "FILE, FILE:200 or trained:200."
         )
     if file.is_dir() and not (file / WEIGHTS).is_file():
         raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has saved once.")

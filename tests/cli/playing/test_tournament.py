@@ -16,7 +16,7 @@ import pytest
 from jaxzero import games, nets
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.tournament import Config, Result
-from jaxzero.cli.playing.tournament_settings import Entrant, parse, read
+from jaxzero.cli.playing.tournament_settings import Entrant, comes_along, parse, read
 from jaxzero.nets import weights
 from jaxzero.play import arena
 from jaxzero.play import ratings as rating
@@ -48,6 +48,18 @@ def test_what_words_mean(tmp_path, monkeypatch):
     assert read("raw:net.safetensors", 50) == Entrant("raw:net.safetensors", "raw", 0, file)
     assert read("run:8", 50)[1:] == ("search", 8, folder) and read("raw:run", 50)[1:] == ("raw", 0, folder)
     assert read("odd:7", 50)[1:] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
+    along = [read(word, 50) for word in ("trained", "trained:8", "raw:trained")]
+    assert [one[1:3] for one in along] == [("search", 50), ("search", 8), ("raw", 0)] and all(map(comes_along, along))
+    pathlib.Path("trained").touch()
+    assert not comes_along(read("trained:8", 50)) and not comes_along(read("raw:run", 50))
+
+
+def test_the_network_that_comes_along_is_that_of_the_game():
+    config = Config(players=("random", "raw:trained"), game="tic_tac_toe", games=2)
+    game, players = tournament.prepare(config)
+    assert game.id == players["raw:trained"].about["game"] == "tic_tac_toe"
+    with pytest.raises(SystemExit, match="no weights come with jaxzero for 'chess', but for connect_four"):
+        tournament.prepare(dataclasses.replace(config, game="chess"))
 
 
 PLAYERS = ["--players", "random", "uct:10"]
