@@ -35,6 +35,7 @@ PAGES = {
     "notebooks/choosing.md": "how_to/choosing.md",
     "notebooks/extending.md": "how_to/extending.md",
     "notebooks/gtp.md": "how_to/gtp.md",
+    "notebooks/trained_networks.md": "how_to/trained_networks.md",
     "notebooks/coming_from_mctx.md": "how_to/coming_from_mctx.md",
     "notebooks/features.md": "explanation/features.md",
     "notebooks/theory.md": "explanation/theory.md",

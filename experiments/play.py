@@ -2,7 +2,7 @@
 
 .venv/bin/python experiments/play.py --game connect_four          # against the network that comes along
 .venv/bin/python experiments/play.py --game connect_four --browser
-.venv/bin/python experiments/play.py --gtp                        # 9x9 Go by random playouts, for GoGui, Sabaki ...
+.venv/bin/python experiments/play.py --gtp                        # 9x9 Go, for GoGui, Sabaki ...
 """
 
 import sys

@@ -8,7 +8,7 @@ from tests import documents
 
 DOCUMENTS = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"),
-    *("notebooks/README.md", "notebooks/features.md", "notebooks/gtp.md"),
+    *("notebooks/README.md", "notebooks/features.md", "notebooks/gtp.md", "notebooks/trained_networks.md"),
 ]
 
 

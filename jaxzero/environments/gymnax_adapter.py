@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxzero.environments.environment import Bounds, Environment, Outcome
-from jaxzero.environments.step_randomness import depends_on_key
 from jaxzero.extras import require
+from jaxzero.games.step_randomness import depends_on_key
 from jaxzero.types import State
 
 __all__ = ["GymnaxState", "from_gymnax"]

@@ -64,11 +64,14 @@ def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...], d
     file = folder / "config.json"
     try:
         if file.exists():
-            differing = differences(_filled(_settings(file), defaults), config, free)
+            there = _filled(_settings(file), defaults)
+            differing = differences(there, config, free)
             if differing:
                 lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
                 said = f"{folder} holds a run with other settings:{lines}\n"
-                raise _refused(folder, said, f"Go on with the settings that are there{_as_flags(differing)}")
+                raise _refused(
+                    folder, said, f"Go on with the settings that are there{_as_flags(differing, there, config)}"
+                )
             return True
         _check_room(folder)
         atomic_files.make_folder(folder)
@@ -126,17 +129,17 @@ def differences(old: dict, new: dict, free: tuple[str, ...] = ()) -> list[tuple[
 
 
 def _filled(there: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Settings with defaults for those that are missing in their groups; a group that is missing stays so."""
+    """Settings with defaults for those that are missing."""
     filled = dict(there)
     for name, default in defaults.items():
-        if isinstance(there.get(name), dict) and isinstance(default, dict):
-            filled[name] = default | there[name]
+        if isinstance(filled.setdefault(name, default), dict) and isinstance(default, dict):
+            filled[name] = _filled(filled[name], default)
     return filled
 
 
-def _as_flags(differing: list[tuple[str, Any, Any]]) -> str:
-    """Flags that ask for the values that are there: " (--net.width 8)". Nothing if a value is not there."""
-    if any(old is None or isinstance(old, dict) for _, old, _ in differing):
+def _as_flags(differing: list[tuple[str, Any, Any]], there: dict, now: dict) -> str:
+    """Flags that ask for the values that are there: " (--net.width 8)". Nothing if one is no setting in both."""
+    if any(name not in _flat(there) or name not in _flat(now) for name, _, _ in differing):
         return ""
     return f" ({' '.join(_as_flag(name, old) for name, old, _ in differing)})"
 

@@ -1,5 +1,6 @@
 """What the strength experiments compute: advantages, honesty of priors, games against a solver."""
 
+import json
 import math
 import pathlib
 import random
@@ -24,6 +25,7 @@ import mistakes  # noqa: E402
 import perfect_play  # noqa: E402
 import ppo  # noqa: E402
 import priors  # noqa: E402
+import trained_networks  # noqa: E402
 
 
 class Board:
@@ -187,3 +189,15 @@ def test_openings_of_hex_are_proven_on_a_small_board():
     known = {}
     expected = [-1.0 if wins([int(i == at) for i in range(9)], 1) else 1.0 for at in range(9)]
     assert proven.all() and worth.tolist() == expected and 0 < sum(x > 0 for x in expected) < 9
+
+
+def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(trained_networks, "RESULTS", tmp_path / "results")
+    words = "--game tic_tac_toe --games 4 --pairings raw:trained,random trained:8,uct:10 --save"
+    monkeypatch.setattr(sys, "argv", ["trained_networks.py", *words.split()])
+    trained_networks.main()
+    found = json.loads((tmp_path / "results" / "trained_tic_tac_toe.json").read_text())
+    assert list(found["matches"]) == ["raw:trained,random", "trained:8,uct:10"]
+    for one in found["matches"].values():
+        assert sum(one["score"]) == 4 and one["interval"][0] <= one["share"] <= one["interval"][1]
+    assert found["about"]["game"] == "tic_tac_toe" and "trained:8 against uct:10: " in capsys.readouterr().out

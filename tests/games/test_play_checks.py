@@ -1,6 +1,6 @@
 """A game that breaks its contract in play is found by random games, and the moves that led there are told."""
 
-import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,11 @@ import pytest
 from jaxzero import games
 from jaxzero.games.game import Symmetry
 from jaxzero.games.play_checks import check_play
+from tests import worlds
 
 GAME = games.from_pgx("tic_tac_toe")
+TURNED = GAME.symmetries[1]
+WRONG = (GAME.symmetries[0], TURNED._replace(actions=TURNED.actions[::-1]))
 
 
 def stones(state):
@@ -18,42 +21,97 @@ def stones(state):
 
 
 def paid_again(state, action, key):
-    """Where the game was over, the winner is paid once more."""
+    """Where the game was over, the first player is paid once more."""
     after = GAME.step(state, action, key)
     return after.replace(rewards=jnp.where(state.terminated, jnp.array([1.0, -1.0]), after.rewards))
 
 
-def going_on(state, action, key):
-    """Where the game was over, it begins anew."""
+def beginning_anew(state, action, key):
+    """Where the game was over."""
     fresh = GAME.init(key)
     return jax.tree.map(lambda x, y: jnp.where(GAME.terminal(state), x, y), fresh, GAME.step(state, action, key))
 
 
-ROTATED = Symmetry(lambda seen: jnp.rot90(seen), (2, 5, 8, 1, 4, 7, 0, 3, 6))
+def other_mover(state, action, key):
+    """Where the game was over, nothing changes but whose turn it is."""
+    after = GAME.step(state, action, key)
+    return after.replace(current_player=jnp.where(state.terminated, 1 - state.current_player, after.current_player))
+
+
 BROKEN = {
+    "at the beginning: the game is over before a move": dict(terminal=lambda state: jnp.bool_(True)),
     "at the beginning: nothing is legal": dict(legal=lambda state: jnp.zeros(9, bool)),
     r"after the moves \d \d \d: nothing is legal": dict(legal=lambda state: GAME.legal(state) & (stones(state) < 3)),
-    r"after the moves \d: to_play.state. is no player": dict(to_play=lambda state: stones(state)[None][0] * 2),
-    "holds what is not finite: ?|observe.state. holds": dict(
-        observe=lambda state: GAME.observe(state) / (stones(state) < 2)
-    ),
+    r"after the moves \d: to_play.state. is no player": dict(to_play=lambda state: stones(state) * 2),
+    r"observe.state. holds what is not finite": dict(observe=lambda state: GAME.observe(state) / (stones(state) < 2)),
     "rewards.state. holds what is not finite": dict(rewards=lambda state: GAME.rewards(state) / 0.0),
+    "rewards of two players do not add up to 0": dict(rewards=lambda state: jnp.abs(GAME.rewards(state))),
     "makes another position than step.state, ...": dict(
         pack=lambda state: state.replace(_x=state._x._replace(board=jnp.full_like(state._x.board, -1)))
     ),
     "something is legal, and terminal": dict(legal=lambda state: GAME.legal(state) | GAME.terminal(state)),
-    "a further step changes that": dict(step=going_on),
+    "a further step changes that": dict(step=beginning_anew),
+    "over, and a further step changes that": dict(step=other_mover),
     "a further step pays again": dict(step=paid_again),
-    r"symmetries\[1\] is none of the rules.*other way round": dict(
-        symmetries=(GAME.symmetries[0], Symmetry(ROTATED.observation, ROTATED.actions[::-1]))
-    ),
+    r"symmetries\[1\] is no symmetry of the rules.*other way round": dict(symmetries=WRONG),
 }
 
 
 @pytest.mark.parametrize("said", BROKEN)
 def test_what_is_wrong_is_told(said):
-    with pytest.raises(ValueError, match=f"game tic_tac_toe, .*({said})"):
+    with pytest.raises(ValueError, match=f"game tic_tac_toe, .*{said}"):
         check_play(GAME._replace(**BROKEN[said]), count=16)
+
+
+class Race(NamedTuple):
+    """Two in turn go one or two steps; who reaches the end wins."""
+
+    at: jax.Array
+    mover: jax.Array
+    over: jax.Array
+    paid: jax.Array
+    hidden: jax.Array
+
+
+def race(length=6, hidden=lambda key: jnp.zeros(2), far=lambda race, key: 1, **changed):
+    """`hidden`: what `init` deals; `far`: how much farther a step goes."""
+
+    def step(race, action, key):
+        at = jnp.where(race.over, race.at, race.at + far(race, key) + action)
+        won = ~race.over & (at >= length)
+        paid = jnp.where(won, jnp.where(jnp.arange(2) == race.mover, 1.0, -1.0), 0.0)
+        return Race(at, jnp.where(race.over, race.mover, 1 - race.mover), race.over | won, paid, race.hidden)
+
+    same, swapped = Symmetry(lambda seen: seen, (0, 1)), Symmetry(lambda seen: seen, (1, 0))
+    fields = dict(
+        id="race", num_actions=2, num_players=2, observation_shape=(1,), step=step,
+        init=lambda key: Race(jnp.int32(0), jnp.int32(0), jnp.bool_(False), jnp.zeros(2), hidden(key)),
+        observe=lambda race: race.at[None].astype(jnp.float32), legal=lambda race: jnp.full(2, ~race.over),
+        to_play=lambda race: race.mover, terminal=lambda race: race.over, rewards=lambda race: race.paid,
+        symmetries=(same, swapped),
+    )  # fmt: skip
+    return games.Game(**fields | changed)
+
+
+def test_what_pack_loses_of_the_end_is_found():
+    """A tree stores packed states, and a search steps them beyond the end."""
+    with pytest.raises(ValueError, match="a further step (changes that|pays again)"):
+        check_play(race(symmetries=(), pack=lambda race: race._replace(over=jnp.bool_(False))))
+
+
+def test_a_symmetry_that_is_none_is_found_and_where_chance_hides_none_is_judged():
+    with pytest.raises(ValueError, match=r"after the moves [01]: symmetries\[1\]"):
+        check_play(race())
+    check_play(race(hidden=lambda key: jax.random.uniform(key, (2,)), far=lambda race, key: 1 + (race.hidden[0] > 0.5)))
+    check_play(race(hidden=lambda key: key, far=lambda race, key: jax.random.randint(race.hidden, (), 1, 3)))
+    check_play(race(far=lambda race, key: jax.random.randint(key, (), 1, 3)))
+
+
+def test_numbers_of_python_and_of_64_bits_will_do():
+    plain = race(symmetries=())
+    check_play(plain._replace(init=lambda key: Race(0, 0, False, jnp.zeros(2), jnp.zeros(2))))
+    with worlds.x64():
+        check_play(race(symmetries=()))
 
 
 def test_the_shortest_game_that_shows_it_is_told():
@@ -63,42 +121,23 @@ def test_the_shortest_game_that_shows_it_is_told():
 
 
 def test_long_lines_are_cut():
-    heap = games.game_2048()
-    quiet = heap._replace(outcomes=None, to_play=lambda state: jnp.where(heap.observe(state)[..., 5:].any(), 7, 0))
-    with pytest.raises(ValueError, match=r"after the moves \.\.\. (\w+ ){11}\w+: to_play"):
-        check_play(quiet, count=4)
+    long = race(length=40, symmetries=(), to_play=lambda race: jnp.where(race.at > 30, 7, race.mover))
+    with pytest.raises(ValueError, match=r"after the moves \.\.\. ([01] ){11}[01]: to_play"):
+        check_play(long, count=4)
 
 
-def test_games_that_never_end_are_warned_of():
-    def walk(state, action, key):
-        del key
-        return state + jnp.where(action == 0, 1, -1)
-
-    endless = GAME._replace(
-        id="walk", num_actions=2, num_players=1, observation_shape=(1,), init=lambda key: jnp.int32(0), step=walk,
-        observe=lambda state: state[None].astype(jnp.float32), legal=lambda state: jnp.ones(2, bool),
-        to_play=lambda state: jnp.int32(0), terminal=lambda state: jnp.bool_(False), rewards=lambda state: jnp.zeros(1),
-        pack=lambda state: state, symmetries=(),
-    )  # fmt: skip
+def test_games_that_never_end_are_warned_of(recwarn):
     with pytest.warns(UserWarning, match="none of 4 random games ended within 50 moves"):
-        check_play(endless, count=4, plies=50)
-
-
-def test_symmetries_of_a_game_of_chance_are_not_judged():
-    """Of a step that draws nobody can say where the mirrored one should lead."""
-
-    def noisy(state, action, key):
-        lowest = jnp.argmax(GAME.legal(state))
-        return GAME.step(state, jnp.where(jax.random.bernoulli(key), action, lowest), key)
-
-    wrong = GAME._replace(step=noisy, pack=lambda state: state, symmetries=BROKEN[list(BROKEN)[-1]]["symmetries"])
-    check_play(wrong, count=16)
+        check_play(race(length=1000, symmetries=()), count=4, plies=50)
+    recwarn.clear()
+    check_play(race(length=20, symmetries=(), legal=lambda race: jnp.array([1, 0]) * ~race.over > 0), plies=20)
+    assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]  # it ends by that move
 
 
 @pytest.mark.parametrize("make", [
-    lambda: games.from_pgx("connect_four"), lambda: games.hex_game(4), lambda: games.go(4),
-    functools.partial(games.from_pgx, "tic_tac_toe"),
-], ids=["connect_four", "hex", "go", "tic_tac_toe"])  # fmt: skip
+    lambda: games.from_pgx("connect_four"), lambda: games.hex_game(4), lambda: games.go(4), games.game_2048,
+    games.backgammon,
+], ids=["connect_four", "hex", "go", "2048", "backgammon"])  # fmt: skip
 def test_games_that_come_along_are_sound(make, recwarn):
-    check_play(make(), count=32)
+    check_play(make(), count=8)
     assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]

@@ -10,16 +10,21 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.afterstates.evaluation import planner, play_games
 from jaxzero.cli.afterstates.play_settings import TRAINED
+from jaxzero.cli.playing.play import engine
+from jaxzero.cli.playing.play_settings import Player
 from jaxzero.nets import weights
 from jaxzero.nets.files.ntuple_weights import load_ntuples
 from jaxzero.play import arena, outcome_mistakes, perfect_player
+from tests import documents
 
 FILES = sorted(weights.TRAINED.glob("*.safetensors"))
+OWN_RULES = {"go_9x9": lambda: games.go(9), "hex_7x7": lambda: games.hex_game(7)}
+CARDS = "notebooks/trained_networks.md"
 POSITIONS = outcome_mistakes.CONNECT_FOUR
 
 
 def player(name, simulations):
-    game = games.from_pgx(name)
+    game = OWN_RULES[name]() if name in OWN_RULES else games.from_pgx(name)
     net, params, _ = weights.load(weights.trained(name), game)
     model = models.perfect(game, net)
     search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
@@ -34,18 +39,55 @@ def wrong(game, policy, params):
     return float(np.mean(found(params)))
 
 
-def test_both_games_have_some_and_others_are_told_so():
-    assert [file.stem for file in FILES] == ["connect_four", "tic_tac_toe"]
-    with pytest.raises(ValueError, match="'hex', but for connect_four, tic_tac_toe: train with train.py"):
-        weights.trained("hex")
+def test_some_games_have_them_and_others_are_told_so():
+    assert [file.stem for file in FILES] == ["connect_four", "go_9x9", "hex_7x7", "othello", "tic_tac_toe"]
+    with pytest.raises(ValueError, match="'chess', but for connect_four, go_9x9, hex_7x7, othello, tic_tac_toe: train"):
+        weights.trained("chess")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_file_says_how_it_came_about(file):
     about = weights.read_about(file)
     assert file.stat().st_size <= 3e6 and about["game"] == file.stem
-    assert about["command"].startswith("experiments/train.py") and "cores" in about["device"]
+    assert about["command"].startswith(("experiments/train.py", "jaxzero train")) and "core" in about["device"]
     assert about["minutes"] > 1 and about["seed"] >= 0 and about["results"]["random"]["share"] > 0.9
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_card_tells_the_same(file):
+    """Its page has a part for each, with the command that made it, its size, and what it was measured to do."""
+    about, (_, found, rest) = weights.read_about(file), documents.text(CARDS).partition(f"## {file.stem}\n")
+    assert found, f"{CARDS} has no part '## {file.stem}'"
+    card = rest.partition("\n## ")[0]
+    net = weights.load(file, player(file.stem, 1)[0])[1]
+    size = sum(x.size for x in jax.tree.leaves(net))
+    result = about["results"]["random"]
+    for told in (about["command"].removeprefix("experiments/train.py ").removeprefix("jaxzero train "), f"{size:,}"):
+        assert told in card, (told, card)
+    assert f"{about['minutes']:.0f} minutes" in card and f"{100 * result['share']:.1f} %" in card
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, simulations", [("othello", 32), ("hex_7x7", 32), ("go_9x9", 16)])
+def test_it_beats_random_playouts(name, simulations):
+    """With a search that is much smaller than theirs."""
+    game, _, search, params = player(name, simulations)
+    uct = jz.uct(models.rollout(game), 4 * simulations)
+    keys = jax.random.split(jax.random.key(2), 20)
+    score = jax.jit(lambda keys: arena.play_pairs(game, (search, uct), (params, None), keys, 2, 300))(keys)
+    wins, draws, losses = (int(x.sum()) for x in score[:3])
+    assert wins + draws / 2 > 0.8 * (wins + draws + losses)
+
+
+def test_go_of_pgx_is_not_taken_for_our_own():
+    """They have the same id, and observe other things."""
+    own, other = (engine(Player(game=name, size=9, komi=7.0), 9, 7.0)[1] for name in ("go", "go_9x9"))
+    assert "the network that comes with jaxzero" in own and "random playouts" in other
+
+
+def test_random_playouts_can_be_asked_for_where_a_network_comes_along():
+    words = [engine(Player(game="connect_four", weights=asked), 9, 7.0)[1] for asked in ("", "none")]
+    assert "comes with jaxzero" in words[0] and words[1].startswith("random playouts")
 
 
 def test_the_connect_four_network_knows_most_positions():

@@ -54,17 +54,14 @@ def test_damaged_settings_are_one_sentence(tmp_path, text):
 
 
 def test_settings_that_an_older_version_lacked_have_their_defaults(tmp_path):
-    """A group that is not there at all was left out on purpose, as 2048 leaves out --komi."""
-    run, defaults = tmp_path / "run", {"net": {"width": 1, "bias": True}, "komi": 7.0}
+    run, defaults = tmp_path / "run", {"net": {"width": 1, "bias": True}, "komi": 7.0, "new": {"group": 3}}
     run_folder.open_run(run, CONFIG)
-    now = CONFIG | {"net": CONFIG["net"] | {"bias": True}}
+    now = CONFIG | {"net": CONFIG["net"] | {"bias": True}, "komi": 7.0, "new": {"group": 3}}
     with pytest.raises(ValueError, match="net.bias: None there, True now"):
         run_folder.open_run(run, now)
     assert run_folder.open_run(run, now, defaults=defaults) is True
-    with pytest.raises(ValueError, match="net.bias: True there, False now"):
-        run_folder.open_run(run, CONFIG | {"net": CONFIG["net"] | {"bias": False}}, defaults=defaults)
-    with pytest.raises(ValueError, match="komi: None there, 7.0 now"):
-        run_folder.open_run(run, now | {"komi": 7.0}, defaults=defaults)
+    with pytest.raises(ValueError, match=r"net.bias: True there, False now\n.*\(--net.bias\)"):
+        run_folder.open_run(run, now | {"net": now["net"] | {"bias": False}}, defaults=defaults)
 
 
 def test_other_settings_are_told_as_the_flags_that_go_on(tmp_path):
@@ -74,6 +71,11 @@ def test_other_settings_are_told_as_the_flags_that_go_on(tmp_path):
     flags = "--learn.learning-rate 0.002 --learn.hidden 8 8 --learn.no-prove --learn.fast --folder 'a b'"
     with pytest.raises(ValueError, match=re.escape(f"Go on with the settings that are there ({flags}), or name")):
         run_folder.open_run(tmp_path / "run", now)
+    with pytest.raises(ValueError, match=r"gone: 3 there, None now\n(.*\n)?.*settings that are there, or name"):
+        run_folder.open_run(tmp_path / "gone", {"gone": 3, "kept": None})
+        run_folder.open_run(tmp_path / "gone", {"kept": 1})  # no flag asks for a setting that is no more
+    with pytest.raises(ValueError, match=r"there \(--gone 3 --kept None\)"):
+        run_folder.open_run(tmp_path / "gone", {"gone": 4, "kept": 1})
 
 
 def test_a_run_that_was_stopped_before_it_began_can_begin(tmp_path):

@@ -10,7 +10,7 @@ from jaxzero.nets import weights
 from jaxzero.nets.files.params_file import OF_A_RUN
 from jaxzero.types import Model, Params
 
-__all__ = ["WEIGHTS", "NetworkModel", "game_of", "komi_of", "load", "weights_file"]
+__all__ = ["WEIGHTS", "NetworkModel", "comes_along", "game_of", "komi_of", "load", "weights_file"]
 
 WEIGHTS = OF_A_RUN
 
@@ -48,6 +48,20 @@ def komi_of(about: dict[str, Any]) -> float | None:
     """White's points with which weights of Go were learned; None: their file does not say, or not in a number."""
     komi = about.get("komi")
     return komi if type(komi) in (int, float) else None
+
+
+def comes_along(game: games.Game, rules: str) -> pathlib.Path | None:
+    """The file that comes with jaxzero for a game, if it is for these rules.
+
+    Args:
+        game: to be played.
+        rules: its name on the command line: our own Go and pgx's have one id, and so may somebody's own game.
+    """
+    file = weights.TRAINED / f"{game.id}.safetensors"
+    if not file.is_file():
+        return None
+    about = weights.read_about(file)
+    return file if about.get("rules", about.get("game")) == rules else None
 
 
 def load(path: pathlib.Path, game: games.Game) -> NetworkModel:

@@ -18,7 +18,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
-from jaxzero.cli.playing.play_settings import KOMI, SIZE, Play, Player, komi, limits
+from jaxzero.cli.playing.play_settings import KOMI, PLAYOUTS, SIZE, Play, Player, komi, limits
 from jaxzero.cli.training.evaluation import provable
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -42,7 +42,7 @@ def resolved(player: Player) -> Player:
     """
     game, kept = player.game or "go", {}
     path = pathlib.Path(player.weights)
-    if player.weights and not player.game:
+    if player.weights not in ("", PLAYOUTS) and not player.game:
         kept = _settings_of(path) if path.is_dir() and (path / "config.json").is_file() else _of_file(path)
         game = str(kept["game"])
         plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
@@ -92,32 +92,23 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         ValueError: weights that are not for this game.
     """
     game, file = rules(player, size, komi), player.weights
-    comes_along = not file and _comes_along(game.id, player.game)
-    if comes_along:
-        file = str(weights.trained(game.id))
-    if not file:
+    along = None if file else network_models.comes_along(game, player.game)
+    if not (file or along) or file == PLAYOUTS:
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(player.exploration))
         build = spreading(jz.uct, rule, capacity=player.capacity)
         words = f"random playouts, {player.rollouts} per simulation"
         return Engine(game, searches(game, model, build), seed=player.seed), words
-    path = pathlib.Path(file)
+    path = along or pathlib.Path(file)
     if not weights_file(path).exists():
         raise ValueError(f"--weights {path}: no {WEIGHTS} in this folder. Give a run's folder, or a file.")
     network = network_models.load(path, game)
-    whose = "that comes with jaxzero" if comes_along else f"of {path}"
+    whose = "that comes with jaxzero" if along else f"of {path}"
     how = ", which learned its model of the rules," if network.learned else ""
     learned_with = network_models.komi_of(network.about)
     other = player.game == "go" and learned_with not in (None, komi)
     how += f", which learned with a komi of {learned_with:g}," if other else ""
     words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
     return network_engine(player, game, network), words
-
-
-def _comes_along(name: str, rules_of: str) -> bool:
-    """Whether weights come with jaxzero for a game; those of Go are for our own rules, not for pgx's of the same id."""
-    if name not in {path.stem for path in weights.TRAINED.glob("*.safetensors")}:
-        return False
-    return weights.read_about(weights.trained(name)).get("rules") in (None, rules_of)
 
 
 def network_engine(player: Player, game: games.Game, network: network_models.NetworkModel) -> Engine:

@@ -6,7 +6,7 @@ import sys
 
 import tyro
 
-__all__ = ["KOMI", "SIZE", "Play", "Player", "check", "komi", "limits", "parse"]
+__all__ = ["KOMI", "PLAYOUTS", "SIZE", "Play", "Player", "check", "komi", "limits", "parse"]
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
@@ -16,7 +16,7 @@ DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or throug
     jaxzero play --game mygame:game                         # a game of your own: `game` in mygame.py
     jaxzero play --weights runs/mygame                      # the game that the run has learned
     jaxzero play --game 2048                                # alone, with hints; --game 2048 --help lists its flags
-    jaxzero gtp                                             # 9x9 Go by random playouts, for GoGui, Sabaki ...
+    jaxzero gtp                                             # 9x9 Go, for GoGui, Sabaki ...
 
 In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
 what the search thinks is drawn on the board, with its tree beside it. There you can also step back, try variations,
@@ -25,7 +25,7 @@ watch the engine play all sides, and have it find the mistakes of a game.
 
 GTP_DESCRIPTION = """Speak the Go Text Protocol on standard input and output.
 
-    jaxzero gtp                                             # 9x9 Go by random playouts
+    jaxzero gtp                                             # 9x9 Go, the network that comes along
     jaxzero gtp --weights runs/go_9x9 --seconds 2 --ponder
     jaxzero gtp --game othello --weights runs/othello
 
@@ -34,6 +34,7 @@ For front ends like GoGui and Sabaki: give the whole command, with the full path
 
 DEFAULT = 400  # simulations per move
 SIZE, KOMI = 9, 7.0  # of Go, where nobody says
+PLAYOUTS = "none"  # as --weights: no network, although one may come along
 PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
@@ -45,7 +46,8 @@ class Player:
     """go (of any size, see --size), connect_four, othello, hex (or hex_7x7), tic_tac_toe, another that pgx knows, or
     your own as module:attribute. Default: the one that --weights are of, else go."""
     weights: str = ""
-    """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts."""
+    """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts; none:
+    random playouts in any case."""
     size: int | None = None
     """go: points on a side. Default: as the weights, else 9."""
     komi: float | None = None
@@ -55,9 +57,9 @@ class Player:
     seconds: float | None = None
     """Per move, at most."""
     rollouts: int = 4
-    """Without a network: playouts per simulation, which run at once."""
+    """Without a network (--weights none): playouts per simulation, which run at once."""
     exploration: float = 0.5
-    """Without a network: UCB1's constant, for win rates."""
+    """Without a network (--weights none): UCB1's constant, for win rates."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0
@@ -130,5 +132,5 @@ def check(script: str, player: Player) -> None:
     komi = player.komi or 0.0
     if 2 * komi != round(2 * komi) or abs(komi) > 1000:
         raise SystemExit(f"{script}: --komi {komi:g}: give a whole or half number of points.")
-    if player.weights and not pathlib.Path(player.weights).exists():
+    if player.weights not in ("", PLAYOUTS) and not pathlib.Path(player.weights).exists():
         raise SystemExit(f"{script}: --weights {player.weights}: there is no such file or folder.")

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import jaxzero as jz
-from jaxzero.cli.playing.play_settings import KOMI, SIZE, Play, Player, komi, limits
+from jaxzero.cli.playing.play_settings import KOMI, PLAYOUTS, SIZE, Play, Player, komi, limits
 from jaxzero.play import gtp
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "run", "session"]
 
-SIZES = tuple(range(2, 26))  # of Go, without a network
+SIZES = tuple(range(2, 26))  # of Go, where no weights are named
 
 
 def session(player: Player) -> gtp.Session:
@@ -34,7 +34,7 @@ def session(player: Player) -> gtp.Session:
         prepare=_compile, ponder=player.ponder, resign=player.resign, version=jz.__version__, write=_write,
         **limits(player),
     )  # fmt: skip
-    if not player.weights and player.game in ("", "go"):
+    if player.weights in ("", PLAYOUTS) and player.game in ("", "go"):
         size, points = player.size or SIZE, KOMI if player.komi is None else player.komi
         player = dataclasses.replace(player, game="go", size=size, komi=points)
         return gtp.Session(functools.partial(_engine, player), size=size, komi=points, sizes=SIZES, **common)

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -41,8 +41,8 @@ class Player(NamedTuple):
     about: Any = None  # what its file says of it
 
 
-def player(entrant: Entrant, game: Any) -> Player:
-    """A player of this game.
+def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
+    """A player of this game; `rules`: its name on the command line.
 
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
@@ -60,13 +60,19 @@ def player(entrant: Entrant, game: Any) -> Player:
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     if comes_along(entrant):
-        file = weights.trained(game.id)
+        file = network_models.comes_along(game, rules or game.id) or _none_comes_along(word, rules or game.id)
     model, params, about, learned = network_models.load(file, game)
     if kind == "raw":
         policy = arena.raw_network(model)
     else:
         policy = jz.gumbel(model, number, gumbel_scale=0.0) if learned else to_win(game, model, number)
     return Player(word, policy, params, True, about)
+
+
+def _none_comes_along(word: str, rules: str) -> NoReturn:
+    there = [weights.read_about(file) for file in sorted(weights.TRAINED.glob("*.safetensors"))]
+    known = ", ".join(str(about.get("rules", about["game"])) for about in there)
+    raise ValueError(f"{word}: no network comes with jaxzero for --game {rules} of this size, but for {known} (go: 9).")
 
 
 # --------------------------------------------------------------------------------------------------------------- games
@@ -243,7 +249,7 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
         if game.num_players > 2 and config.sprt:
             raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
         words = dict.fromkeys((*config.players, *config.sprt))
-        return game, {word: player(read(word, config.simulations), game) for word in words}
+        return game, {word: player(read(word, config.simulations), game, config.game) for word in words}
     except (ValueError, OSError) as error:
         sys.exit(f"tournament: {error}")
 

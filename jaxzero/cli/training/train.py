@@ -114,6 +114,8 @@ def game_for(config: Config) -> games.Game:
                 f"--game {name} is a jaxzero.environments.Environment: give --model learned, too, or --model simulator "
                 "(its searches step it)."
             )
+        if found.num_players < 2:
+            return found  # which is refused
         with announced(f"Playing random games of {found.id}, to see that it keeps its contract"), warnings_said():
             games.check_play(found)
         if found.outcomes is not None:
@@ -146,7 +148,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        known = checkpoint.open_run(folder, settings_of(config), FREE, say, dataclasses.asdict(Config()))
+        known = checkpoint.open_run(folder, settings_of(config), FREE, say, settings_of(Config(game=config.game)))
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train: {error}")

@@ -58,8 +58,10 @@ def test_the_network_that_comes_along_is_that_of_the_game():
     config = Config(players=("random", "raw:trained"), game="tic_tac_toe", games=2)
     game, players = tournament.prepare(config)
     assert game.id == players["raw:trained"].about["game"] == "tic_tac_toe"
-    with pytest.raises(SystemExit, match="no weights come with jaxzero for 'chess', but for connect_four"):
-        tournament.prepare(dataclasses.replace(config, game="chess"))
+    for other in (dict(game="chess"), dict(game="go", size=5, komi=7.0), dict(game="go_9x9")):
+        none = f"raw:trained: no network comes with jaxzero for --game {other['game']} of this size, but for connect_"
+        with pytest.raises(SystemExit, match=none):
+            tournament.prepare(dataclasses.replace(config, **other))
 
 
 PLAYERS = ["--players", "random", "uct:10"]

@@ -1,0 +1,65 @@
+"""What the networks that come with jaxzero are worth: matches of one of them, as its card tells them.
+
+    python experiments/strength/trained_networks.py --game othello --save
+    python experiments/strength/trained_networks.py --game hex_7x7 --games 20 --pairings trained:64,uct:100
+
+Each match is played from openings of two random moves, with both colours of each. The players are those of `jaxzero
+tournament`.
+"""
+
+import argparse
+import json
+import pathlib
+
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.playing import tournament
+from jaxzero.cli.playing.tournament import Config, match, played, points
+from jaxzero.play import arena
+from jaxzero.runs.run_folder import write_whole
+
+RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
+PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000", "trained:400,uct:10000")
+
+
+def results_of(config: Config, pairings: list[tuple[str, str]]) -> dict:
+    """Points of each pairing's first player, with Wilson's interval; told as they come in."""
+    game, players = tournament.prepare(config)
+    found = {"settings": {"game": game.id, "games": config.games, "openings": config.opening_plies}, "matches": {}}
+    found["about"] = next((one.about for one in players.values() if one.about is not None), None)
+    for number, (one, other) in enumerate(pairings):
+        result = match(config, game, players[one], players[other], number)(0)
+        share, count = points(result) / played(result), played(result)
+        low, high = arena.wilson(share, count)
+        found["matches"][f"{one},{other}"] = {
+            "share": share,
+            "interval": [low, high],
+            "score": [result.wins, result.draws, result.losses, result.unfinished],
+        }
+        score = f"+{result.wins} ={result.draws + result.unfinished} -{result.losses}"
+        print(f"{one} against {other}: {share:.1%} ({low:.0%} to {high:.0%})  {score}", flush=True)
+    return found
+
+
+def main() -> None:
+    """Plays what is asked for, and prints a line for each match."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
+    parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
+    parser.add_argument("--games", type=int, default=100, help="of each pairing")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    given = parser.parse_args()
+    if given.games < 2 or given.games % 2:
+        parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
+    pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
+    players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
+    config = Config(players=players, game=given.game, games=given.games, opening_plies=2, seed=given.seed)
+    found = circumstances() | results_of(config, pairings)
+    if given.save:
+        RESULTS.mkdir(exist_ok=True)
+        name = found["settings"]["game"]
+        write_whole(RESULTS / f"trained_{name}.json", json.dumps(found, indent=1, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main()
