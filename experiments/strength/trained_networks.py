@@ -10,6 +10,7 @@ tournament`.
 import argparse
 import json
 import pathlib
+from collections.abc import Callable
 
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
@@ -21,8 +22,8 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000", "trained:400,uct:10000")
 
 
-def results_of(config: Config, pairings: list[tuple[str, str]]) -> dict:
-    """Points of each pairing's first player, with Wilson's interval; told as they come in."""
+def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[dict], None]) -> None:
+    """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
     game, players = tournament.prepare(config)
     found = {"settings": {"game": game.id, "games": config.games, "openings": config.opening_plies}, "matches": {}}
     found["about"] = next((one.about for one in players.values() if one.about is not None), None)
@@ -37,7 +38,7 @@ def results_of(config: Config, pairings: list[tuple[str, str]]) -> dict:
         }
         score = f"+{result.wins} ={result.draws + result.unfinished} -{result.losses}"
         print(f"{one} against {other}: {share:.1%} ({low:.0%} to {high:.0%})  {score}", flush=True)
-    return found
+        keep(circumstances() | found)
 
 
 def main() -> None:
@@ -54,11 +55,14 @@ def main() -> None:
     pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
     players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
     config = Config(players=players, game=given.game, games=given.games, opening_plies=2, seed=given.seed)
-    found = circumstances() | results_of(config, pairings)
-    if given.save:
-        RESULTS.mkdir(exist_ok=True)
-        name = found["settings"]["game"]
-        write_whole(RESULTS / f"trained_{name}.json", json.dumps(found, indent=1, default=str) + "\n")
+
+    def keep(found: dict) -> None:
+        if given.save:
+            RESULTS.mkdir(exist_ok=True)
+            name = found["settings"]["game"]
+            write_whole(RESULTS / f"trained_{name}.json", json.dumps(found, indent=1, default=str) + "\n")
+
+    results_of(config, pairings, keep)
 
 
 if __name__ == "__main__":
