@@ -20,7 +20,7 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
-from jaxzero.cli.playing.tournament_settings import Config, Entrant, comes_along, openings, read
+from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -59,7 +59,7 @@ def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
                 return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
-    if comes_along(entrant):
+    if is_trained(entrant):
         file = network_models.comes_along(game, rules or game.id) or _none_comes_along(word, rules or game.id)
     model, params, about, learned = network_models.load(file, game)
     if kind == "raw":
@@ -232,7 +232,7 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 def with_game(config: Config) -> Config:
     """The settings, with the game of the first player who has weights where none was named."""
     entrants = [read(word, config.simulations) for word in (*config.players, *config.sprt)]
-    theirs = (one for one in entrants if one.kind in ("raw", "search") and not comes_along(one))
+    theirs = (one for one in entrants if one.kind in ("raw", "search") and not is_trained(one))
     file = next((str(one.file) for one in theirs), "")
     default = config.game or ("" if file else "connect_four")
     known = resolved(Settings(game=default, weights=file, size=config.size, komi=config.komi))

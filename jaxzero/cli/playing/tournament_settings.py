@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tyro
 
-__all__ = ["WEIGHTS", "Config", "Entrant", "comes_along", "openings", "parse", "read"]
+__all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
 DESCRIPTION = """A tournament: every player meets every other one. Or a sequential test of two players.
 
@@ -181,14 +181,14 @@ def read(word: str, simulations: int) -> Entrant:
     return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1])))
 
 
-def comes_along(entrant: Entrant) -> bool:
+def is_trained(entrant: Entrant) -> bool:
     """Whether the network that comes with jaxzero is meant, and no file of that name."""
     return entrant.file == pathlib.Path(TRAINED) and not entrant.file.exists()
 
 
 def _checked(entrant: Entrant) -> Entrant:
     word, file = entrant.word, entrant.file
-    if comes_along(entrant):
+    if is_trained(entrant):
         return entrant
     if not file.exists() or not str(file).strip("."):
         raise ValueError(

@@ -16,7 +16,7 @@ import pytest
 from jaxzero import games, nets
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.tournament import Config, Result
-from jaxzero.cli.playing.tournament_settings import Entrant, comes_along, parse, read
+from jaxzero.cli.playing.tournament_settings import Entrant, is_trained, parse, read
 from jaxzero.nets import weights
 from jaxzero.play import arena
 from jaxzero.play import ratings as rating
@@ -49,9 +49,9 @@ def test_what_words_mean(tmp_path, monkeypatch):
     assert read("run:8", 50)[1:] == ("search", 8, folder) and read("raw:run", 50)[1:] == ("raw", 0, folder)
     assert read("odd:7", 50)[1:] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
     along = [read(word, 50) for word in ("trained", "trained:8", "raw:trained")]
-    assert [one[1:3] for one in along] == [("search", 50), ("search", 8), ("raw", 0)] and all(map(comes_along, along))
+    assert [one[1:3] for one in along] == [("search", 50), ("search", 8), ("raw", 0)] and all(map(is_trained, along))
     pathlib.Path("trained").touch()
-    assert not comes_along(read("trained:8", 50)) and not comes_along(read("raw:run", 50))
+    assert not is_trained(read("trained:8", 50)) and not is_trained(read("raw:run", 50))
 
 
 def test_the_network_that_comes_along_is_that_of_the_game():
