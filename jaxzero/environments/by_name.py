@@ -13,8 +13,8 @@ from jaxzero.environments.pendulum import pendulum
 from jaxzero.environments.pgx_single_player import from_pgx
 from jaxzero.games.by_name import by_name as game_by_name
 from jaxzero.games.by_name import is_own, loaded
+from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.game import Game
-from jaxzero.games.rule_checks import check_rules
 from jaxzero.games.rules_2048 import game_2048
 
 __all__ = ["by_name", "no_such_name"]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero.environments.environment import Environment, Outcome, check_environment
-from jaxzero.games.traced_rules import check_same_state, in_words, returned
+from jaxzero.games.checks.traced_rules import check_same_state, in_words, returned
 
 __all__ = ["check_steps"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from jaxzero.environments.environment import Environment, Outcome
+from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.games.game import Game, check_game
-from jaxzero.games.step_randomness import depends_on_key
 from jaxzero.types import State
 
 __all__ = ["from_game"]

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from jaxzero.environments.environment import Bounds, Environment, Outcome
 from jaxzero.extras import require
-from jaxzero.games.step_randomness import depends_on_key
+from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.types import State
 
 __all__ = ["GymnaxState", "from_gymnax"]

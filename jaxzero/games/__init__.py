@@ -2,14 +2,14 @@
 
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.by_name import by_name, is_own, loaded
+from jaxzero.games.checks.outcome_checks import check_outcomes
+from jaxzero.games.checks.play_checks import check_play
+from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.hex import HexState, hex_game
-from jaxzero.games.outcome_checks import check_outcomes
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
-from jaxzero.games.play_checks import check_play
-from jaxzero.games.rule_checks import check_rules
 from jaxzero.games.rules_2048 import game_2048
 
 __all__ = [

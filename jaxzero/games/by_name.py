@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 from jaxzero.games.backgammon import backgammon
+from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.game import Game
 from jaxzero.games.go_game.rules import go
 from jaxzero.games.hex import hex_game
 from jaxzero.games.pgx_adapter import from_pgx
-from jaxzero.games.rule_checks import check_rules
 
 __all__ = ["by_name", "is_own", "loaded"]
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
-from jaxzero.games.step_randomness import depends_on_key
+from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes

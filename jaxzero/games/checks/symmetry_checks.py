@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.games.game import Game
-from jaxzero.games.step_randomness import depends_on_key
 from jaxzero.types import State
 
 __all__ = ["check_symmetries", "moves_in_words"]

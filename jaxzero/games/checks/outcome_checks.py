@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.game import Game
-from jaxzero.games.rule_checks import check_rules
 from jaxzero.types import State
 
 __all__ = ["check_outcomes"]

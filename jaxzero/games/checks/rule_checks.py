@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxzero.games.checks.traced_rules import check_same_state, in_words, returned
 from jaxzero.games.game import Game, Symmetry, check_game
 from jaxzero.games.outcomes import Outcomes
-from jaxzero.games.traced_rules import check_same_state, in_words, returned
 
 __all__ = ["check_rules"]
 

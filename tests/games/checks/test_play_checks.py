@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 from jaxzero import games
+from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.game import Symmetry
-from jaxzero.games.play_checks import check_play
 from tests import worlds
 
 GAME = games.from_pgx("tic_tac_toe")

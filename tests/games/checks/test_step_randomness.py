@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxzero import games
-from jaxzero.games.step_randomness import depends_on_key
+from jaxzero.games.checks.step_randomness import depends_on_key
 
 roll = lambda key: jax.random.randint(key, (), 1, 7)
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxzero import games
-from jaxzero.games.outcome_checks import check_outcomes
+from jaxzero.games.checks.outcome_checks import check_outcomes
 from jaxzero.games.outcomes import sampled
 from tests.games import dice_race
 from tests.games.dice_race import game as race

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxzero.games.checks.rule_checks import check_rules
+from jaxzero.games.checks.symmetry_checks import check_symmetries, moves_in_words
 from jaxzero.games.game import Game
-from jaxzero.games.rule_checks import check_rules
-from jaxzero.games.symmetry_checks import check_symmetries, moves_in_words
 from jaxzero.types import State
 
 __all__ = ["check_play"]
