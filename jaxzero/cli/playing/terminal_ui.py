@@ -125,8 +125,6 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             if player.ponder:
                 thinker.ponder()
         else:
-            if changed:
-                _tell_moves(thinker, explain)
             word = ask(f"Your move ({sides[you]}), hint, undo, swap, help or quit: ").strip().lower()
             if word in ("quit", "q"):
                 return
@@ -138,7 +136,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             elif word in ("hint", "h"):
                 action = _think(thinker, _of_every_move(thinker, limit))
                 say(f"I would play {called[action]}.", in_words(thinker, "you"))
-                _tell_moves(thinker, explain)
+                _tell_moves(thinker, explain)  # only then: a person who is told all the time does not play alone
             elif word:
                 changed = _move(thinker, word)
 

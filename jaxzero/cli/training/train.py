@@ -160,7 +160,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     )
     say(
         f"{about(config.network, game)['kind']} of {size:,} weights, {config.selfplay.games} games in lock-step, "
-        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} minutes"
+        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} min"
     )
     return config, folder, game, run, state, step, devices.agreed(loop.minutes_at(folder, step))[0]
 

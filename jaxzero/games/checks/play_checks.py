@@ -33,6 +33,8 @@ FAULTS = (
     "the game is over, and a further step pays again: let step on a terminal state, packed or not, set rewards to 0",
 )
 
+ABOUT_REWARDS = (4, 5)  # places in FAULTS: what was paid is told, too
+
 
 class Played(NamedTuple):
     """A random game.
@@ -43,6 +45,8 @@ class Played(NamedTuple):
         ply: how many they are.
         fault: which of `FAULTS` was found; -1: none.
         over: whether it ended.
+        paid: the last rewards.
+        total: what was paid so far.
     """
 
     state: State
@@ -50,6 +54,8 @@ class Played(NamedTuple):
     ply: Array
     fault: Array
     over: Array
+    paid: Array
+    total: Array
 
 
 def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
@@ -61,8 +67,11 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
     Args:
         game: the rules.
         count: random games.
-        plies: moves after which a game is given up. If all are, there is a warning: games that never end by themselves
-            can be played and trained, but mostly it is a mistake.
+        plies: moves after which a game is given up.
+
+    Warns:
+        UserWarning: no game ended; or one of several players was paid more than 1, which a network whose values
+            end at 1 cannot say.
 
     Raises:
         ValueError: what `check_rules` raises; the first thing that is wrong in play, with the moves that led there.
@@ -82,14 +91,27 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
     if faulty.size:
         lane = faulty[np.argmin(found.ply[faulty])]  # the shortest game tells it best
         where = moves_in_words(game, found.moves[lane], int(found.ply[lane]))
-        raise ValueError(f"game {game.id}, {where}: {FAULTS[found.fault[lane]]}.")
+        told = f". They are {_numbers(found.paid[lane])}." if found.fault[lane] in ABOUT_REWARDS else "."
+        raise ValueError(f"game {game.id}, {where}: {FAULTS[found.fault[lane]]}{told}")
     check_symmetries(game, count, plies)
+    if game.num_players > 1 and np.abs(found.total).max() > 1 + NEAR:
+        most = found.total[np.abs(found.total).max(axis=1).argmax()]
+        warnings.warn(
+            f"game {game.id}: one of {count} random games paid its players {_numbers(most)} in all. Values of the "
+            "networks of jaxzero.nets lie between -1 and 1, so they cannot learn more: divide the rewards.",
+            stacklevel=2,
+        )
     if not found.over.any():
         warnings.warn(
             f"game {game.id}: none of {count} random games ended within {plies} moves. If it should end, look at "
-            "terminal(state); a limit of moves is a way to end a game as drawn.",
+            "terminal(state); a limit of moves is a way to end a game as drawn. Games that never end can be trained, too.",
             stacklevel=2,
         )
+
+
+def _numbers(rewards: np.ndarray) -> str:
+    """As in `1, -1`."""
+    return ", ".join(f"{reward:g}" for reward in rewards)
 
 
 def _play(game: Game, key: chex.PRNGKey, plies: int) -> Played:
@@ -104,17 +126,22 @@ def _play(game: Game, key: chex.PRNGKey, plies: int) -> Played:
         packed = game.step(game.pack(played.state), action, draw)
         further = [game.step(state, action, again) for state in (after, game.pack(after))]
         faults = jnp.array([False, *unplayable, *_after_a_move(game, after, packed, further)])
+        paid = jnp.asarray(game.rewards(after), jnp.float32)
         return Played(
             state=after,
             moves=played.moves.at[played.ply].set(action),
             ply=played.ply + ~jnp.any(jnp.array(unplayable)),
             fault=jnp.where(faults.any(), jnp.argmax(faults), -1).astype(jnp.int32),
             over=game.terminal(after),
+            paid=paid,
+            total=played.total + paid,
         )
 
     start = jax.tree.map(jnp.asarray, game.init(key))
     over = jnp.asarray(game.terminal(start))
-    played = Played(start, jnp.zeros(plies, jnp.int32), jnp.int32(0), jnp.where(over, 0, -1).astype(jnp.int32), over)
+    nothing = jnp.zeros(game.num_players, jnp.float32)
+    fault = jnp.where(over, 0, -1).astype(jnp.int32)
+    played = Played(start, jnp.zeros(plies, jnp.int32), jnp.int32(0), fault, over, nothing, nothing)
     return jax.lax.while_loop(lambda x: ~x.over & (x.fault < 0) & (x.ply < plies), one, played)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +32,7 @@ PASSING = {  # commands after which the opponent is still the one to move: ponde
     "protocol_version", "name", "version", "known_command", "list_commands", "showboard", "time_left", "final_score",
     "final_status_list",
 }  # fmt: skip
+KEPT = 3  # engines: those of the last sizes and komis, for a controller that comes back to one
 
 
 class Session:
@@ -47,7 +49,8 @@ class Session:
         closed: whether `quit` was said.
 
     Args:
-        make: `(size, komi) -> Engine`; called when one is needed first, and when size or komi change.
+        make: `(size, komi) -> Engine`; called when one is needed first, and for a size and komi that
+            none of the last few engines has.
         size: points on a side, to begin with.
         komi: likewise; of other games than Go 0.
         sizes: those that `make` can take.
@@ -79,7 +82,8 @@ class Session:
     ):
         self._make, self._prepare, self._write = make, prepare, write
         self._engine: Engine | None = None
-        self._prepared: Engine | None = None
+        self._engines: dict[tuple[int, float], Engine] = {}  # by size and komi, the one used last at the end
+        self._prepared: weakref.WeakSet[Engine] = weakref.WeakSet()
         self.size, self.komi, self.sizes, self.version = size, komi, sizes or (size,), version
         self.simulations, self.seconds, self.resign, self.ponders = simulations, seconds, resign, ponder
         self.commands: dict[str, Callable[[Session, list[str]], str]] = {**COMMANDS, **(OF_GO if go else {})}
@@ -155,7 +159,7 @@ class Session:
     def engine(self) -> Engine:
         """The engine, which is made when it is first needed."""
         if self._engine is None:
-            self._engine = self._make(self.size, self.komi)
+            self._engine = self._engine_of(self.size, self.komi)
         return self._engine
 
     @property
@@ -165,18 +169,26 @@ class Session:
 
     def ready(self) -> Engine:
         """The engine, with all that thinking needs compiled."""
-        if self._prepared is not self.engine:
+        if self.engine not in self._prepared:
             self._prepare(self.engine)
-            self._prepared = self.engine
+            self._prepared.add(self.engine)
         return self.engine
 
     def begin(self, size: int, komi: float) -> None:
         """A new game: an empty board of this size, all of the time, and another engine for another size or komi."""
         if (size, komi) != (self.size, self.komi):
-            self._engine = self._make(size, komi)
+            self._engine = self._engine_of(size, komi)
         self.size, self.komi, self.settled, self.clocks = size, komi, 0, [self.time, self.time]
         if self._engine is not None:
             self._engine.clear()
+
+    def _engine_of(self, size: int, komi: float) -> Engine:
+        """One of the last few if there is one of this size and komi, with what it has compiled; else a new one."""
+        engine = self._engines.pop((size, komi), None) or self._make(size, komi)
+        self._engines[size, komi] = engine
+        while len(self._engines) > KEPT:
+            del self._engines[next(iter(self._engines))]
+        return engine
 
     # --- in the background -------------------------------------------------------------------------------------------
 

@@ -163,6 +163,18 @@ def test_size_and_komi():
     assert asked == [(5, 2.5), (5, 0.5), (9, 0.5)]
 
 
+def test_one_of_the_last_three_engines_is_taken_again():
+    """It has compiled what it thinks with; a controller may go to and fro between two sizes."""
+    asked, prepared = [], []
+    make = lambda size, komi: asked.append(size) or built(games.go(5, 2.5)).another()
+    talk = gtp.Session(make, size=5, sizes=(5, 7, 9, 11), prepare=prepared.append, simulations=2)
+    for size in (5, 9, 5, 9):
+        assert said(talk, f"boardsize {size}", "genmove b")[0] == "=" and len(talk.engine.moves) == 1
+    assert asked == [5, 9] and len(prepared) == 2
+    said(talk, "boardsize 7", "boardsize 11", "boardsize 9", "boardsize 5")  # which was used least recently of four
+    assert asked == [5, 9, 7, 11, 5]
+
+
 def test_the_score_as_the_board_stands():
     talk = session()
     assert said(talk, "final_score", "play b C3", "final_score", "play w A1", "final_score") == [

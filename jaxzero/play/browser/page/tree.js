@@ -25,6 +25,7 @@ function load(address) {
   next.addEventListener("load", () => {
     before.forEach((frame) => frame.remove());
     next.classList.remove("coming");
+    byId("tree").querySelector("p").hidden = true; // what it says would show through a tree that is old
     byId("tree").classList.toggle("old", shown !== address);
   });
   next.src = address;
