@@ -87,10 +87,17 @@ def loss(
 
     L2 is left to the optimiser, as decoupled weight decay (see `learner`). Illegal actions are not masked: their
     target is 0, so that the network learns not to prefer them.
+
+    Raises:
+        ValueError: while tracing, when the network's logits or values have another shape than the rows' targets.
     """
     logits, value = network(params, rows.observation)
-    chex.assert_equal_shape([logits, rows.policy])
-    chex.assert_equal_shape([value, rows.value])
+    for name, answer, target in (("logits", logits, rows.policy), ("values", value, rows.value)):
+        if answer.shape != target.shape:
+            raise ValueError(
+                f"loss: the network returned {name} of shape {list(answer.shape)}, and what is to be learned has the "
+                f"shape {list(target.shape)}."
+            )
     policy_loss = optax.softmax_cross_entropy(logits, rows.policy).mean()
     value_error = value_loss(rows.value, value).mean()
     entropy = -jnp.sum(rows.policy * jnp.log(jnp.maximum(rows.policy, 1e-9)), -1).mean()

@@ -137,7 +137,7 @@ def test_perfect_with_three_players_keeps_a_value_and_a_reward_each():
 def test_perfect_names_the_field_whose_shape_is_wrong(tic_tac_toe, logits, value, message):
     keys = jax.random.split(jax.random.key(0), 5)
     model = models.perfect(tic_tac_toe, lambda params, obs: (jnp.zeros(logits), jnp.zeros(value)))
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(ValueError, match=message):
         jax.eval_shape(model.root, None, keys, jax.eval_shape(jax.vmap(tic_tac_toe.init), keys))
 
 

@@ -104,7 +104,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
     if not found.over.any():
         warnings.warn(
             f"game {game.id}: none of {count} random games ended within {plies} moves. If it should end, look at "
-            "terminal(state); a limit of moves is a way to end a game as drawn. Games that never end can be trained, too.",
+            "terminal(state); a limit of moves is a way to end a game as drawn. Endless ones can be trained, too.",
             stacklevel=2,
         )
 

@@ -45,7 +45,9 @@ BROKEN = {
     r"after the moves \d: to_play.state. is no player": dict(to_play=lambda state: stones(state) * 2),
     r"observe.state. holds what is not finite": dict(observe=lambda state: GAME.observe(state) / (stones(state) < 2)),
     "rewards.state. holds what is not finite": dict(rewards=lambda state: GAME.rewards(state) / 0.0),
-    r"rewards of two players do not add up to 0.*They are (1, 1|0, 1|1, 0)\.$": dict(rewards=lambda state: jnp.abs(GAME.rewards(state))),
+    r"rewards of two players do not add up to 0.*They are (1, 1|0, 1|1, 0)\.$": dict(
+        rewards=lambda state: jnp.abs(GAME.rewards(state))
+    ),
     "makes another position than step.state, ...": dict(
         pack=lambda state: state.replace(_x=state._x._replace(board=jnp.full_like(state._x.board, -1)))
     ),
