@@ -201,3 +201,10 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     assert wrong.returncode != 0 and f"it is for the game '{name}'" in wrong.stderr.replace('"', "'")
     named = jaxzero(folder, "play", "--weights", f"runs/{name}/weights.safetensors")
     assert named.returncode != 0 and f"--game {name}:game" in named.stderr
+
+    file = folder / f"{name}.py"
+    kept = file.read_text()
+    file.write_text(f"{kept}\ngame = game._replace(rewards=lambda state, paid=game.rewards: paid(state) / 2)\n")
+    changed = jaxzero(folder, "train", "--game", f"{name}:game", *TINY)
+    file.write_text(kept)
+    assert changed.returncode != 0 and f"the game played otherwise when the run in runs/{name} began" in changed.stderr

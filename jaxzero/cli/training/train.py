@@ -35,7 +35,7 @@ from jaxzero.cli.training.settings import FREE, Config, for_game, parse, preset_
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
-from jaxzero.runs import checkpoint, health, progress_display
+from jaxzero.runs import checkpoint, health, progress_display, rules_digest
 from jaxzero.runs.budget_clock import Clock, compiled_when_called, first_call_for_free
 from jaxzero.train import devices
 from jaxzero.train.parameter_update import learning_rate
@@ -100,8 +100,8 @@ def settings_of(config: Config) -> dict:
     return {name: x for name, x in dataclasses.asdict(config).items() if name not in left_out}
 
 
-def game_for(config: Config) -> games.Game:
-    """The game that is meant.
+def game_for(config: Config) -> tuple[games.Game, str]:
+    """The game that is meant, and for one of one's own a digest of its rules.
 
     Raises:
         ValueError: no such game; an environment, which has no rules to look ahead with.
@@ -115,15 +115,15 @@ def game_for(config: Config) -> games.Game:
                 "(its searches step it)."
             )
         if found.num_players < 2:
-            return found  # which is refused
+            return found, ""  # which is refused
         with announced(f"Playing random games of {found.id}, to see that it keeps its contract"), warnings_said():
-            games.check_play(found)
+            digest = games.check_play(found)
         if found.outcomes is not None:
             with announced(f"Comparing what steps of {found.id} draw with the outcomes that it lists"):
                 games.check_outcomes(found)
-        return found
+        return found, digest
     try:
-        return games.by_name(name, config.size, config.komi)
+        return games.by_name(name, config.size, config.komi), ""
     except ValueError as error:
         raise ValueError(environments.no_such_name(name, str(error))) from error
 
@@ -131,7 +131,7 @@ def game_for(config: Config) -> games.Game:
 def prepare(config: Config, stack: contextlib.ExitStack):
     """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
     try:
-        game = game_for(config)
+        game, digest = game_for(config)
         if game.num_players < 2:
             raise ValueError(
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
@@ -149,6 +149,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, settings_of(Config(game=config.game)))
+        if digest:
+            rules_digest.same_rules(folder, digest)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
     except ValueError as error:
         sys.exit(f"train: {error}")

@@ -1,5 +1,6 @@
 """Checks that a game keeps its contract while it is played, by random games: shapes and types say nothing of that."""
 
+import hashlib
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -58,7 +59,7 @@ class Played(NamedTuple):
     total: Array
 
 
-def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
+def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     """Plays at random, and compares what happens with the contract of `Game`.
 
     That takes as long as compiling five steps of the game does: seconds, on a busy machine some ten. Symmetries are
@@ -69,6 +70,10 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
         count: random games.
         plies: moves after which a game is given up.
 
+    Returns:
+        A digest of the games: a game with another one plays otherwise, or shows something else. The same rules have the
+        same on all devices, but for rewards and observations that are not exact there.
+
     Warns:
         UserWarning: no game ended; or one of several players was paid more than 1, which a network whose values
             end at 1 cannot say.
@@ -78,15 +83,16 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
 
     >>> from jaxzero import games
     >>> game = games.from_pgx("tic_tac_toe")
-    >>> check_play(game)
+    >>> check_play(game) == check_play(games.from_pgx("tic_tac_toe"))
+    True
     >>> endless = game._replace(terminal=lambda state: jnp.bool_(False))
     >>> check_play(endless, count=4)
     Traceback (most recent call last):
     ValueError: game tic_tac_toe, after the moves ...: nothing is legal, and terminal(state) is False: ...
     """
     check_rules(game)
-    play = jax.jit(jax.vmap(lambda key: _play(game, key, plies)._replace(state=())))
-    found = jax.tree.map(np.asarray, play(jax.random.split(jax.random.key(0), count)))
+    play = jax.jit(jax.vmap(lambda key: _seen_at_the_end(game, _play(game, key, plies))))
+    found, seen = jax.tree.map(np.asarray, play(jax.random.split(jax.random.key(0), count)))
     faulty = np.flatnonzero(found.fault >= 0)
     if faulty.size:
         lane = faulty[np.argmin(found.ply[faulty])]  # the shortest game tells it best
@@ -107,6 +113,17 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> None:
             "terminal(state); a limit of moves is a way to end a game as drawn. Endless ones can be trained, too.",
             stacklevel=2,
         )
+    return _digest(found.moves, found.total, seen)
+
+
+def _seen_at_the_end(game: Game, played: Played) -> tuple[Played, Array]:
+    return played._replace(state=()), jnp.asarray(game.observe(played.state), jnp.float32)
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    """Of numbers to three digits behind the point; 0 and -0 are the same."""
+    rounded = [np.round(array, 3) + np.zeros((), array.dtype) for array in arrays]
+    return hashlib.sha256(b"".join(array.tobytes() for array in rounded)).hexdigest()[:16]
 
 
 def _numbers(rewards: np.ndarray) -> str:

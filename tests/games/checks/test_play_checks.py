@@ -128,6 +128,20 @@ def test_long_lines_are_cut():
         check_play(long, count=4)
 
 
+def test_the_digest_tells_other_rules_and_other_observations_apart():
+    """A line at the edge that does not count, a reward that is halved, a plane that is turned."""
+    here = check_play(GAME, count=16)
+    assert here == check_play(GAME._replace(id="another", action_names=tuple("abcdefgik")), count=16)
+    full = lambda state: GAME.terminal(state) & (stones(state) == 9)
+    others = (
+        GAME._replace(rewards=lambda state: GAME.rewards(state) / 2),
+        GAME._replace(observe=lambda state: GAME.observe(state)[..., ::-1]),
+        GAME._replace(rewards=lambda state: GAME.rewards(state) * ~full(state)),
+    )
+    digests = {here, *(check_play(game, count=16) for game in others)}
+    assert len(digests) == 4 and all(len(digest) == 16 for digest in digests)
+
+
 def test_rewards_that_no_network_can_say_are_warned_of():
     big = GAME._replace(rewards=lambda state: 3 * GAME.rewards(state))
     with pytest.warns(UserWarning, match=r"paid its players (3, -3|-3, 3) in all.*divide the rewards"):
