@@ -94,3 +94,15 @@ def test_a_pull_request_is_asked_what_contributing_asks():
         return re.findall(r"^- \[ \] .*$", text(document), flags=re.MULTILINE)
 
     assert questions(".github/pull_request_template.md") == questions("CONTRIBUTING.md") != []
+
+
+def test_the_readme_of_the_package_has_no_relative_links():
+    """An index shows it without the files beside it."""
+    shown = text("README.md")
+    hooks = tomllib.loads(text("pyproject.toml"))["tool"]["hatch"]["metadata"]["hooks"]
+    for rule in hooks["fancy-pypi-readme"]["substitutions"]:
+        shown = re.sub(rule["pattern"], rule["replacement"], shown)
+    links, home = re.findall(r"\]\(([^)]+)\)", shown), PROJECT["urls"]["Source"]
+    assert len(links) > 20 and not [link for link in links if not link.startswith(("https://", "#"))]
+    assert f"]({home.replace('github', 'raw.githubusercontent')}/main/notebooks/pictures/browser.png)" in shown
+    assert f"]({home}/blob/main/notebooks/choosing.md)" in shown
