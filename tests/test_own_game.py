@@ -207,4 +207,4 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     file.write_text(f"{kept}\ngame = game._replace(rewards=lambda state, paid=game.rewards: paid(state) / 2)\n")
     changed = jaxzero(folder, "train", "--game", f"{name}:game", *TINY)
     file.write_text(kept)
-    assert changed.returncode != 0 and f"the game played otherwise when the run in runs/{name} began" in changed.stderr
+    assert changed.returncode != 0 and f"otherwise than when the run in runs/{name} began" in changed.stderr

@@ -26,8 +26,8 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
 
     Raises:
         ValueError: something else in place of the game or the network; while tracing, functions of the game that
-            answer in other shapes than its record says, and a network that returns no pair.
-        ValueError: while tracing, when the network returns other shapes; names the field.
+            answer in other shapes than its record says, and a network that returns no pair, or other shapes; names
+            the field.
 
     >>> import jax, jax.numpy as jnp
     >>> from jaxzero import games

@@ -74,8 +74,12 @@ class Engine:
 
     # --- the game ----------------------------------------------------------------------------------------------------
 
-    def clear(self) -> None:
-        """The beginning of a game."""
+    def clear(self, keep_memory: bool = True) -> None:
+        """The beginning of a game.
+
+        Args:
+            keep_memory: of the search tree, for the next thinking. An engine that waits for long needs none.
+        """
         self.rest()
         self.state = self.programs.init(self._keys(0))
         self.first = int(self.game.to_play(self._one()))
@@ -85,6 +89,8 @@ class Engine:
         self._undo.clear()
         self._in_turn = None
         self._forget()
+        if not keep_memory:
+            self._tree = None
 
     def play(self, action: int) -> None:
         """Make a move.

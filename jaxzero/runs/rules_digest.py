@@ -1,4 +1,4 @@
-"""Whether a game still has the rules that a run in a folder began with.
+"""Whether a game still plays as it did when the run in a folder began.
 
 <folder>/rules   a digest of random games, for a game of one's own
 """
@@ -11,7 +11,7 @@ from jaxzero.runs import process_coordination, run_folder
 __all__ = ["same_rules"]
 
 
-def same_rules(folder: str | os.PathLike, digest: str) -> None:
+def same_rules(folder: str | os.PathLike, digest: str, begun: bool) -> None:
     """Keeps the digest of a game's rules in a run's folder, or compares it with the one that is there.
 
     Every process of a distributed run calls it; one touches the folder.
@@ -19,28 +19,32 @@ def same_rules(folder: str | os.PathLike, digest: str) -> None:
     Args:
         folder: of the run.
         digest: what `jaxzero.games.check_play` returns.
+        begun: whether the run has a checkpoint. One that has learned nothing takes the rules as they are now.
 
     Raises:
-        ValueError: the rules were others when the run began. Nothing is changed.
+        ValueError: the digest differs from the one in the folder, or between the processes. Nothing is changed.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     same_rules(folder, "1a")
-        ...     same_rules(folder, "2b")
+        ...     same_rules(folder, "1a", begun=False)
+        ...     same_rules(folder, "2b", begun=True)
         Traceback (most recent call last):
-        ValueError: the game played otherwise when the run in ... began: ...
+        ValueError: random games went otherwise than when the run in ... began. ...
     """
-    process_coordination.on_first(lambda: _compare(pathlib.Path(folder), digest))
+    if len(set(process_coordination.gathered(digest))) > 1:
+        raise ValueError("the processes of this run have a game with different rules: give all of them the same file.")
+    process_coordination.on_first(lambda: _compare(pathlib.Path(folder), digest, begun))
 
 
-def _compare(folder: pathlib.Path, digest: str) -> None:
+def _compare(folder: pathlib.Path, digest: str, begun: bool) -> None:
     file = folder / "rules"
-    if not file.exists():
+    known = file.read_bytes().strip() if begun and file.exists() else b""
+    if not known:
         run_folder.write_whole(file, digest + "\n")
-    elif file.read_text().strip() != digest:
+    elif known != digest.encode():
         raise ValueError(
-            f"the game played otherwise when the run in {folder} began: what it has learned is of other rules, or of "
-            f"other observations. Nothing was changed. For a new run name another folder: --folder {folder}-2. To go "
-            f"on all the same, remove {file}."
+            f"random games went otherwise than when the run in {folder} began. Either the rules or the observations "
+            "have changed since, or this version of jax or this device computes otherwise. Nothing was changed. For a "
+            f"new run name another folder: --folder {folder}-2. To go on all the same, remove {file}."
         )

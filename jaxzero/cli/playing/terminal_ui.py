@@ -136,7 +136,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             elif word in ("hint", "h"):
                 action = _think(thinker, _of_every_move(thinker, limit))
                 say(f"I would play {called[action]}.", in_words(thinker, "you"))
-                _tell_moves(thinker, explain)  # only then: a person who is told all the time does not play alone
+                _tell_moves(thinker, explain)  # ratings before every move would give the answer away
             elif word:
                 changed = _move(thinker, word)
 

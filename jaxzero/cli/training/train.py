@@ -149,9 +149,9 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, settings_of(Config(game=config.game)))
-        if digest:
-            rules_digest.same_rules(folder, digest)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
+        if digest:
+            rules_digest.same_rules(folder, digest, begun=found is not None)
     except ValueError as error:
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin(run.params))

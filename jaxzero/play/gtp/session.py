@@ -32,7 +32,7 @@ PASSING = {  # commands after which the opponent is still the one to move: ponde
     "protocol_version", "name", "version", "known_command", "list_commands", "showboard", "time_left", "final_score",
     "final_status_list",
 }  # fmt: skip
-KEPT = 3  # engines: those of the last sizes and komis, for a controller that comes back to one
+KEPT = 3  # engines: one for each of the last sizes and komis
 
 
 class Session:
@@ -141,6 +141,7 @@ class Session:
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """What fails within leaves the board, the game, the komi and the clocks as they were."""
+        kept = dict(self._engines)
         engine, size, komi, settled, clocks = self._engine, self.size, self.komi, self.settled, self.clocks[:]
         moves, movers = ([], []) if engine is None else (list(engine.moves), list(engine.movers))
         try:
@@ -148,6 +149,9 @@ class Session:
         except Exception:
             made = self._engine if (size, komi) == (self.size, self.komi) else None  # it took seconds to make
             self._engine = made if engine is None else engine
+            self._engines = kept
+            if self._engine is not None:
+                self._engines[size, komi] = self._engine
             self.size, self.komi, self.settled, self.clocks = size, komi, settled, clocks
             if self._engine is not None:
                 self._engine.go_to(moves, movers)
@@ -177,6 +181,8 @@ class Session:
     def begin(self, size: int, komi: float) -> None:
         """A new game: an empty board of this size, all of the time, and another engine for another size or komi."""
         if (size, komi) != (self.size, self.komi):
+            if self._engine is not None:
+                self._engine.clear(keep_memory=False)
             self._engine = self._engine_of(size, komi)
         self.size, self.komi, self.settled, self.clocks = size, komi, 0, [self.time, self.time]
         if self._engine is not None:

@@ -279,6 +279,15 @@ def test_connect_four_by_clicks_with_its_tree_beside_it():
             other.wait_for_function("() => document.querySelectorAll('#moves li').length === 2")
             other.wait_for_function(YOURS)
             assert position(other)[37] == "Blue", "a digit plays its column"
+            high = lambda what: page.locator(what).first.bounding_box()["height"]
+            needed = high("#candidates thead") + 7 * high("#candidates tbody tr")
+            assert high("#thoughts .scroll") >= needed, "all moves beside the tree"
+            place = page.locator("#previous").bounding_box()
+            page.click("#first")
+            page.wait_for_function("() => !document.querySelector('#candidates tbody tr')")
+            assert page.locator("#previous").bounding_box() == place, "the buttons stay where they are"
+            page.click("#last")
+            page.wait_for_function(YOURS)
             while page.locator(".cell.open").count() and other.locator(".cell.open").count():
                 turns += 1
                 clicked(page, first_open(page))

@@ -171,8 +171,24 @@ def test_one_of_the_last_three_engines_is_taken_again():
     for size in (5, 9, 5, 9):
         assert said(talk, f"boardsize {size}", "genmove b")[0] == "=" and len(talk.engine.moves) == 1
     assert asked == [5, 9] and len(prepared) == 2
+    assert all(engine._tree is None for engine in talk._engines.values() if engine is not talk.engine)
     said(talk, "boardsize 7", "boardsize 11", "boardsize 9", "boardsize 5")  # which was used least recently of four
     assert asked == [5, 9, 7, 11, 5]
+
+
+def test_commands_that_fail_change_nothing_of_what_is_kept(tmp_path):
+    asked, file = [], tmp_path / "game.sgf"
+    make = lambda size, komi: asked.append(komi) or built(games.go(5, 2.5)).another()
+    talk = gtp.Session(make, size=5, komi=0.5, sizes=(5,))
+    said(talk, "komi 1", "play b C3", "genmove w")
+    engine, moves = talk.engine, list(talk.engine.moves)
+    for komi in (3, 4, 5, 6):
+        file.write_text(f"(;SZ[5]KM[{komi}];B[aa];W[aa])")
+        assert talk.answer(f"loadsgf {file}").startswith("? cannot load file: move 2")
+    assert talk.engine is engine and engine.moves == moves
+    asked.clear()
+    assert [talk.answer(line) for line in ("komi 2", "komi 1")] == ["=\n\n"] * 2
+    assert asked == [2] and talk.engine is engine and engine.moves == moves
 
 
 def test_the_score_as_the_board_stands():

@@ -1,0 +1,136 @@
+"""Random games in one compiled call, each up to its end or to what breaks the contract of `Game`."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from jaxzero.games.game import Game
+from jaxzero.types import State
+
+__all__ = ["FAULTS", "NEAR", "Played", "play_at_random"]
+
+NEAR = 1e-4  # how far two observations of the same position, or a sum of rewards and 0, may be apart
+
+# What can be wrong, in the order in which it is looked for: at the beginning, before a move, after it.
+FAULTS = (
+    "the game is over before a move: let init begin where something can be played",
+    "nothing is legal, and terminal(state) is False: let terminal say that it is over, or add an action that passes",
+    "to_play(state) is no player: players are 0 ... num_players - 1",
+    "observe(state) holds what is not finite",
+    "rewards(state) holds what is not finite",
+    "the rewards of two players do not add up to 0: a search takes what one wins for what the other loses",
+    "step(pack(state), ...) makes another position than step(state, ...): pack leaves out what step derives again",
+    "something is legal, and terminal(state) is True: let legal be all False once the game is over",
+    "the game is over, and a further step changes that: let step leave a terminal state, packed or not, as it is",
+    "the game is over, and a further step pays again: let step on a terminal state, packed or not, set rewards to 0",
+)
+
+
+class Played(NamedTuple):
+    """A random game.
+
+    Attributes:
+        state: where it stands.
+        moves: the actions so far, `[plies]`.
+        ply: how many they are.
+        fault: which of `FAULTS` was found; -1: none.
+        over: whether it ended.
+        paid: the last rewards, `[P]`.
+        total: what was paid so far, `[P]`.
+        least, most: of `total`, since the beginning.
+        seen: the observation before the ply that was asked for, or before the last one if the game was shorter.
+    """
+
+    state: State
+    moves: Array
+    ply: Array
+    fault: Array
+    over: Array
+    paid: Array
+    total: Array
+    least: Array
+    most: Array
+    seen: Array
+
+
+def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) -> Played:
+    """One random game.
+
+    Args:
+        game: the rules.
+        key: for the moves, and for what the game draws.
+        plies: moves after which it is given up.
+        look_at: the ply whose observation is kept.
+    """
+
+    def one(played: Played) -> Played:
+        pick, draw, again = jax.random.split(jax.random.fold_in(key, played.ply), 3)
+        legal, seen = game.legal(played.state), jnp.asarray(game.observe(played.state), jnp.float32)
+        unlikely = jnp.where(legal, jnp.float32(0), jnp.float32(-1e9))  # float32: with 64 bits other moves are drawn
+        action = jax.random.categorical(pick, unlikely).astype(jnp.int32)
+        unplayable = _before_a_move(game, played.state)
+        after = game.step(played.state, action, draw)
+        packed = game.step(game.pack(played.state), action, draw)
+        further = [game.step(state, action, again) for state in (after, game.pack(after))]
+        faults = jnp.array([False, *unplayable, *_after_a_move(game, after, packed, further)])
+        paid = jnp.asarray(game.rewards(after), jnp.float32)
+        total = played.total + paid
+        return Played(
+            state=after,
+            moves=played.moves.at[played.ply].set(action),
+            ply=played.ply + ~jnp.any(jnp.array(unplayable)),
+            fault=jnp.where(faults.any(), jnp.argmax(faults), -1).astype(jnp.int32),
+            over=game.terminal(after),
+            paid=paid,
+            total=total,
+            least=jnp.minimum(played.least, total),
+            most=jnp.maximum(played.most, total),
+            seen=jnp.where(played.ply <= look_at, seen, played.seen),
+        )
+
+    start = jax.tree.map(jnp.asarray, game.init(key))
+    over, nothing = jnp.asarray(game.terminal(start)), jnp.zeros(game.num_players, jnp.float32)
+    played = Played(
+        state=start,
+        moves=jnp.zeros(plies, jnp.int32),
+        ply=jnp.int32(0),
+        fault=jnp.where(over, 0, -1).astype(jnp.int32),
+        over=over,
+        paid=nothing,
+        total=nothing,
+        least=nothing,
+        most=nothing,
+        seen=jnp.zeros(game.observation_shape, jnp.float32),
+    )
+    return jax.lax.while_loop(lambda x: ~x.over & (x.fault < 0) & (x.ply < plies), one, played)
+
+
+def _before_a_move(game: Game, state: State) -> list[Array]:
+    mover = game.to_play(state)
+    return [
+        ~game.legal(state).any(),
+        (mover < 0) | (mover >= game.num_players),
+        ~jnp.isfinite(game.observe(state)).all(),
+    ]
+
+
+def _after_a_move(game: Game, after: State, packed: State, further: list[State]) -> list[Array]:
+    over, paid = game.terminal(after), game.rewards(after)
+    stays: tuple[Callable, ...] = (game.observe, game.legal, game.to_play, game.terminal)
+    return [
+        ~jnp.isfinite(paid).all(),
+        jnp.bool_(game.num_players == 2) & (jnp.abs(paid.sum()) > NEAR),
+        ~_alike(after, packed, (*stays, game.rewards)),
+        over & game.legal(after).any(),
+        over & ~jnp.array([_alike(after, state, stays) for state in further]).all(),
+        over & jnp.array([(game.rewards(state) != 0).any() for state in further]).any(),
+    ]
+
+
+def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:
+    """Whether two positions are told apart by none of these functions."""
+    return jnp.array([jnp.allclose(ask(one), ask(other), atol=NEAR, equal_nan=True) for ask in asked]).all()
