@@ -194,7 +194,7 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     words = "tournament", "--games", "12", "--players", "random", "uct:4", f"runs/{name}:4"  # the game is the run's
     rated = jaxzero(folder, *words)
     assert rated.returncode == 0, rated.stderr
-    assert "Points in 12 games each" in rated.stdout and "Elo" in rated.stdout
+    assert "Points in 12 games each, after 4 random moves" in rated.stdout and "Elo" in rated.stdout
 
     other = {"domineering": "three_in_a_row", "three_in_a_row": "domineering"}[name]
     wrong = jaxzero(folder, "play", "--game", f"{other}:game", "--weights", f"runs/{name}")

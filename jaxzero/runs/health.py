@@ -174,7 +174,7 @@ def openings_alike(health: Health) -> str | None:
     if not same > ALIKE:
         return None
     return (
-        f"Of two games {same:.1%} had the same position after a few moves, over {health.block.iterations} "
+        f"{same:.1%} of all pairs of games had the same position after a few moves, over {health.block.iterations} "
         "iterations. Likely self-play repeats its favourite openings (or the game has few, as tic-tac-toe): raise "
         "--selfplay.random-plies."
     )
@@ -193,7 +193,7 @@ def collapsed(health: Health) -> str | None:
     if change < IDLE:
         also = f"it differs from the network's by {change:.4f} nats only"
     elif same > ALIKE:
-        also = f"of two games {same:.1%} had the same position after a few moves"
+        also = f"{same:.1%} of all pairs of games had the same position after a few moves"
     else:
         return None
     return (

@@ -77,13 +77,15 @@ def drawable(function: str, game: Game) -> Ground:
     """The board of a game; a ValueError in the name of `function` if it is none in which stones are put on squares."""
     ground = ground_of(game)
     if ground is None and game.draw is not None:
-        raise ValueError(f"{function}: {game.id} draws pictures of its own. Use viz.picture_of(game, state).")
+        raise ValueError(
+            f"{function}: {game.id} draws pictures of its own (Game.draw). Use viz.picture_of(game, state)."
+        )
     if ground is None:
         raise ValueError(
             f"{function}: {game.id} has no board of stones that could be drawn. Games that have one are games.go(9), "
             "connect_four, othello, hex and tic_tac_toe of pgx, and others whose observation is [rows, columns, 2 or "
-            "more planes], the stones of the two players first, with an action for each square. Use print(state), and "
-            "viz.tree(out.tree) without draw."
+            "more planes], the stones of the two players first, with an action for each square. Give the game a "
+            "Game.draw for pictures of its own, or use print(state), and viz.tree(out.tree) without draw."
         )
     return ground
 

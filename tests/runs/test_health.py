@@ -25,7 +25,7 @@ ILL = {
     "first": ({"selfplay/first_wins": 0.98, "selfplay/draws": 0.0}, "first player won 98.0%", "random-plies"),
     "second": ({"selfplay/first_wins": 0.01, "selfplay/draws": 0.01}, "second player won 98.0%", "random-plies"),
     "draws": ({"selfplay/first_wins": 0.01, "selfplay/draws": 0.98}, "98.0% of the last 3,000", "random-rate"),
-    "openings": ({"selfplay/same_openings": 0.3}, "Of two games 30.0% had the same position", "random-plies"),
+    "openings": ({"selfplay/same_openings": 0.3}, "30.0% of all pairs of games had the same position", "random-plies"),
     "certain, idle": ({"selfplay/entropy": 0.03, "selfplay/improvement": 0.004}, "collapsed", "learning-rate"),
     "idle, values": ({"selfplay/improvement": 0.004}, "changed the network's policy by 0.0040", "simulations"),
     "idle, policy": (
@@ -87,7 +87,7 @@ def test_a_warning_comes_again_only_after_it_had_gone():
 
 def test_certain_and_alike_is_a_collapse_even_where_the_search_changes_the_policy():
     _, said = sentences({"selfplay/entropy": 0.03, "selfplay/same_openings": 0.3})
-    assert [("collapsed" in s, "two games 30.0% had" in s) for s in said] == [(False, True), (True, True)]
+    assert [("collapsed" in s, "30.0% of all pairs" in s) for s in said] == [(False, True), (True, True)]
 
 
 def test_games_count_not_iterations():
@@ -116,7 +116,7 @@ def test_openings_may_be_known_in_few_iterations_and_losses_may_not():
         rare = {"selfplay/same_openings": 0.5, "loss/value": 1.0, "loss/policy": 1.9} if step < 405 else {}
         state, new = look(state, values | rare)
         said += new
-    assert len(said) == 1 and "Of two games 50.0% had the same" in said[0], (
+    assert len(said) == 1 and "50.0% of all pairs of games had the same" in said[0], (
         "and nothing of losses that are hardly known"
     )
 

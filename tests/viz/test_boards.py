@@ -219,7 +219,7 @@ def test_what_cannot_be_drawn_is_said():
         (lambda: viz.board(game, state, first=2), "first=2 of 2 players: give the player who moved first"),
         (lambda: viz.board(game, None), "state is a NoneType, from which tic_tac_toe cannot be read.*game.init"),
         (lambda: viz.board(game, games.go(3).init(KEY)), "state is a GoState, from which tic_tac_toe cannot be read"),
-        (lambda: viz.board(games.game_2048(), None), "2048 draws pictures of its own. Use viz.picture_of"),
+        (lambda: viz.board(games.game_2048(), None), "2048 draws pictures of its own .Game.draw.. Use viz.picture_of"),
         (lambda: viz.board(game, state, report=3), r"report is a int: give engine.report\(\) or viz.report_of"),
     ):
         with pytest.raises(ValueError, match=says):

@@ -103,11 +103,11 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         raise ValueError(f"--weights {path}: no {WEIGHTS} in this folder. Give a run's folder, or a file.")
     network = network_models.load(path, game)
     whose = "that comes with jaxzero" if along else f"of {path}"
-    how = ", which learned its model of the rules," if network.learned else ""
+    how = ", which learned its model of the rules" if network.learned else ""
     learned_with = network_models.komi_of(network.about)
     other = player.game == "go" and learned_with not in (None, komi)
-    how += f", which learned with a komi of {learned_with:g}," if other else ""
-    words = f"the network {whose}{how} (step {network.about.get('step', 'unknown')})"
+    how += f", which learned with a komi of {learned_with:g}" if other else ""
+    words = f"the network {whose} (step {network.about.get('step', 'unknown')}){how}"
     return network_engine(player, game, network), words
 
 

@@ -130,7 +130,7 @@ def check(script: str, player: Player) -> None:
     if player.size is not None and not 2 <= player.size <= 25:
         raise SystemExit(f"{script}: --size {player.size}: give 2 to 25.")
     komi = player.komi or 0.0
-    if 2 * komi != round(2 * komi) or abs(komi) > 1000:
+    if not abs(komi) <= 1000 or 2 * komi != round(2 * komi):
         raise SystemExit(f"{script}: --komi {komi:g}: give a whole or half number of points.")
     if player.weights not in ("", PLAYOUTS) and not pathlib.Path(player.weights).exists():
         raise SystemExit(f"{script}: --weights {player.weights}: there is no such file or folder.")

@@ -81,7 +81,7 @@ def _board_size(game) -> int:
 
 
 def _compile(engine: Engine) -> None:
-    print("Compiling the search ...", file=sys.stderr, flush=True)
+    print("Compiling the search: up to a minute ...", file=sys.stderr, flush=True)
     engine.warm_up()
     print("Ready.", file=sys.stderr, flush=True)
 
@@ -96,7 +96,7 @@ def main(config: Play) -> None:
     try:
         talk = session(config.player)
     except (ValueError, ImportError) as error:
-        sys.exit(f"play: {error}")
+        sys.exit(f"gtp: {error}")
     gtp.serve(talk, sys.stdin.buffer, sys.stdout.buffer)
 
 

@@ -15,6 +15,7 @@ from jaxzero.runs import progress_display
 
 __all__ = ["play", "say", "thinking"]
 
+SWAP = "swap-pieces"  # a move of Hex, the pie rule; `swap` is a command
 WIDTH = 79  # of what is said
 MANY = 60  # legal moves that are listed, where there is no board
 ROWS = 7  # moves of which is told what the search thinks
@@ -131,6 +132,8 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             if changed := word in ("swap", "s"):
                 you = (you + 1) % len(sides)
                 say(f"You are {sides[you]} now.")
+                if SWAP in called and thinker.legal()[called.index(SWAP)]:
+                    say(f"(To take over the first stone, change sides again, and play {SWAP}.)")
             elif word in ("undo", "u"):
                 changed = _back(thinker, you)
             elif word in ("hint", "h"):
@@ -156,8 +159,8 @@ def _tell_moves(thinker: Engine, explain: list[str]) -> None:
     """What the search thinks of the moves, if it knows; what is to be explained is said once."""
     if rows := table(thinker):
         print("\n".join(rows))
-        if explain:
-            say(explain.pop())
+        while explain:
+            say(explain.pop(0))
 
 
 def _move(thinker: Engine, word: str) -> bool:

@@ -140,6 +140,7 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
     """Every player against every other one: a `Result` each, added to `results["pairings"]` as they come in."""
     results["pairings"] = []
     meetings = list(itertools.combinations(range(len(config.players)), 2))
+    progress_display.console.print(f"{len(meetings)} pairing(s). Each is compiled first, which can take half a minute.")
     for number, (i, j) in enumerate(meetings, 1):
         one, other = players[config.players[i]], players[config.players[j]]
         run = match(config, game, one, other, 0, i, j)
@@ -170,7 +171,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
     labels = [f"{i} {escape(name)}" for i, name in enumerate(found.names, 1)]
     cell = lambda *names: f"{scores[names]:g}" if names in scores else ""
     progress_display.table(
-        f"Points in {played(pairings[0])} games each",
+        f"Points in {played(pairings[0])} games each, after {openings(config)} random moves",
         ["", *(str(i) for i in range(1, len(labels) + 1))],
         [[label, *(cell(one, other) for other in found.names)] for label, one in zip(labels, found.names)],
     )

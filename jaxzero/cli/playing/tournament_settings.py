@@ -28,9 +28,9 @@ FILE is what `jaxzero.nets.weights` wrote, or the folder of a training run, for 
 which step these are is said at the start. The checkpoints of a run are not read.
 
 All games of a pairing are played at once, in pairs: one opening of random moves, both colours. The ratings are those
-that make the results most likely; the intervals (95 %) are of the difference to the anchor. `--sprt A B` plays until it
-is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only (H0). `--mistakes` looks at one player, too;
-with `--games 0` it is all that is done.
+that make the results most likely, with one more game of each pairing, drawn; the intervals (95 %) are of the difference
+to the anchor. `--sprt A B` plays until it is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only
+(H0). `--mistakes` looks at one player, too; with `--games 0` it is all that is done.
 
 To expect of `--players random uct:100 uct:1000 --games 200`, after two minutes on two cores: uct:100 is 661 Elo above
 random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets more than half of the points from perfect.

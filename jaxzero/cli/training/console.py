@@ -47,7 +47,7 @@ def warnings_said() -> Iterator[None]:
         yield
     for warning in found:
         if issubclass(warning.category, UserWarning):
-            say(f"[bold yellow]{warning.message}")
+            say(f"[bold yellow]Warning: {warning.message}")
 
 
 def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None) -> None:

@@ -162,7 +162,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     )
     say(
         f"{about(config.network, game)['kind']} of {size:,} weights, {config.selfplay.games} games in lock-step, "
-        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} min"
+        f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} min of learning; compiling "
+        "and measuring take some minutes more"
     )
     return config, folder, game, run, state, step, devices.agreed(loop.minutes_at(folder, step))[0]
 
@@ -192,8 +193,9 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     if not over:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
     learned = devices.on_host(state["learner"].average)
+    if not over:
+        export(config, folder, game, learned, step)  # measuring takes minutes, and may be interrupted
     if stopped:
-        export(config, folder, game, learned, step)
         say_stopped(stopped, step, folder)
         return
     alike = results.get("evaluate") == how  # both columns are to be measured alike

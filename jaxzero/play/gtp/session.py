@@ -187,6 +187,8 @@ class Session:
         self.size, self.komi, self.settled, self.clocks = size, komi, 0, [self.time, self.time]
         if self._engine is not None:
             self._engine.clear()
+        if self.time != clock.Clock():
+            self.ready()  # no clock should run while the search is compiled
 
     def _engine_of(self, size: int, komi: float) -> Engine:
         """One of the last few if there is one of this size and komi, with what it has compiled; else a new one."""
