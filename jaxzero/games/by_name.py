@@ -52,7 +52,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         words = str(error).replace(f"from_pgx({name!r})", f"game {name}")
         own = f" For a game of your own in {name}.py give {name}:game." if pathlib.Path(f"{name}.py").is_file() else ""
         raise ValueError(
-            f"{words} Beside them go and hex_7x7, of any size, and your own as module:attribute.{own}"
+            f"{words} Beside them go (--size 7), hex_7x7 and other sizes, and your own as module:attribute.{own}"
         ) from error
 
 

@@ -208,7 +208,7 @@ def test_a_mistake_is_answered_by_what_to_write(flags, says):
 @pytest.mark.parametrize("name, says", [
     ("conect_four", "Did you mean 'connect_four'?"), ("go19", "Did you mean 'go_19x19'?"), ("Othelo", "Did you mean"),
     ("no_such_module:game", "there is no module no_such_module"),
-    ("nothing", "Beside them go and hex_7x7, of any size"),
+    ("nothing", "Beside them go (--size 7), hex_7x7 and other sizes"),
 ])  # fmt: skip
 def test_a_game_that_there_is_not_is_answered_by_the_nearest(name, says):
     with pytest.raises(SystemExit) as caught:
