@@ -144,7 +144,7 @@ def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -
     for name, words in opponents_in_words(config).items():
         if name in results:
             low, high = results[name]["interval"]
-            was = f", untrained {before[name]['share']:.0%}" if before and name in before else ""
+            was = f", before {before[name]['share']:.0%}" if before and name in before else ""
             said.append(f"{results[name]['share']:.0%} ({low:.0%}-{high:.0%}{was}) of the points against {words}")
     found = " and ".join(said)
     found = f"It makes {found}{draws if found else ''}" if found else ""

@@ -59,6 +59,11 @@ class SelfPlay:
     """Simulations per move."""
     max_considered: int = 16
     """Actions that the Gumbel search considers at the root (no more than the game has)."""
+    value_scale: float = 0.1
+    """c_scale of the Gumbel search: how much searched values weigh beside the priors."""
+    rescale_values: bool = True
+    """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, as in the paper:
+    of moves that are about equally good none is preferred."""
     random_plies: int = 8
     """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
     random_rate: float = 0.02
@@ -162,6 +167,9 @@ class Config:
     """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
+    weights: str = ""
+    """Begin with what another run has learned: a file of weights or a run's folder, or `trained` for the network that
+    comes with jaxzero. --network is then that network's. Default: an untrained network."""
     seed: int = 0
     """Everything random follows from it."""
     save_minutes: float = 3.0
@@ -176,16 +184,16 @@ class Config:
 
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
-    selfplay=SelfPlay(games=1024, plies=16, simulations=32),
-    learn=Learn(batch_size=2048, capacity=1_000_000, reuse=4.0, learning_rate=2e-3),
+    selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
+    learn=Learn(batch_size=2048, capacity=4_000_000, start=200_000, reuse=4.0, learning_rate=2e-3),
 )
-# The laptop's are the defaults that stand above. Of the others "gpu" was measured, in one run on an H100.
+# The laptop's are the defaults that stand above. Of the others "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
     "gpu": LARGE,
     "pod": dataclasses.replace(
         LARGE,
-        selfplay=SelfPlay(games=16_384, plies=16, simulations=32),
+        selfplay=SelfPlay(games=16_384, plies=16, simulations=32, dtype="bfloat16"),
         learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0, learning_rate=2e-3),
     ),
 }
@@ -226,6 +234,7 @@ RANGES = {
         "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
     ),
     (0.5, 10): ("learn.policy_temperature",),
+    (1e-3, 10): ("selfplay.value_scale",),
     (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
 }  # fmt: skip
 

@@ -11,7 +11,9 @@ import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.cli.training.evaluation import Rating, provable
 from jaxzero.cli.training.settings import Config, Network
+from jaxzero.cli.training.starting_network import params_of
 from jaxzero.models.chance import with_listed_outcomes
+from jaxzero.root.gumbel import published_qvalues
 from jaxzero.runs import memory
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
@@ -28,7 +30,7 @@ class Run(NamedTuple):
 
     Attributes:
         net: `(params, observation) -> (logits, value)`.
-        params: those that nothing was learned with yet.
+        params: those that the run begins with.
         begin: `params -> state`, with games, replay and learner.
         play: `(params, games) -> (games, rows, ready, stats)`.
         add: `(buffer, rows, ready) -> buffer`.
@@ -74,7 +76,10 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     own = config.selfplay
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
-    search = lambda model: jz.gumbel(model, own.simulations, max_considered=considered, wrap=wrap)
+    qvalues = published_qvalues(value_scale=own.value_scale, rescale_values=own.rescale_values)
+    search = lambda model: jz.gumbel(
+        model, own.simulations, max_considered=considered, wrap=wrap, qvalues=qvalues
+    )
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 
@@ -116,6 +121,8 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         )
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     net, params = network(config.network, game, key)
+    learned = params_of(config, game)
+    params = params if learned is None else learned
     playing, _ = network(config.network, game, key, own.dtype)
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play_some = selfplay.self_play(

@@ -33,6 +33,7 @@ from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
 from jaxzero.cli.training.settings import FREE, Config, for_game, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
+from jaxzero.cli.training.starting_network import with_its_network
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
@@ -137,7 +138,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
                 "--model simulator, or --model learned."
             )
-        config = for_game(config, game.num_actions, chance=game.outcomes is not None)
+        config = with_its_network(for_game(config, game.num_actions, chance=game.outcomes is not None), game)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
@@ -205,7 +206,8 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         found = {"evaluate": how, "before": before, "after": measure.whole(learned, announced), "step": step}
         results = store(folder, **results | found)
     if results["before"] is None:
-        say("Measuring the untrained network, for the column beside it")
+        began = "network that the run began with" if config.weights else "untrained network"
+        say(f"Measuring the {began}, for the column beside it")
         results = store(folder, **results | {"before": measure.whole(run.params, announced)})
     export(config, folder, game, learned, step, results["after"])
     if first_host():
