@@ -18,7 +18,7 @@ from jaxzero.search.edge_view import parents
 from jaxzero.viz import svg
 
 game, keys, rule = games.from_pgx("connect_four"), jax.random.key(0)[None], jz.avoid_proven(jz.puct())
-net, params, _ = weights.load(weights.trained("connect_four"), game)
+net, params, _ = weights.load(weights.trained("connect_four_small"), game)
 state, step, called = jax.vmap(game.init)(keys), jax.jit(jax.vmap(game.step)), notation.names(game)
 first, moves = int(game.to_play(state)[0]), "21621722344442423417115665766"
 for column in moves:

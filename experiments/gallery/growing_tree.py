@@ -18,7 +18,7 @@ from jaxzero.viz import svg
 
 LOOKS = [2**k for k in range(5 if layout.SMALL else 10)]
 game, keys = games.from_pgx("connect_four"), jax.random.key(0)[None]
-net, params, _ = weights.load(weights.trained("connect_four"), game)
+net, params, _ = weights.load(weights.trained("connect_four_small"), game)
 model, state, step = models.perfect(game, net), jax.vmap(game.init)(keys), jax.jit(jax.vmap(game.step))
 for column in "44434344333":
     state = step(state, jnp.array([int(column) - 1]), keys)

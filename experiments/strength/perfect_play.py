@@ -26,6 +26,7 @@ from jaxzero.nets import weights
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
 
+BATCH = 8  # positions that are searched at once
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 
 
@@ -36,7 +37,7 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
     step = jax.jit(jax.vmap(lambda s, a: game.step(s, a, jax.random.key(0))))
     for ply in range(42):
         actions = [0] * count
-        found = think(jax.random.split(jax.random.key(ply), count), state).tolist() if ply % 2 == ours else None
+        found = answers(think, state, moves, over) if ply % 2 == ours else None
         for i in range(count):
             if over[i]:
                 continue
@@ -46,7 +47,7 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
                 best = max(scores.values())
                 actions[i] = rng.choice(sorted(move for move, score in scores.items() if score == best))
             else:
-                actions[i] = found[i]
+                actions[i] = found[moves[i]]
             board.play(actions[i])
             moves[i] += str(actions[i] + 1)
             over[i] = board.is_game_over()
@@ -55,6 +56,18 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
         if all(over):
             break
     return moves
+
+
+def answers(think, state, moves: list[str], over: list[bool]) -> dict[str, int]:
+    """The action for each line of moves: games that went alike are searched once, a few positions at a time."""
+    first = {one: i for i, one in reversed([*enumerate(moves)]) if not over[i]}
+    lines, found = [*first], {}
+    for start in range(0, len(lines), BATCH):
+        asked = lines[start : start + BATCH]
+        rows = jnp.array([first[one] for one in asked] + [first[asked[-1]]] * (BATCH - len(asked)))
+        keys = jax.random.split(jax.random.key(0), BATCH)
+        found |= zip(asked, think(keys, jax.tree.map(lambda x, rows=rows: x[rows], state)).tolist(), strict=False)
+    return found
 
 
 def _like(flags, x):
@@ -91,7 +104,7 @@ def main() -> None:
     given = parser.parse_args()
     game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
     net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
-    search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven, stop=jz.solved)
     think = jax.jit(lambda keys, state: search(params, keys, state).action)
     results = circumstances() | {"simulations": given.simulations, "network": about}
     for ours, seat in enumerate(("first", "second")):

@@ -112,7 +112,7 @@ def trained(game: str) -> pathlib.Path:
     """The file of weights that comes with jaxzero for a game, to play without training first.
 
     Args:
-        game: the game's id.
+        game: the game's id; or connect_four_small, whose network takes a fiftieth of the time, and errs more often.
 
     Raises:
         ValueError: none comes for this game; says for which there are some.

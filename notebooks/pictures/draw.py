@@ -2,7 +2,7 @@
 
     .venv/bin/python notebooks/pictures/draw.py                # writes notebooks/pictures/connect_four_search.svg
 
-On the left the position and, drawn over it, what 800 simulations with the network that comes along think of it; on the
+On the left the position and, drawn over it, what 800 simulations with the small network that comes along think of it; on the
 right the top of their tree. Takes a quarter of a minute on two cores; the same picture where floats round alike.
 """
 
@@ -30,7 +30,7 @@ CELL, LEFT, TOP, WIDTH = 42, 22, 78, 900  # of the board; of the card
 def searched(moves: str, simulations: int) -> tuple[games.Game, Any, int, Any]:
     """The game, the position after these moves, who moved first, and the tree of a search."""
     game = games.from_pgx("connect_four")
-    net, params, _ = weights.load(weights.trained("connect_four"), game)
+    net, params, _ = weights.load(weights.trained("connect_four_small"), game)
     policy = jz.alphazero(
         models.perfect(game, net), simulations, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0
     )

@@ -126,6 +126,20 @@ def test_games_against_a_solver_follow_the_rules():
         assert found.get("won", 0) == sum(last)
 
 
+def test_games_that_went_alike_are_searched_once():
+    asked = []
+
+    def think(keys, state):
+        asked.append(state.tolist())
+        return state
+
+    moves = ["1", "2", "1", "3", *map(str, range(10, 20))]
+    over = [False, False, False, True, *[False] * 10]
+    found = perfect_play.answers(think, jnp.arange(14), moves, over)
+    assert found == {"1": 0, "2": 1} | {str(n): n - 6 for n in range(10, 20)}, "3 is over"
+    assert all(len(batch) == perfect_play.BATCH for batch in asked) and len(asked) == 2
+
+
 def test_mistakes_in_batches_are_those_of_all_at_once(monkeypatch):
     game = games.from_pgx("connect_four")
     positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)

@@ -100,8 +100,8 @@ def test_another_function_is_refused():
 
 @pytest.fixture(scope="module")
 def trained():
-    """The network that comes with jaxzero, as it was trained and in bfloat16, with its weights for each."""
-    game, file = games.from_pgx("connect_four"), weights.trained("connect_four")
+    """The small network that comes with jaxzero, as it was trained and in bfloat16, with its weights for each."""
+    game, file = games.from_pgx("connect_four"), weights.trained("connect_four_small")
     net, params, _ = weights.load(file, game)
     half, same, _ = weights.load(file, game, dtype=jnp.bfloat16)
     chex.assert_trees_all_equal(same, params)

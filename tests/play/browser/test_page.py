@@ -240,7 +240,7 @@ def test_connect_four_by_clicks_with_its_tree_beside_it():
     from jaxzero.play.notation import names
 
     game = games.from_pgx("connect_four")
-    net, params, _ = weights.load(weights.trained("connect_four"), game)
+    net, params, _ = weights.load(weights.trained("connect_four_small"), game)
     build = lambda n, stop: jz.alphazero(
         models.perfect(game, net), n, rule=jz.avoid_proven(jz.puct()), dirichlet_fraction=0.0, act=jz.most_visited,
         capacity=4000, stop=stop,
