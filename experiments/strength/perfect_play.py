@@ -104,7 +104,9 @@ def main() -> None:
     given = parser.parse_args()
     game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
     net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
-    search = jz.gumbel(models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven, stop=jz.solved)
+    search = jz.gumbel(
+        models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven, stop=jz.solved
+    )
     think = jax.jit(lambda keys, state: search(params, keys, state).action)
     results = circumstances() | {"simulations": given.simulations, "network": about}
     for ours, seat in enumerate(("first", "second")):

@@ -117,6 +117,14 @@ def limits(player: Player) -> dict:
     return {"simulations": simulations, "seconds": player.seconds}
 
 
+def of_go_alone(script: str, game: str, **given: float | None) -> None:
+    """Ends the script, in a sentence, where what only Go has is given for another game."""
+    for name, value in given.items():
+        if value is not None and game != "go":
+            hint = " Hex of another size is --game hex_7x7." if game.startswith("hex") and name == "size" else ""
+            raise SystemExit(f"{script}: --{name} {value:g} is for --game go only, and not for {game}.{hint}")
+
+
 def check(script: str, player: Player) -> None:
     """Ends the script, in a sentence, where a setting has no meaning."""
     for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):
@@ -127,6 +135,7 @@ def check(script: str, player: Player) -> None:
         raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
     if not 0 <= player.resign < 1:
         raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
+    of_go_alone(script, player.game or "go", size=player.size, komi=player.komi)
     if player.size is not None and not 2 <= player.size <= 25:
         raise SystemExit(f"{script}: --size {player.size}: give 2 to 25.")
     komi = player.komi or 0.0

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import tyro
 
+from jaxzero.cli.playing.play_settings import of_go_alone
+
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
 DESCRIPTION = """A tournament: every player meets every other one. Or a sequential test of two players.
@@ -98,6 +100,8 @@ def parse(arguments: list[str] | None = None) -> Config:
     config = tyro.cli(Config, args=arguments, prog="jaxzero tournament", description=DESCRIPTION)
     try:
         _check(config)
+        if config.game:
+            of_go_alone("tournament", config.game, size=config.size, komi=config.komi)
         for word in (*config.players, *config.sprt):
             read(word, config.simulations)
     except ValueError as error:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import tyro
 
+from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.training.variant import learned_only, values_of
 
 __all__ = ["FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
@@ -185,7 +186,7 @@ class Config:
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
-    learn=Learn(batch_size=2048, capacity=4_000_000, start=200_000, reuse=4.0, learning_rate=2e-3),
+    learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, reuse=4.0, learning_rate=2e-3),
 )
 # The laptop's are the defaults that stand above. Of the others "gpu" was measured, on an H100.
 PRESETS = {
@@ -247,6 +248,8 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     check_numbers(config, RANGES)
     if learned_only(config.game):
         raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
+    given = {"size": config.size, "komi": config.komi}
+    of_go_alone("train", config.game, **{name: x for name, x in given.items() if x != getattr(default, name)})
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

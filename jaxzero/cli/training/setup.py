@@ -77,9 +77,7 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = published_qvalues(value_scale=own.value_scale, rescale_values=own.rescale_values)
-    search = lambda model: jz.gumbel(
-        model, own.simulations, max_considered=considered, wrap=wrap, qvalues=qvalues
-    )
+    search = lambda model: jz.gumbel(model, own.simulations, max_considered=considered, wrap=wrap, qvalues=qvalues)
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 

@@ -192,6 +192,8 @@ def test_the_name_waits_for_nothing(arguments):
 
 
 @pytest.mark.parametrize("flags, says", [
+    (["--game", "hex", "--size", "7"], "--size 7 is for --game go only, and not for hex. Hex of another size is"),
+    (["--game", "go_9x9", "--komi", "6.5"], "--komi 6.5 is for --game go only"),
     (["--weights", "nowhere"], "no such file"), (["--simulations", "0"], "--simulations 0"),
     (["--komi", "0.3"], "--komi 0.3"), (["--komi", "nan"], "--komi nan"), (["--komi", "-inf"], "--komi -inf"),
     (["--seconds", "nan"], "--seconds nan"),

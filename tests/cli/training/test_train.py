@@ -173,7 +173,7 @@ def test_a_preset_is_found_among_the_arguments():
     for arguments in (["--preset", "pod", "--seed", "3"], ["--seed", "3", "--preset=pod"]):
         found = config.parse(arguments)
         assert found.learn.parts == 256 and found.network.kind == "resnet" and found.seed == 3
-    assert config.parse(["--preset", "gpu"]).selfplay.games == 1024
+    assert config.parse(["--preset", "gpu"]).selfplay.games == 4096
 
 
 def test_a_mistyped_flag_names_the_nearest():
@@ -195,6 +195,13 @@ def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag
     done = run(flag, given, "--folder", str(tmp_path / "run"))
     assert done.returncode != 0 and f"{flag} {given}" in done.stderr and allowed in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_what_only_go_has_is_refused_for_other_games():
+    for flags, said in (("--game hex_7x7 --size 7", "--size 7 is for"), ("--komi 6", "--komi 6 is for --game go only")):
+        with pytest.raises(SystemExit, match=said):
+            config.parse(flags.split(), "laptop")
+    assert config.parse("--game go --size 7 --komi 6".split(), "laptop").size == 7
 
 
 def test_an_unknown_game_names_the_nearest(tmp_path):
