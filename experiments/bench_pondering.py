@@ -1,6 +1,6 @@
 """Thinking on the clock: what pondering brings, how fast thinking ends when somebody speaks, and whether time is kept.
 
-    .venv/bin/python experiments/bench_pondering.py                     # Connect Four with the network that comes along
+    .venv/bin/python experiments/bench_pondering.py --player.weights jaxzero/nets/trained/connect_four_small.safetensors
     .venv/bin/python experiments/bench_pondering.py --player.game go --player.weights none --seconds 60
 
 Whole games by the protocol, in one process, against an opponent that takes a second for each move: once without

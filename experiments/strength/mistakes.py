@@ -19,7 +19,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
-from jaxzero.root.gumbel import published_qvalues
+from jaxzero.search.qvalues import completed_by_mix_value
 
 BATCH = 600  # positions that are searched at once
 
@@ -50,7 +50,9 @@ def main() -> None:
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument("--positions", type=pathlib.Path, default=outcome_mistakes.CONNECT_FOUR)
     parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600))
-    parser.add_argument("--value-scale", type=float, help="values as they are, at this scale; default: mapped to [0, 1]")
+    parser.add_argument(
+        "--value-scale", type=float, help="values as they are, at this scale; default: mapped to [0, 1]"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
     game = games.from_pgx("connect_four")
@@ -58,7 +60,7 @@ def main() -> None:
     positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
     policies = {"raw": arena.raw_network(model)}
     scale = given.value_scale
-    how = dict(gumbel_scale=0.0, qvalues=None if scale is None else published_qvalues(scale, rescale_values=False))
+    how = dict(gumbel_scale=0.0, qvalues=None if scale is None else completed_by_mix_value(scale, rescale_values=False))
     for n in given.simulations:
         policies[f"{n}"] = jz.gumbel(model, n, wrap=jz.avoid_proven, **how)
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)

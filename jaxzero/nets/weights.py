@@ -112,7 +112,7 @@ def trained(game: str) -> pathlib.Path:
     """The file of weights that comes with jaxzero for a game, to play without training first.
 
     Args:
-        game: the game's id; or connect_four_small, whose network takes a fiftieth of the time, and errs more often.
+        game: the game's id; or connect_four_small, whose network is faster and errs more often.
 
     Raises:
         ValueError: none comes for this game; says for which there are some.
@@ -126,7 +126,9 @@ def trained(game: str) -> pathlib.Path:
     file = TRAINED / f"{game}.safetensors"
     if not file.is_file():
         there = ", ".join(sorted(path.stem for path in TRAINED.glob("*.safetensors")))
-        raise ValueError(f"no weights come with jaxzero for {short(game)}, but for {there}: train with train.py.")
+        raise ValueError(
+            f"no weights come with jaxzero for {short(game)}, but for {there}: train one, by `jaxzero train`."
+        )
     return file
 
 

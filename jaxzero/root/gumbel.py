@@ -25,16 +25,9 @@ DRAWS = 16  # numbers are drawn by so many, or a power of two: XLA's CPU backend
 LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
 
 
-def published_qvalues(value_scale: float = 0.1, rescale_values: bool = True) -> q.QValues:
-    """`completed_by_mix_value(...)`, for rules that store logits.
-
-    Args:
-        value_scale: c_scale.
-        rescale_values: map the completed values of a node to [0, 1] first.
-    """
-    return q.completed_by_mix_value(
-        value_scale=value_scale, rescale_values=rescale_values, probabilities=lambda view: jnp.exp(view.prior)
-    )
+def published_qvalues() -> q.QValues:
+    """`completed_by_mix_value()`, for rules that store logits."""
+    return q.completed_by_mix_value(probabilities=lambda view: jnp.exp(view.prior))
 
 
 def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:

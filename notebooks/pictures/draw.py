@@ -79,7 +79,7 @@ def card(moves: str = MOVES, simulations: int = SIMULATIONS) -> viz.Picture:
     called, best = names(game), report.candidates[0]
     liked = max(report.candidates, key=lambda c: c.prior)
     who = ("Blue", "Orange")[len(moves) % 2]
-    title = f"Connect Four, {who} to move: {report.visits} simulations with the network that comes along"
+    title = f"Connect Four, {who} to move: {report.visits} simulations with the small network that comes along"
     says = f"The network's first choice is column {called[liked.action]}, with {100 * liked.prior:.0f} %; "
     says += (
         "the search stays with it" if liked.action == best.action else f"the search finds column {called[best.action]}"

@@ -48,6 +48,8 @@ def resolved(player: Player) -> Player:
         plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
         if games.is_own(game) and not plain:
             raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
+        if game != "go" and (player.size, player.komi) != (None, None):
+            raise ValueError(f"--size and --komi are for --game go only, and {path} is of {game}. Leave them out.")
     size = kept.get("size", SIZE) if player.size is None else player.size
     komi = kept.get("komi", KOMI) if player.komi is None else player.komi
     return dataclasses.replace(player, game=game, size=size, komi=komi)

@@ -118,10 +118,11 @@ def limits(player: Player) -> dict:
 
 
 def of_go_alone(script: str, game: str, **given: float | None) -> None:
-    """Ends the script, in a sentence, where what only Go has is given for another game."""
+    """Ends the script, in a sentence, where what only our own Go has is given for another game."""
+    hints = {"hex": " Hex of another size is --game hex_7x7.", "go_": " Those of pgx are as they are."}
+    hint = next((said for start, said in hints.items() if game.startswith(start)), "")
     for name, value in given.items():
         if value is not None and game != "go":
-            hint = " Hex of another size is --game hex_7x7." if game.startswith("hex") and name == "size" else ""
             raise SystemExit(f"{script}: --{name} {value:g} is for --game go only, and not for {game}.{hint}")
 
 

@@ -71,7 +71,7 @@ def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
 
 def _none_comes_along(word: str, rules: str) -> NoReturn:
     there = [weights.read_about(file) for file in sorted(weights.TRAINED.glob("*.safetensors"))]
-    known = ", ".join(str(about.get("rules", about["game"])) for about in there)
+    known = ", ".join(dict.fromkeys(str(about.get("rules", about["game"])) for about in there))
     raise ValueError(f"{word}: no network comes with jaxzero for --game {rules} of this size, but for {known} (go: 9).")
 
 
@@ -236,6 +236,8 @@ def with_game(config: Config) -> Config:
     theirs = (one for one in entrants if one.kind in ("raw", "search") and not is_trained(one))
     file = next((str(one.file) for one in theirs), "")
     default = config.game or ("" if file else "connect_four")
+    if default and not config.game and (config.size, config.komi) != (None, None):
+        raise ValueError(f"--size and --komi are for --game go only, and not for {default}. Name the game.")
     known = resolved(Settings(game=default, weights=file, size=config.size, komi=config.komi))
     return dataclasses.replace(config, game=known.game, size=known.size, komi=known.komi)
 

@@ -43,7 +43,7 @@ class Rating(NamedTuple):
     """How strong a run has become, as a sum of what was gained from match to match.
 
     Attributes:
-        elo: against the untrained network; of matches between neighbours, so errors add up.
+        elo: against the network that the run began with; of matches between neighbours, so errors add up.
         params: those that were rated last.
     """
 

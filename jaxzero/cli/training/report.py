@@ -35,7 +35,7 @@ MISTAKES = (
 )
 
 CURVES = (
-    ("Rating", "Elo above the untrained network", {"rating": "rating/elo"}),
+    ("Rating", "Elo above the network that the run began with", {"rating": "rating/elo"}),
     ("Outcome mistakes on exactly solved positions", "share", {"raw network": "mistakes/raw"}),
     ("Losses", "nats; squared error", {"policy": "loss/policy", "its target's entropy": "loss/target_entropy",
                                        "value": "loss/value"}),

@@ -63,8 +63,8 @@ class SelfPlay:
     value_scale: float = 0.1
     """c_scale of the Gumbel search: how much searched values weigh beside the priors."""
     rescale_values: bool = True
-    """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, as in the paper:
-    of moves that are about equally good none is preferred."""
+    """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, in the paper with
+    a value scale of 1: of moves that are about equally good none is preferred."""
     random_plies: int = 8
     """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
     random_rate: float = 0.02
@@ -170,7 +170,7 @@ class Config:
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""
     """Begin with what another run has learned: a file of weights or a run's folder, or `trained` for the network that
-    comes with jaxzero. --network is then that network's. Default: an untrained network."""
+    comes with jaxzero. --network is then that network's; the run keeps a copy. Default: an untrained network."""
     seed: int = 0
     """Everything random follows from it."""
     save_minutes: float = 3.0
@@ -188,7 +188,7 @@ LARGE = Config(
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
     learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, reuse=4.0, learning_rate=2e-3),
 )
-# The laptop's are the defaults that stand above. Of the others "gpu" was measured, on an H100.
+# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
     "gpu": LARGE,
@@ -242,14 +242,15 @@ RANGES = {
 
 def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
     """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right."""
-    asked = _asked_for(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    asked = _asked_for(words)
     default = PRESETS[preset or asked or preset_by_looks()]
     config = tyro.cli(Config, default=default, args=arguments, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)
     if learned_only(config.game):
         raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
-    given = {"size": config.size, "komi": config.komi}
-    of_go_alone("train", config.game, **{name: x for name, x in given.items() if x != getattr(default, name)})
+    given = {name: getattr(config, name) for name in ("size", "komi") if values_of(words, f"--{name}")}
+    of_go_alone("train", config.game, **given)
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

@@ -11,10 +11,9 @@ import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.cli.training.evaluation import Rating, provable
 from jaxzero.cli.training.settings import Config, Network
-from jaxzero.cli.training.starting_network import params_of
 from jaxzero.models.chance import with_listed_outcomes
-from jaxzero.root.gumbel import published_qvalues
 from jaxzero.runs import memory
+from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.muon import DIRECTIONS
@@ -76,7 +75,7 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     own = config.selfplay
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
-    qvalues = published_qvalues(value_scale=own.value_scale, rescale_values=own.rescale_values)
+    qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)
     search = lambda model: jz.gumbel(model, own.simulations, max_considered=considered, wrap=wrap, qvalues=qvalues)
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
@@ -92,8 +91,14 @@ def newest(config: Config, step: int) -> int:
     return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
 
 
-def build(config: Config, game: games.Game, mesh: Any) -> Run:
+def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> Run:
     """Everything for these settings on these devices.
+
+    Args:
+        config: the settings.
+        game: what is learned.
+        mesh: of the devices.
+        initial: parameters to begin with; None: untrained ones.
 
     Raises:
         ValueError: numbers that do not fit one another, or the devices.
@@ -119,8 +124,7 @@ def build(config: Config, game: games.Game, mesh: Any) -> Run:
         )
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     net, params = network(config.network, game, key)
-    learned = params_of(config, game)
-    params = params if learned is None else learned
+    params = params if initial is None else initial
     playing, _ = network(config.network, game, key, own.dtype)
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
     begin_play, play_some = selfplay.self_play(

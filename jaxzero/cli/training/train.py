@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxzero import environments, games, models
 from jaxzero.cli.repeat_command import command, flags
-from jaxzero.cli.training import loop
+from jaxzero.cli.training import initial_weights, loop
 from jaxzero.cli.training.console import (
     announced,
     commands_after,
@@ -33,7 +33,6 @@ from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
 from jaxzero.cli.training.settings import FREE, Config, for_game, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
-from jaxzero.cli.training.starting_network import with_its_network
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
@@ -138,7 +137,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
                 "--model simulator, or --model learned."
             )
-        config = with_its_network(for_game(config, game.num_actions, chance=game.outcomes is not None), game)
+        config = for_game(config, game.num_actions, chance=game.outcomes is not None)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
@@ -146,10 +145,15 @@ def prepare(config: Config, stack: contextlib.ExitStack):
             )
         folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
-        run = build(config, game, mesh)  # before the folder is made: settings that cannot work leave none
+        begun_with = initial_weights.find(config, game, folder)
+        config = initial_weights.with_their_network(config, begun_with)
+        run = build(
+            config, game, mesh, initial_weights.load(begun_with, game)
+        )  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, settings_of(Config(game=config.game)))
+        initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
         if digest:
             rules_digest.same_rules(folder, digest, begun=found is not None)
@@ -157,12 +161,14 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
+    begun = f" (begun with --weights {config.weights})" if config.weights else ""
     say(
         f"[bold]jaxzero[/] learns {game.id} on {progress_display.device()}, jax {jax.__version__}; "
         f"the run's folder is {folder}"
     )
     say(
-        f"{about(config.network, game)['kind']} of {size:,} weights, {config.selfplay.games} games in lock-step, "
+        f"{about(config.network, game)['kind']} of {size:,} weights{begun}, "
+        f"{config.selfplay.games} games in lock-step, "
         f"{config.selfplay.simulations} simulations per move, {config.budget.minutes:g} min of learning; compiling "
         "and measuring take some minutes more"
     )

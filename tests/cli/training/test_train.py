@@ -16,11 +16,13 @@ import jax
 import numpy as np
 import pytest
 
-from jaxzero import games
+import jaxzero as jz
+from jaxzero import games, models
 from jaxzero.cli.training import settings as config
 from jaxzero.cli.training import setup, train
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, metrics
+from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -197,8 +199,27 @@ def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("flags, how", [
+    ((), {}),
+    (("--selfplay.no-rescale-values", "--selfplay.value-scale", "2"), {"value_scale": 2.0, "rescale_values": False}),
+])  # fmt: skip
+def test_self_play_weighs_values_as_its_settings_say(flags, how):
+    game = games.from_pgx("tic_tac_toe")
+    settings = config.parse([*SMALL, *flags], "laptop")
+    net, params = setup.network(settings.network, game, jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), 4)
+    state = jax.vmap(game.init)(keys)
+    found = setup.policy(settings, game, net)(params, keys, state)
+    same = jz.gumbel(
+        models.perfect(game, net), 4, max_considered=4, wrap=jz.avoid_proven, qvalues=completed_by_mix_value(**how)
+    )(params, keys, state)
+    np.testing.assert_array_equal(found.action_weights, same.action_weights)
+    other = jz.gumbel(models.perfect(game, net), 4, max_considered=4, wrap=jz.avoid_proven)(params, keys, state)
+    assert bool((found.action_weights == other.action_weights).all()) == (not flags)
+
+
 def test_what_only_go_has_is_refused_for_other_games():
-    for flags, said in (("--game hex_7x7 --size 7", "--size 7 is for"), ("--komi 6", "--komi 6 is for --game go only")):
+    for flags, said in (("--game hex --size 9", "--size 9 is for"), ("--komi=7", "--komi 7 is for --game go only")):
         with pytest.raises(SystemExit, match=said):
             config.parse(flags.split(), "laptop")
     assert config.parse("--game go --size 7 --komi 6".split(), "laptop").size == 7

@@ -1,0 +1,86 @@
+"""The weights that a run begins with: those of `--weights`, in place of untrained ones.
+
+A run keeps a copy of the file in its folder, and so goes on when the file is gone, or has changed.
+"""
+
+import dataclasses
+import hashlib
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxzero import games
+from jaxzero.atomic_files import write_whole
+from jaxzero.cli.playing import network_models
+from jaxzero.cli.training.settings import Config, Network
+from jaxzero.nets import weights
+from jaxzero.runs import process_coordination
+
+__all__ = ["find", "keep", "load", "with_their_network"]
+
+SHIPPED = "trained"  # the weights that come with jaxzero
+COPY = "initial_weights.safetensors"
+
+
+def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path | None:
+    """The file: the copy in the run's folder, else the one that was named; None: the run begins untrained.
+
+    Every process has to call it.
+
+    Raises:
+        ValueError: no such file, one of a learned model, or not the same one on all hosts; on all of them.
+    """
+    if not config.weights:
+        return None
+    file, digest, wrong = folder / COPY, "", ""
+    try:
+        file = file if file.is_file() else _named(config, game)
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if "environment" in weights.read_about(file):
+            wrong = f"{file} is of a learned model. Give one that learned with the rules, or --model learned."
+    except (OSError, ValueError) as error:
+        wrong = str(error)
+    found = process_coordination.gathered([digest, wrong[:1000]])
+    wrong = next((said for _, said in found if said), "")
+    if not wrong and len({one for one, _ in found}) > 1:
+        wrong = "the hosts have different files of this name. Give all of them the same."
+    if wrong:
+        raise ValueError(f"--weights {config.weights}: {wrong}")
+    return file
+
+
+def _named(config: Config, game: games.Game) -> pathlib.Path:
+    given = pathlib.Path(config.weights)
+    if config.weights == SHIPPED and not given.exists():
+        shipped = network_models.comes_along(game, config.game)
+        if shipped is None:
+            raise ValueError(f"no network comes with jaxzero for --game {config.game}, {game.id}. Name a file.")
+        return shipped
+    file = network_models.weights_file(given)
+    if not file.is_file():
+        raise ValueError(f"there is no such file. Give one, a run's folder, or {SHIPPED}.")
+    return file
+
+
+def with_their_network(config: Config, file: pathlib.Path | None) -> Config:
+    """The settings with the network that the weights are of, whatever was asked for."""
+    if file is None:
+        return config
+    described = {n: tuple(x) if isinstance(x, list) else x for n, x in weights.read_about(file)["network"].items()}
+    known = {field.name for field in dataclasses.fields(Network)}
+    return dataclasses.replace(config, network=Network(**{n: x for n, x in described.items() if n in known}))
+
+
+def load(file: pathlib.Path | None, game: games.Game) -> Any | None:
+    """The weights, in float32, in which a run learns; or None."""
+    if file is None:
+        return None
+    return jax.tree.map(lambda x: x.astype(jnp.float32), weights.load(file, game)[1])
+
+
+def keep(file: pathlib.Path | None, folder: pathlib.Path) -> None:
+    """Copies the file into the run's folder, if it is not there. Every process has to call it."""
+    if file is not None and file != folder / COPY:
+        process_coordination.on_first(lambda: write_whole(folder / COPY, [file.read_bytes()]))
