@@ -56,7 +56,8 @@ def _named(config: Config, game: games.Game) -> pathlib.Path:
     if config.weights == SHIPPED and not given.exists():
         shipped = network_models.comes_along(game, config.game)
         if shipped is None:
-            raise ValueError(f"no network comes with jaxzero for --game {config.game}, {game.id}. Name a file.")
+            named = config.game if config.game == game.id else f"{config.game} ({game.id})"
+            raise ValueError(f"no network comes with jaxzero for --game {named}. Name a file.")
         return shipped
     file = network_models.weights_file(given)
     if not file.is_file():

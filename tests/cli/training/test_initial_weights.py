@@ -92,7 +92,7 @@ def test_what_was_copied_is_taken_whatever_became_of_the_file(tmp_path):
     "flags, game, said",
     [
         (["--weights", "nowhere"], GAME, "--weights nowhere: there is no such file. Give one, a run's folder, or"),
-        (["--weights", "trained", "--game", "mine:game"], GAME, "no network comes .* for --game mine:game, tic_tac"),
+        (["--weights", "trained", "--game", "mine:game"], GAME, "no network comes .* for --game mine:game .tic_tac"),
         (["--weights", "trained", "--game", "go_9x9"], GAME._replace(id="go_9x9"), "no network .* for --game go_9x9"),
     ],
 )  # fmt: skip
