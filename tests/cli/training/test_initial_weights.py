@@ -11,7 +11,7 @@ from jaxzero import games, nets
 from jaxzero.cli.training import initial_weights, settings, setup
 from jaxzero.nets import weights
 from jaxzero.train import devices
-from tests.cli.training.test_train import SMALL, run
+from tests.cli.training.test_train import SMALL, run, two_processes
 
 GAME = games.from_pgx("tic_tac_toe")
 TINY = "--game tic_tac_toe --network.kind mlp --selfplay.games 8 --selfplay.simulations 2 --learn.capacity 1000"
@@ -138,3 +138,19 @@ def test_a_run_goes_on_without_the_file_that_it_began_with(tmp_path):
     assert done.returncode == 0, done.stderr[-900:]
     about = weights.read_about(folder / "weights.safetensors")
     assert about["step"] == 5 and about["network"] == {"kind": "resnet", "channels": 8, "blocks": 1}
+
+
+@pytest.mark.slow
+def test_two_processes_begin_with_the_same_weights_or_not_at_all(tmp_path):
+    file, folder = tmp_path / "some.safetensors", tmp_path / "run"
+    saved(file)
+    flags = [*SMALL, "--budget.steps", "2", "--folder", str(folder)]
+    own = ("--weights", str(file)), ("--weights", str(tmp_path / "gone.safetensors"))
+    for process in two_processes(*flags, own=own):
+        said = process.communicate(timeout=200)[1]
+        assert process.returncode == 1 and "there is no such file" in " ".join(said.split()), said[-900:]
+    assert not folder.exists()
+    both = two_processes(*flags, "--weights", str(file))
+    ends = [process.communicate(timeout=400) for process in both]
+    assert [process.returncode for process in both] == [0, 0], [err[-2000:] for _, err in ends]
+    assert (folder / initial_weights.COPY).read_bytes() == file.read_bytes()

@@ -364,16 +364,18 @@ def test_four_devices_save_and_two_and_one_go_on(tmp_path):
     jax.tree.map(near, state["learner"].params, other["learner"].params)
 
 
-def two_processes(*flags):
+def two_processes(*flags, own=((), ())):
+    """Two hosts with the same flags, and each with its own."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     return [
         subprocess.Popen(
-            command(*flags, "--hosts.coordinator", f"localhost:{port}", "--hosts.processes", "2", "--hosts.process", i),
+            command(*flags, *more, "--hosts.coordinator", f"localhost:{port}", "--hosts.processes", "2",
+                    "--hosts.process", i),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(2),
         )
-        for i in "01"
+        for i, more in zip("01", own, strict=True)
     ]  # fmt: skip
 
 
