@@ -19,6 +19,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
+from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 
 BATCH = 600  # positions that are searched at once
@@ -48,15 +49,23 @@ def main() -> None:
     """Measures, and prints a line for each way to move."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--positions", type=pathlib.Path, default=outcome_mistakes.CONNECT_FOUR)
-    parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600))
+    parser.add_argument(
+        "--positions",
+        type=pathlib.Path,
+        default=outcome_mistakes.CONNECT_FOUR,
+        help="a file of exact_positions.py; default: those that come with jaxzero",
+    )
+    parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600), help="default: 64 600")
     parser.add_argument(
         "--value-scale", type=float, help="values as they are, at this scale; default: mapped to [0, 1]"
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
     game = games.from_pgx("connect_four")
-    net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
+    try:
+        net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
+    except weights.WeightsError as error:
+        parser.error(f"--weights: {error}")
     positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
     policies = {"raw": arena.raw_network(model)}
     scale = given.value_scale
@@ -66,7 +75,8 @@ def main() -> None:
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)
     found = {}
     for name, policy in policies.items():
-        found[name] = intervals(wrong(policy, params, positions), positions)
+        with progress_display.announced(f"{len(positions.phase)} positions, {name}"):
+            found[name] = intervals(wrong(policy, params, positions), positions)
         print(
             f"{name:>20}",
             "  ".join(f"{group} {x:.2%} ({low:.1%}-{high:.1%})" for group, (x, low, high) in found[name].items()),

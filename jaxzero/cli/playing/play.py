@@ -18,7 +18,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
-from jaxzero.cli.playing.play_settings import KOMI, PLAYOUTS, SIZE, Play, Player, komi, limits
+from jaxzero.cli.playing.play_settings import KOMI, PLAYOUTS, SIZE, Play, Player, komi, limits, of_go_alone
 from jaxzero.cli.training.evaluation import provable
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -48,8 +48,7 @@ def resolved(player: Player) -> Player:
         plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
         if games.is_own(game) and not plain:
             raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
-        if game != "go" and (player.size, player.komi) != (None, None):
-            raise ValueError(f"--size and --komi are for --game go only, and {path} is of {game}. Leave them out.")
+        of_go_alone(game, player.size, player.komi)
     size = kept.get("size", SIZE) if player.size is None else player.size
     komi = kept.get("komi", KOMI) if player.komi is None else player.komi
     return dataclasses.replace(player, game=game, size=size, komi=komi)

@@ -117,13 +117,13 @@ def limits(player: Player) -> dict:
     return {"simulations": simulations, "seconds": player.seconds}
 
 
-def of_go_alone(script: str, game: str, **given: float | None) -> None:
-    """Ends the script, in a sentence, where what only our own Go has is given for another game."""
+def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
+    """Raises a ValueError where what only our own Go has is given for another game."""
     hints = {"hex": " Hex of another size is --game hex_7x7.", "go_": " Those of pgx are as they are."}
     hint = next((said for start, said in hints.items() if game.startswith(start)), "")
-    for name, value in given.items():
+    for name, value in (("size", size), ("komi", komi)):
         if value is not None and game != "go":
-            raise SystemExit(f"{script}: --{name} {value:g} is for --game go only, and not for {game}.{hint}")
+            raise ValueError(f"--{name} {value:g} is for --game go only, and not for {game}.{hint}")
 
 
 def check(script: str, player: Player) -> None:
@@ -136,7 +136,10 @@ def check(script: str, player: Player) -> None:
         raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
     if not 0 <= player.resign < 1:
         raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
-    of_go_alone(script, player.game or "go", size=player.size, komi=player.komi)
+    try:
+        of_go_alone(player.game or "go", player.size, player.komi)
+    except ValueError as error:
+        raise SystemExit(f"{script}: {error}") from None
     if player.size is not None and not 2 <= player.size <= 25:
         raise SystemExit(f"{script}: --size {player.size}: give 2 to 25.")
     komi = player.komi or 0.0

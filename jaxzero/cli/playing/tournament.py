@@ -20,6 +20,7 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
+from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.compilation_cache import keep_programs
@@ -236,8 +237,8 @@ def with_game(config: Config) -> Config:
     theirs = (one for one in entrants if one.kind in ("raw", "search") and not is_trained(one))
     file = next((str(one.file) for one in theirs), "")
     default = config.game or ("" if file else "connect_four")
-    if default and not config.game and (config.size, config.komi) != (None, None):
-        raise ValueError(f"--size and --komi are for --game go only, and not for {default}. Name the game.")
+    if default and not config.game:
+        of_go_alone(default, config.size, config.komi)
     known = resolved(Settings(game=default, weights=file, size=config.size, komi=config.komi))
     return dataclasses.replace(config, game=known.game, size=known.size, komi=known.komi)
 

@@ -101,7 +101,7 @@ def parse(arguments: list[str] | None = None) -> Config:
     try:
         _check(config)
         if config.game:
-            of_go_alone("tournament", config.game, size=config.size, komi=config.komi)
+            of_go_alone(config.game, config.size, config.komi)
         for word in (*config.players, *config.sprt):
             read(word, config.simulations)
     except ValueError as error:

@@ -249,8 +249,11 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     check_numbers(config, RANGES)
     if learned_only(config.game):
         raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
-    given = {name: getattr(config, name) for name in ("size", "komi") if values_of(words, f"--{name}")}
-    of_go_alone("train", config.game, **given)
+    typed = lambda name: getattr(config, name) if values_of(words, f"--{name}") else None
+    try:
+        of_go_alone(config.game, typed("size"), typed("komi"))
+    except ValueError as error:
+        raise SystemExit(f"train: {error}") from None
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

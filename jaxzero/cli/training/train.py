@@ -147,9 +147,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         mesh = devices.mesh()
         begun_with = initial_weights.find(config, game, folder)
         config = initial_weights.with_their_network(config, begun_with)
-        run = build(
-            config, game, mesh, initial_weights.load(begun_with, game)
-        )  # before the folder is made: settings that cannot work leave none
+        initial = initial_weights.load(begun_with, game)
+        run = build(config, game, mesh, initial)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, settings_of(Config(game=config.game)))
@@ -212,8 +211,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         found = {"evaluate": how, "before": before, "after": measure.whole(learned, announced), "step": step}
         results = store(folder, **results | found)
     if results["before"] is None:
-        began = "network that the run began with" if config.weights else "untrained network"
-        say(f"Measuring the {began}, for the column beside it")
+        say("Measuring the network that the run began with, for the column beside it")
         results = store(folder, **results | {"before": measure.whole(run.params, announced)})
     export(config, folder, game, learned, step, results["after"])
     if first_host():

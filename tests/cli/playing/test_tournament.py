@@ -41,7 +41,7 @@ def test_what_only_go_has_is_refused_for_other_games():
     with pytest.raises(SystemExit, match="tournament: --size 7 is for --game go only, and not for othello"):
         parse("--game othello --size 7 --players random uct:10".split())
     for flags in (["--komi", "5"], ["--size", "9"]):  # Connect Four, where none is named
-        with pytest.raises(ValueError, match="--size and --komi are for --game go only"):
+        with pytest.raises(ValueError, match="is for --game go only, and not for connect_four"):
             tournament.with_game(parse([*flags, "--players", "random", "uct:10"]))
     assert tournament.with_game(parse("--game go --size 7 --players random uct:10".split())).size == 7
 
