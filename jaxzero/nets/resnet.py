@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.layers import convolution
-from jaxzero.nets.network import apart
+from jaxzero.nets.layers import stone_parity as parity_of
+from jaxzero.nets.network import apart, check_stones
 from jaxzero.types import Params
 
 __all__ = ["resnet"]
@@ -52,11 +53,11 @@ class Block(nnx.Module):
 class Tower(nnx.Module):
     """A convolution, the blocks, and the two heads."""
 
-    def __init__(self, game: Game, channels: int, blocks: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
+    def __init__(self, game: Game, channels: int, blocks: int, parity: bool, dtype: jnp.dtype | None, rngs: nnx.Rngs):
         height, width, planes = game.observation_shape
         values = game.num_players if game.num_players > 2 else 1
-        self.blocks = blocks
-        self.stem = Convolution(planes, channels, dtype, rngs)
+        self.blocks, self.parity = blocks, parity
+        self.stem = Convolution(planes + parity, channels, dtype, rngs)
         for i in range(blocks):
             setattr(self, f"block_{i}", Block(channels, dtype, rngs))
         self.policy_planes = nnx.Linear(channels, 4, dtype=dtype, rngs=rngs)
@@ -66,7 +67,11 @@ class Tower(nnx.Module):
         self.value = nnx.Linear(channels, values, rngs=rngs)
 
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
-        x = self.stem(observation)
+        x = observation
+        if self.parity:
+            plane = jnp.broadcast_to(parity_of(x)[:, None, None, None], (*x.shape[:-1], 1))
+            x = jnp.concatenate([x, plane.astype(x.dtype)], -1)
+        x = self.stem(x)
         for i in range(self.blocks):
             x = getattr(self, f"block_{i}")(x)
         x = nnx.relu(x)
@@ -76,7 +81,13 @@ class Tower(nnx.Module):
 
 
 def resnet(
-    game: Game, channels: int = 64, blocks: int = 6, *, key: chex.PRNGKey, dtype: jnp.dtype | None = None
+    game: Game,
+    channels: int = 64,
+    blocks: int = 6,
+    *,
+    stone_parity: bool = False,
+    key: chex.PRNGKey,
+    dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
     """The residual tower of AlphaZero (Silver et al. 2018; 256 channels and 19 blocks there), without batch norm.
 
@@ -84,6 +95,8 @@ def resnet(
         game: tells the board, the number of actions and of values (one per player with more than two players).
         channels: width of the tower.
         blocks: residual blocks, of two 3x3 convolutions each.
+        stone_parity: one more plane tells whether the number of stones is odd, see `layers.stone_parity`: for games
+            whose observations do not tell who moved first, like Connect Four's.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
             stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or
@@ -95,7 +108,8 @@ def resnet(
         two players.
 
     Raises:
-        ValueError: channels or blocks < 1, or an observation that is no board.
+        ValueError: channels or blocks < 1, or an observation that is no board; the parity of stones where there are
+            no two planes of them.
 
     >>> import jax
     >>> from jaxzero import games
@@ -112,7 +126,9 @@ def resnet(
             f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
             f"{list(game.observation_shape)}: write nets.mlp(game, key=key)."
         )
-    return apart(Tower(game, channels, blocks, dtype, nnx.Rngs(key)))
+    if stone_parity:
+        check_stones(game)
+    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)))
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxzero.games import Game
 from jaxzero.games.game import check_game
-from jaxzero.nets.files.network_arguments import Kind, count, counts, described, one_of, shapes_of
+from jaxzero.nets.files.network_arguments import Kind, count, counts, described, one_of, shapes_of, whether
 from jaxzero.nets.files.params_file import Path, check_shapes, read_about, read_params, write_params
 from jaxzero.nets.files.safetensors_file import WeightsError, short
 from jaxzero.nets.mlp import mlp
@@ -27,13 +27,16 @@ TRAINED = pathlib.Path(__file__).parent / "trained"
 
 TYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # of a network's arithmetic
 DTYPE = {"dtype": one_of(**TYPES)}
+PARITY = {"stone_parity": whether()}
 KINDS = {
     "mlp": Kind(mlp, {"hidden": counts(65_536, 32)}, DTYPE, lambda given: 2 * len(given["hidden"])),
-    "resnet": Kind(resnet, {"channels": count(4096), "blocks": count(40)}, DTYPE, lambda given: 4 * given["blocks"]),
+    "resnet": Kind(
+        resnet, {"channels": count(4096), "blocks": count(40)}, DTYPE | PARITY, lambda given: 4 * given["blocks"]
+    ),
     "windows": Kind(
         windows,
         {"window": count(64), "channels": count(4096), "hidden": counts(65_536, 32)},
-        DTYPE,
+        DTYPE | PARITY,
         lambda given: 2 * len(given["hidden"]),
     ),
 }

@@ -8,29 +8,41 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.layers import stone_parity as parity_of
 from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
-from jaxzero.nets.network import apart
+from jaxzero.nets.network import apart, check_stones
 from jaxzero.types import Params
 
 __all__ = ["windows"]
 
 
 class Windows(nnx.Module):
-    """One dense layer with ReLU on every window, then a perceptron on all of them."""
+    """One dense layer with ReLU on every window, then a perceptron on all of them (and on the parity of stones)."""
 
     def __init__(
-        self, game: Game, window: int, channels: int, hidden: tuple[int, ...], dtype: jnp.dtype | None, rngs: nnx.Rngs
+        self,
+        game: Game,
+        window: int,
+        channels: int,
+        hidden: tuple[int, ...],
+        parity: bool,
+        dtype: jnp.dtype | None,
+        rngs: nnx.Rngs,
     ):
         height, width, planes = game.observation_shape
         count = (height - window + 1) * (width - window + 1)
-        self.window = window
+        self.window, self.parity = window, parity
         self.look = nnx.Linear(window * window * planes, channels, dtype=dtype, rngs=rngs)
         values = game.num_players if game.num_players > 2 else 1
-        self.rest = Perceptron((count * channels, *hidden), game.num_actions, values, dtype, rngs)
+        self.rest = Perceptron((count * channels + parity, *hidden), game.num_actions, values, dtype, rngs)
 
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
-        return self.rest(nnx.relu(self.look(windows_of(observation, self.window))))
+        x = nnx.relu(self.look(windows_of(observation, self.window)))
+        if self.parity:
+            x = x.reshape(len(x), -1)
+            x = jnp.concatenate([x, parity_of(observation)[:, None].astype(x.dtype)], -1)
+        return self.rest(x)
 
 
 def windows(
@@ -39,6 +51,7 @@ def windows(
     channels: int = 64,
     hidden: tuple[int, ...] = (256, 256),
     *,
+    stone_parity: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
@@ -52,6 +65,8 @@ def windows(
         window: side of the windows, in squares; they overlap, and lie within the board.
         channels: what is seen in each of them.
         hidden: width of each hidden layer behind.
+        stone_parity: the hidden layers are also told whether the number of stones is odd, see `layers.stone_parity`:
+            for games whose observations do not tell who moved first, like Connect Four's.
         key: for the initial parameters.
         dtype: of the arithmetic in all layers but the heads, e.g. `jnp.bfloat16`; as in `resnet`.
 
@@ -61,7 +76,8 @@ def windows(
         two players.
 
     Raises:
-        ValueError: a width < 1, a window larger than the board, or an observation that is no board.
+        ValueError: a width < 1, a window larger than the board, or an observation that is no board; the parity of
+            stones where there are no two planes of them.
 
     >>> import jax
     >>> from jaxzero import games
@@ -81,4 +97,6 @@ def windows(
             f"windows of {window} x {window} need observations of shape [height, width, planes] at least as large, "
             f"those of {game.id} have {list(game.observation_shape)}: use a smaller window, or nets.mlp(game, key=key)."
         )
-    return apart(Windows(game, window, channels, hidden, dtype, nnx.Rngs(key)))
+    if stone_parity:
+        check_stones(game)
+    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)))

@@ -21,6 +21,7 @@ BUILDERS = {
     "mlp": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key),
     "windows": lambda game, key: nets.windows(game, window=3, channels=8, hidden=(16,), key=key),
     "resnet": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key),
+    "windows, parity": lambda game, key: nets.windows(game, 3, 8, (16,), stone_parity=game.num_players == 2, key=key),
     "mlp, bfloat16": lambda game, key: nets.mlp(game, hidden=(16, 16), key=key, dtype=jnp.bfloat16),
     "windows, bfloat16": lambda game, key: nets.windows(game, 3, 8, (16,), key=key, dtype=jnp.bfloat16),
     "resnet, bfloat16": lambda game, key: nets.resnet(game, channels=8, blocks=2, key=key, dtype=jnp.bfloat16),
@@ -153,6 +154,38 @@ def test_windows_are_a_convolution():
 def test_windows_have_to_fit_the_board(shape, wrong, said):
     with pytest.raises(ValueError, match=said):
         nets.windows(board_game(shape), **wrong, key=jax.random.key(0))
+
+
+def boards_by_parity():
+    """Boards of two stones against one, one against one, none against one, and none at all."""
+    boards = np.zeros((4, 6, 7, 2), np.float32)
+    boards[0, 5, :2, 0] = boards[:2, 4, 0, 1] = boards[1, 5, 0, 0] = boards[2, 5, 3, 1] = 1
+    return jnp.asarray(boards), (1.0, 0.0, 1.0, 0.0)
+
+
+def test_windows_see_the_parity_of_stones_beside_them():
+    net, params = nets.windows(board_game(), 3, 8, (16,), stone_parity=True, key=jax.random.key(0))
+    plain, _ = nets.windows(board_game(), 3, 8, (16,), key=jax.random.key(0))
+    first = params["rest"]["dense_0"]
+    for board, parity in zip(*boards_by_parity()):
+        moved = {"kernel": first["kernel"][:-1], "bias": first["bias"] + parity * first["kernel"][-1]}
+        expected = plain(params | {"rest": params["rest"] | {"dense_0": moved}}, board[None])
+        chex.assert_trees_all_close(net(params, board[None]), expected, atol=1e-6)
+
+
+def test_a_tower_sees_the_parity_of_stones_as_a_plane():
+    net, params = nets.resnet(board_game(), 8, 1, stone_parity=True, key=jax.random.key(0))
+    plain, _ = nets.resnet(board_game((6, 7, 3)), 8, 1, key=jax.random.key(0))
+    for board, parity in zip(*boards_by_parity()):
+        told = jnp.concatenate([board, jnp.full((6, 7, 1), parity)], -1)
+        chex.assert_trees_all_equal(net(params, board[None]), plain(params, told[None]))
+
+
+@pytest.mark.parametrize("build", [nets.windows, nets.resnet])
+@pytest.mark.parametrize("game", [board_game((6, 7, 1)), board_game(num_players=3)], ids=["one plane", "three players"])
+def test_only_stones_of_two_players_have_a_parity(build, game):
+    with pytest.raises(ValueError, match="stone_parity=True needs a game of two .* leave it out"):
+        build(game, stone_parity=True, key=jax.random.key(0))
 
 
 def test_mlp_sizes_count_from_one():

@@ -116,11 +116,19 @@ def test_a_round_trip_is_exact(tmp_path, dtype):
             lambda game, key: nets.windows(game, 2, 4, (5,), key=key),
         ),
         (
+            {"kind": "windows", "window": 2, "channels": 4, "hidden": [5], "stone_parity": True},
+            lambda game, key: nets.windows(game, 2, 4, (5,), stone_parity=True, key=key),
+        ),
+        (
+            {"kind": "resnet", "channels": 4, "blocks": 1, "stone_parity": True},
+            lambda game, key: nets.resnet(game, 4, 1, stone_parity=True, key=key),
+        ),
+        (
             {"kind": "resnet", "channels": 4, "blocks": 1, "dtype": "bfloat16"},
             lambda game, key: nets.resnet(game, 4, 1, key=key, dtype=jnp.bfloat16),
         ),
     ],
-    ids=["mlp", "linear", "resnet", "windows", "resnet in bfloat16"],
+    ids=["mlp", "linear", "resnet", "windows", "windows, parity", "resnet, parity", "resnet in bfloat16"],
 )
 def test_the_network_is_the_one_that_was_saved(tmp_path, network, build):
     file, (net, params) = tmp_path / "weights", build(GAME, jax.random.key(3))

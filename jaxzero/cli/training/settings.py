@@ -48,6 +48,12 @@ class Network:
     """windows: what is seen in each; resnet: width of the tower."""
     blocks: int = 6
     """resnet: residual blocks."""
+    stone_parity: bool = True
+    """windows, resnet: in games of two the network is also told whether the number of stones, in the first two planes
+    of an observation, is odd. Where each move adds a stone, that tells who moved first."""
+
+
+OLDER = Network(stone_parity=False)  # of runs and weights that do not say
 
 
 @dataclasses.dataclass(frozen=True)

@@ -60,7 +60,8 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
         },
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
-    return {"kind": net.kind} | sizes[net.kind]
+    stones = game.num_players == 2 and game.observation_shape[-1] >= 2
+    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity and stones else {})
 
 
 def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
