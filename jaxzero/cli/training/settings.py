@@ -49,8 +49,8 @@ class Network:
     blocks: int = 6
     """resnet: residual blocks."""
     stone_parity: bool = True
-    """windows, resnet: in games of two the network is also told whether the number of stones, in the first two planes
-    of an observation, is odd. Where each move adds a stone, that tells who moved first."""
+    """windows, resnet: where observations are two planes, the stones of both players, the network is also told whether
+    their number is odd. Where each move adds a stone, that tells who moved first, which the planes do not."""
 
 
 OLDER = Network(stone_parity=False)  # of runs and weights that do not say
@@ -208,8 +208,14 @@ MANY_ACTIONS = 64  # of such games playouts are long
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
-def for_game(config: Config, num_actions: int, chance: bool = False) -> Config:
-    """The settings with those filled in whose defaults depend on the game.
+def for_game(config: Config, num_actions: int, chance: bool = False, parity: bool = False) -> Config:
+    """The settings with those filled in that depend on the game.
+
+    Args:
+        config: the settings.
+        num_actions: of the game.
+        chance: whether it lists outcomes of chance.
+        parity: whether its networks may be told the parity of stones.
 
     >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
     (1000, 100)
@@ -218,7 +224,9 @@ def for_game(config: Config, num_actions: int, chance: bool = False) -> Config:
     many = 4 if chance else 1000 if num_actions <= MANY_ACTIONS else 100
     simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
     rollouts = many if asked.rollouts is None else asked.rollouts
-    return dataclasses.replace(config, evaluate=dataclasses.replace(asked, simulations=simulations, rollouts=rollouts))
+    network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and parity)
+    evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
+    return dataclasses.replace(config, network=network, evaluate=evaluate)
 
 
 def preset_by_looks() -> str:

@@ -60,8 +60,13 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
         },
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
-    stones = game.num_players == 2 and game.observation_shape[-1] >= 2
-    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity and stones else {})
+    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {})
+
+
+def hides_who_began(net: Network, game: games.Game) -> bool:
+    """Whether the network sees two planes of stones and nothing else, which do not say who moved first."""
+    shape = game.observation_shape
+    return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
 
 
 def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:

@@ -32,7 +32,7 @@ from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
 from jaxzero.cli.training.settings import FREE, OLDER, Config, for_game, parse, preset_by_looks
-from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest
+from jaxzero.cli.training.setup import Run, about, build, expected, fits, hides_who_began, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
@@ -137,7 +137,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
                 "--model simulator, or --model learned."
             )
-        config = for_game(config, game.num_actions, chance=game.outcomes is not None)
+        parity = hides_who_began(config.network, game)
+        config = for_game(config, game.num_actions, chance=game.outcomes is not None, parity=parity)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "

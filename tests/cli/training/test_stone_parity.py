@@ -1,0 +1,62 @@
+"""Whether a run's network is told the parity of stones: by the game, by the flag, or by what there is already."""
+
+import contextlib
+import dataclasses
+import json
+
+import jax
+import pytest
+
+from jaxzero import games
+from jaxzero.cli.training import setup, train
+from jaxzero.cli.training.settings import for_game, parse
+from jaxzero.games.by_name import by_name
+from jaxzero.nets import weights
+
+SMALL = """
+    --game tic_tac_toe --network.window 2 --network.channels 4 --network.hidden 8 --selfplay.games 8
+    --selfplay.plies 4 --selfplay.simulations 4 --learn.start 16 --learn.batch-size 8 --learn.capacity 544
+""".split()
+
+
+@pytest.mark.parametrize(
+    "game, flags, told",
+    [
+        ("connect_four", (), True),
+        ("connect_four", ("--network.kind", "resnet"), True),
+        ("connect_four", ("--network.kind", "mlp"), False),
+        ("connect_four", ("--network.no-stone-parity",), False),
+        ("hex_7x7", (), False),  # a plane tells whose turn it is
+    ],
+)
+def test_it_is_told_where_the_planes_do_not_say_who_began(game, flags, told):
+    game, config = by_name(game), parse(["--network.channels", "4", "--network.hidden", "8", *flags])
+    config = for_game(config, game.num_actions, parity=setup.hides_who_began(config.network, game))
+    assert config.network.stone_parity is told
+    assert setup.about(config.network, game).get("stone_parity", False) is told
+    network = lambda net: setup.network(net, game, jax.random.key(0))[1]
+    count = lambda net: sum(x.size for x in jax.tree.leaves(network(net)))
+    assert (count(config.network) > count(dataclasses.replace(config.network, stone_parity=False))) is told
+
+
+def test_a_run_from_before_goes_on_with_the_flag_that_is_named(tmp_path):
+    """Its folder does not say: its network was not told."""
+    words = [*SMALL, "--folder", str(tmp_path)]
+    with contextlib.ExitStack() as stack:
+        config = train.prepare(parse([*words, "--network.no-stone-parity"]), stack)[0]
+    settings = json.loads((tmp_path / "config.json").read_text())
+    assert settings["network"].pop("stone_parity") is False and not config.network.stone_parity
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    with contextlib.ExitStack() as stack, pytest.raises(SystemExit, match="--network.no-stone-parity"):
+        train.prepare(parse(words), stack)
+    with contextlib.ExitStack() as stack:
+        assert not train.prepare(parse([*words, "--network.no-stone-parity"]), stack)[0].network.stone_parity
+
+
+def test_weights_from_before_begin_a_run_as_they_are(tmp_path):
+    with contextlib.ExitStack() as stack:
+        words = [*SMALL, "--weights", "trained", "--folder", str(tmp_path)]
+        config, _, game, run, *_ = train.prepare(parse(words), stack)
+    assert config.network.stone_parity is False
+    expected = weights.load(weights.trained("tic_tac_toe"), games.from_pgx("tic_tac_toe"))[1]
+    assert jax.tree.map(lambda x: x.shape, run.params) == jax.tree.map(lambda x: x.shape, expected)
