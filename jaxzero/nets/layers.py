@@ -20,7 +20,6 @@ __all__ = [
     "layer_norm",
     "min_max",
     "perceptron",
-    "stone_parity",
     "windows_of",
 ]
 
@@ -93,18 +92,6 @@ def windows_of(board: Float[Array, "B H W F"], size: int) -> Float[Array, "B h w
     high, wide = board.shape[1] - size + 1, board.shape[2] - size + 1
     shifts = [board[:, i : i + high, j : j + wide] for i in range(size) for j in range(size)]
     return jnp.concatenate(shifts, -1)
-
-
-def stone_parity(board: Float[Array, "B H W F"]) -> Float[Array, "B"]:
-    """1 where the number of stones, in the first two planes, is odd, else 0.
-
-    Where each move adds a stone, that says whether the second player is to move: what AlphaZero is told by a plane for
-    the colour (Silver et al. 2018, table S1). A network hardly learns a parity by itself.
-
-    >>> stone_parity(jnp.float32([[[[1, 0], [0, 1], [0, 1]]], [[[1, 0], [0, 1], [0, 0]]]])).tolist()
-    [1.0, 0.0]
-    """
-    return board[..., :2].sum((1, 2, 3)) % 2
 
 
 def _correlated(kernel: Float[Array, "3 3 C O"], x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:

@@ -9,10 +9,9 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
-from jaxzero.games import Game
 from jaxzero.types import Params
 
-__all__ = ["Network", "apart", "check_stones", "to_bfloat16"]
+__all__ = ["Network", "apart", "to_bfloat16"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,21 +41,6 @@ def apart(module: nnx.Module) -> tuple[Network, Params]:
     graph, state = nnx.split(module)
     params = nnx.to_pure_dict(state)
     return Network(graph, _types(module, params)), params
-
-
-def check_stones(game: Game) -> None:
-    """Refuses a game whose observations cannot hold the stones of two players in their first two planes.
-
-    Raises:
-        ValueError: the game has more or fewer players, or its observations fewer planes.
-    """
-    shape = game.observation_shape
-    if game.num_players != 2 or len(shape) != 3 or shape[-1] < 2:
-        raise ValueError(
-            f"stone_parity=True needs a game of two whose observations are [height, width, planes] with the stones of "
-            f"both in the first two planes; {game.id} has {game.num_players} players and observations of shape "
-            f"{list(shape)}: leave it out."
-        )
 
 
 def to_bfloat16(net: Network, params: Params) -> Params:

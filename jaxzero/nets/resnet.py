@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.layers import convolution
-from jaxzero.nets.layers import stone_parity as parity_of
-from jaxzero.nets.network import apart, check_stones
+from jaxzero.nets.network import apart
+from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
 __all__ = ["resnet"]
@@ -69,7 +69,7 @@ class Tower(nnx.Module):
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
         x = observation
         if self.parity:
-            plane = jnp.broadcast_to(parity_of(x)[:, None, None, None], (*x.shape[:-1], 1))
+            plane = jnp.broadcast_to(parity_of_stones(x)[:, None, None, None], (*x.shape[:-1], 1))
             x = jnp.concatenate([x, plane.astype(x.dtype)], -1)
         x = self.stem(x)
         for i in range(self.blocks):
@@ -95,8 +95,8 @@ def resnet(
         game: tells the board, the number of actions and of values (one per player with more than two players).
         channels: width of the tower.
         blocks: residual blocks, of two 3x3 convolutions each.
-        stone_parity: one more plane tells whether the number of stones is odd, see `layers.stone_parity`: for games
-            whose observations do not tell who moved first, like Connect Four's.
+        stone_parity: one more plane tells whether the number of stones is odd, see `parity_of_stones`. For boards of
+            two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
             stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or
@@ -108,8 +108,8 @@ def resnet(
         two players.
 
     Raises:
-        ValueError: channels or blocks < 1, or an observation that is no board; the parity of stones where there are
-            no two planes of them.
+        ValueError: channels or blocks < 1, or an observation that is no board; or `stone_parity` for a game that has
+            not two players, or fewer than two planes.
 
     >>> import jax
     >>> from jaxzero import games

@@ -49,7 +49,8 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         file: its name, by custom with the ending .safetensors.
         params: nested dictionaries of arrays, float32, bfloat16 or float16, all finite. Names are joined by dots.
         about: JSON values. "game" is the game's id, "network" the kind and the arguments that the network was built
-            with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`.
+            with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`. What
+            has a default may be left out, but not `"stone_parity": true` of a network that was built with it.
             Whatever else is worth knowing may stand beside them, like what the id does not say: "komi", in Go. It comes
             back as JSON has it, a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.

@@ -8,10 +8,10 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
-from jaxzero.nets.layers import stone_parity as parity_of
 from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
-from jaxzero.nets.network import apart, check_stones
+from jaxzero.nets.network import apart
+from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
 __all__ = ["windows"]
@@ -41,7 +41,7 @@ class Windows(nnx.Module):
         x = nnx.relu(self.look(windows_of(observation, self.window)))
         if self.parity:
             x = x.reshape(len(x), -1)
-            x = jnp.concatenate([x, parity_of(observation)[:, None].astype(x.dtype)], -1)
+            x = jnp.concatenate([x, parity_of_stones(observation)[:, None].astype(x.dtype)], -1)
         return self.rest(x)
 
 
@@ -65,8 +65,8 @@ def windows(
         window: side of the windows, in squares; they overlap, and lie within the board.
         channels: what is seen in each of them.
         hidden: width of each hidden layer behind.
-        stone_parity: the hidden layers are also told whether the number of stones is odd, see `layers.stone_parity`:
-            for games whose observations do not tell who moved first, like Connect Four's.
+        stone_parity: the hidden layers are also told whether the number of stones is odd, see `parity_of_stones`. For
+            boards of two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         key: for the initial parameters.
         dtype: of the arithmetic in all layers but the heads, e.g. `jnp.bfloat16`; as in `resnet`.
 
@@ -76,8 +76,8 @@ def windows(
         two players.
 
     Raises:
-        ValueError: a width < 1, a window larger than the board, or an observation that is no board; the parity of
-            stones where there are no two planes of them.
+        ValueError: a width < 1, a window larger than the board, or an observation that is no board; or `stone_parity`
+            for a game that has not two players, or fewer than two planes.
 
     >>> import jax
     >>> from jaxzero import games

@@ -19,10 +19,14 @@ BUILDERS = {
     "mlp": lambda game, dtype: nets.mlp(game, hidden=(24, 20), key=jax.random.key(0), dtype=dtype),
     "windows": lambda game, dtype: nets.windows(game, 2, 24, (20,), key=jax.random.key(0), dtype=dtype),
     "resnet": lambda game, dtype: nets.resnet(game, channels=24, blocks=2, key=jax.random.key(0), dtype=dtype),
+    "parity": lambda game, dtype: nets.windows(
+        game, 2, 24, (20,), stone_parity=True, key=jax.random.key(0), dtype=dtype
+    ),
 }
 HALF = {
     "mlp": {"dense_0", "dense_1"},
     "windows": {"look", "rest.dense_0"},
+    "parity": {"look", "rest.dense_0"},
     "resnet": {"stem", "block_0.first", "block_0.second", "block_1.first", "block_1.second"}
     | {"policy_planes", "value_planes"},
 }

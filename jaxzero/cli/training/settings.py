@@ -13,7 +13,7 @@ import tyro
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.training.variant import learned_only, values_of
 
-__all__ = ["FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
+__all__ = ["BEFORE_PARITY", "FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
@@ -49,11 +49,11 @@ class Network:
     blocks: int = 6
     """resnet: residual blocks."""
     stone_parity: bool = True
-    """windows, resnet: where observations are two planes, the stones of both players, the network is also told whether
-    their number is odd. Where each move adds a stone, that tells who moved first, which the planes do not."""
+    """windows, resnet: where the observations of a game of two are two planes, those are taken for stones, and the
+    network is also told whether their number is odd. Where each move adds a stone, that tells who moved first."""
 
 
-OLDER = Network(stone_parity=False)  # of runs and weights that do not say
+BEFORE_PARITY = Network(stone_parity=False)  # what runs and weights mean that do not name the setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SelfPlay:
 class Learn:
     batch_size: int = 1024
     """Rows per minibatch."""
-    reuse: float = 8.0
+    reuse: float = 4.0
     """How often a position is learned from, on average: minibatches follow from it."""
     policy_temperature: float = 1.0
     """Of the policies that are learned; above 1 priors stay softer than the search's policies."""
@@ -110,8 +110,9 @@ class Learn:
     """After so many minibatches the learning rate falls, as one over the root of their number."""
     weight_decay: float = 1e-3
     """L2, decoupled (AdamW)."""
-    average_decay: float = 0.999
-    """Of the moving average of the parameters, which plays and is evaluated."""
+    average_decay: float = 0.9999
+    """Of the moving average of the parameters, which plays and is evaluated. It begins lower: until 90,000 minibatches
+    the average is over about the last ninth of them."""
     capacity: int = 400_000
     """Rows that the replay buffer holds."""
     newest: float = 0.6
@@ -192,7 +193,7 @@ class Config:
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
-    learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, reuse=4.0, learning_rate=2e-3),
+    learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
 )
 # The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
 PRESETS = {
@@ -201,30 +202,35 @@ PRESETS = {
     "pod": dataclasses.replace(
         LARGE,
         selfplay=SelfPlay(games=16_384, plies=16, simulations=32, dtype="bfloat16"),
-        learn=Learn(batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, reuse=4.0, learning_rate=2e-3),
+        learn=Learn(
+            batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, learning_rate=2e-3, average_decay=0.999
+        ),
     ),
 }
 MANY_ACTIONS = 64  # of such games playouts are long
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
-def for_game(config: Config, num_actions: int, chance: bool = False, parity: bool = False) -> Config:
-    """The settings with those filled in that depend on the game.
+def for_game(config: Config, num_actions: int, chance: bool = False, told_parity: bool = False) -> Config:
+    """The settings with defaults that depend on the game filled in, and `stone_parity` off where it has none.
 
     Args:
         config: the settings.
         num_actions: of the game.
         chance: whether it lists outcomes of chance.
-        parity: whether its networks may be told the parity of stones.
+        told_parity: whether its networks can be told the parity of stones.
 
     >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
     (1000, 100)
+    >>> for_game(Config(), 7).network.stone_parity, for_game(Config(), 7, told_parity=True).network.stone_parity
+    (False, True)
     """
     asked = config.evaluate
     many = 4 if chance else 1000 if num_actions <= MANY_ACTIONS else 100
     simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
     rollouts = many if asked.rollouts is None else asked.rollouts
-    network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and parity)
+    # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
+    network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and told_parity)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
     return dataclasses.replace(config, network=network, evaluate=evaluate)
 

@@ -18,7 +18,7 @@ from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.muon import DIRECTIONS
 
-__all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy"]
+__all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy", "tells_parity"]
 
 POSITIONS = 1144  # with exact scores
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
@@ -63,8 +63,11 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
     return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {})
 
 
-def hides_who_began(net: Network, game: games.Game) -> bool:
-    """Whether the network sees two planes of stones and nothing else, which do not say who moved first."""
+def tells_parity(net: Network, game: games.Game) -> bool:
+    """Whether the network can be told the parity of stones: it reads two planes, which are taken for both players'.
+
+    More planes may say whose turn it is, and nobody says which of them are stones.
+    """
     shape = game.observation_shape
     return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
 

@@ -31,8 +31,8 @@ from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import FREE, OLDER, Config, for_game, parse, preset_by_looks
-from jaxzero.cli.training.setup import Run, about, build, expected, fits, hides_who_began, newest
+from jaxzero.cli.training.settings import FREE, BEFORE_PARITY, Config, for_game, parse, preset_by_looks
+from jaxzero.cli.training.setup import Run, about, build, expected, fits, tells_parity, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
@@ -137,8 +137,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
                 "--model simulator, or --model learned."
             )
-        parity = hides_who_began(config.network, game)
-        config = for_game(config, game.num_actions, chance=game.outcomes is not None, parity=parity)
+        parity = tells_parity(config.network, game)
+        config = for_game(config, game.num_actions, chance=game.outcomes is not None, told_parity=parity)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
@@ -152,7 +152,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, game, mesh, initial)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        unsaid = settings_of(Config(game=config.game, network=OLDER))
+        unsaid = settings_of(Config(game=config.game, network=BEFORE_PARITY))
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid)
         initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None

@@ -5,9 +5,10 @@ import dataclasses
 import json
 
 import jax
+import numpy as np
 import pytest
 
-from jaxzero import games
+from jaxzero import games, nets
 from jaxzero.cli.training import setup, train
 from jaxzero.cli.training.settings import for_game, parse
 from jaxzero.games.by_name import by_name
@@ -26,12 +27,13 @@ SMALL = """
         ("connect_four", ("--network.kind", "resnet"), True),
         ("connect_four", ("--network.kind", "mlp"), False),
         ("connect_four", ("--network.no-stone-parity",), False),
+        ("othello", (), True),
         ("hex_7x7", (), False),  # a plane tells whose turn it is
     ],
 )
 def test_it_is_told_where_the_planes_do_not_say_who_began(game, flags, told):
-    game, config = by_name(game), parse(["--network.channels", "4", "--network.hidden", "8", *flags])
-    config = for_game(config, game.num_actions, parity=setup.hides_who_began(config.network, game))
+    game, config = by_name(game), parse(["--network.channels", "4", "--network.hidden", "8", *flags], "laptop")
+    config = for_game(config, game.num_actions, told_parity=setup.tells_parity(config.network, game))
     assert config.network.stone_parity is told
     assert setup.about(config.network, game).get("stone_parity", False) is told
     network = lambda net: setup.network(net, game, jax.random.key(0))[1]
@@ -43,20 +45,39 @@ def test_a_run_from_before_goes_on_with_the_flag_that_is_named(tmp_path):
     """Its folder does not say: its network was not told."""
     words = [*SMALL, "--folder", str(tmp_path)]
     with contextlib.ExitStack() as stack:
-        config = train.prepare(parse([*words, "--network.no-stone-parity"]), stack)[0]
+        config = train.prepare(parse([*words, "--network.no-stone-parity"], "laptop"), stack)[0]
     settings = json.loads((tmp_path / "config.json").read_text())
     assert settings["network"].pop("stone_parity") is False and not config.network.stone_parity
     (tmp_path / "config.json").write_text(json.dumps(settings))
     with contextlib.ExitStack() as stack, pytest.raises(SystemExit, match="--network.no-stone-parity"):
-        train.prepare(parse(words), stack)
+        train.prepare(parse(words, "laptop"), stack)
     with contextlib.ExitStack() as stack:
-        assert not train.prepare(parse([*words, "--network.no-stone-parity"]), stack)[0].network.stone_parity
+        assert not train.prepare(parse([*words, "--network.no-stone-parity"], "laptop"), stack)[0].network.stone_parity
+
+
+def test_three_players_have_no_parity():
+    game = by_name("tic_tac_toe")._replace(num_players=3)
+    assert not setup.tells_parity(parse([], "laptop").network, game)
+
+
+def test_weights_with_it_begin_a_run_that_goes_on(tmp_path):
+    game = games.from_pgx("tic_tac_toe")
+    about = {"game": game.id, "network": {"kind": "windows", "window": 2, "channels": 4, "hidden": [8]}}
+    about["network"]["stone_parity"] = True
+    params = nets.windows(game, 2, 4, (8,), stone_parity=True, key=jax.random.key(3))[1]
+    weights.save(tmp_path / "there", params, about, game=game)
+    words = [*SMALL, "--weights", str(tmp_path / "there"), "--folder", str(tmp_path / "run")]
+    for _ in range(2):
+        with contextlib.ExitStack() as stack:
+            config, _, _, run, *_ = train.prepare(parse(words, "laptop"), stack)
+        assert config.network.stone_parity is True
+        jax.tree.map(np.testing.assert_array_equal, run.params, params)
 
 
 def test_weights_from_before_begin_a_run_as_they_are(tmp_path):
     with contextlib.ExitStack() as stack:
         words = [*SMALL, "--weights", "trained", "--folder", str(tmp_path)]
-        config, _, game, run, *_ = train.prepare(parse(words), stack)
+        config, _, game, run, *_ = train.prepare(parse(words, "laptop"), stack)
     assert config.network.stone_parity is False
     expected = weights.load(weights.trained("tic_tac_toe"), games.from_pgx("tic_tac_toe"))[1]
     assert jax.tree.map(lambda x: x.shape, run.params) == jax.tree.map(lambda x: x.shape, expected)
