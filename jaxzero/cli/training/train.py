@@ -31,8 +31,8 @@ from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import FREE, BEFORE_PARITY, Config, for_game, parse, preset_by_looks
-from jaxzero.cli.training.setup import Run, about, build, expected, fits, tells_parity, newest
+from jaxzero.cli.training.settings import BEFORE_PARITY, FREE, Config, for_game, parse, preset_by_looks
+from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
