@@ -30,7 +30,7 @@ def test_weights_load():
 
 @pytest.mark.slow
 def test_a_run_resumes_with_the_flags_that_are_told(tmp_path):
-    """A default has changed since: the same command says which flag asks for the old value, and changes nothing."""
+    """Defaults have changed since: the same command says which flags ask for the old values, and changes nothing."""
     folder = shutil.copytree(OLD / "run", tmp_path / "run")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "COLUMNS": "150"}
     command = [sys.executable, "-m", "jaxzero", "train", *FLAGS, "--folder", str(folder)]
@@ -38,9 +38,9 @@ def test_a_run_resumes_with_the_flags_that_are_told(tmp_path):
         [*command, *flags], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     told = run()
-    rate = ["--learn.learning-rate", "0.002"]
-    assert told.returncode == 1 and f"settings that are there ({' '.join(rate)})" in told.stderr, told.stderr
-    done = run(*rate)
+    then = ["--learn.learning-rate", "0.002", "--learn.average-decay", "0.999"]
+    assert told.returncode == 1 and f"settings that are there ({' '.join(then)})" in told.stderr, told.stderr
+    done = run(*then)
     assert done.returncode == 0 and "Going on from iteration 6" in done.stdout, done.stdout + done.stderr
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == list(range(1, 9))
