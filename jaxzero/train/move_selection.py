@@ -1,9 +1,12 @@
 """Move selection in self-play: the search's move, a sampled one, or now and then a random legal one."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from jaxzero.root.root_action import sharpened
 from jaxzero.root.schedules import Schedule
@@ -17,6 +20,7 @@ def exploring(
     sampled_plies: int = 0,
     trace: float = 1.0,
     temperature: Schedule | None = None,
+    tolerance: float = math.inf,
 ) -> Callable:
     """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
 
@@ -35,6 +39,10 @@ def exploring(
         sampled_plies: plies in which the move is drawn from `action_weights`.
         trace: λ of the other plies, 1 for the plain outcome.
         temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.root.schedules`; None: as above.
+        tolerance: τ, in units of value, for moves that exploration chose and the search thinks less of. A move worth q
+            where the position is worth v has λ · exp(−(v − q)/τ) if q < v: what follows a mistake says little about the
+            position before it, as with a random move. A smooth form of the cut of Watkins (1989, "Learning from delayed
+            rewards"), whose λ falls to 0 at every move that is not the best. inf: never.
 
     Raises:
         ValueError: numbers out of range, or both `sampled_plies` and a temperature.
@@ -48,6 +56,8 @@ def exploring(
             f"exploring: temperature={temperature!r} with sampled_plies={sampled_plies}: give one of the two, the "
             "temperature as a function of the ply. Use steps((30, 0.0)) for 30 plies at temperature 1."
         )
+    if not tolerance > 0:
+        raise ValueError(f"exploring: tolerance={tolerance} must be > 0. Use math.inf to cut at random moves only.")
 
     def choose(keys, ply, out, legal):
         def one(key, ply, action, weights, legal):
@@ -65,6 +75,18 @@ def exploring(
                 action = jnp.where(t > 0, drawn, jnp.argmax(weights)).astype(action.dtype)
             return jnp.where(at_random, anything, action), jnp.where(at_random, 0.0, trace)
 
-        return jax.vmap(one)(keys, ply, out.action, out.action_weights, legal)
+        action, kept = jax.vmap(one)(keys, ply, out.action, out.action_weights, legal)
+        return action, kept if math.isinf(tolerance) else kept * jnp.exp(-_shortfall(out, action) / tolerance)
 
     return choose
+
+
+def _shortfall(out: Any, action: Int[Array, "B"]) -> Float[Array, "B"]:
+    """By how much the action is worth less than the position; 0 where it was not tried."""
+    found = out.info.summary
+    tried = found.visits > 0
+    at = lambda x: jnp.take_along_axis(x, action[:, None], 1)[:, 0]
+    share = jnp.where(tried, out.action_weights, 0)
+    total = jnp.sum(share, -1)
+    value = jnp.sum(share * found.qvalues, -1) / jnp.where(total > 0, total, 1)
+    return jnp.where(at(tried) & (total > 0), jnp.maximum(value - at(found.qvalues), 0), 0)

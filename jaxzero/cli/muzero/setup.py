@@ -19,6 +19,7 @@ from jaxzero.options.sampled_actions import Sample, with_continuous_actions
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices
 from jaxzero.train.devices import EVERYWHERE, SHARED
+from jaxzero.train.improved_value import with_improved_value
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muon import DIRECTIONS
 from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay
@@ -137,7 +138,7 @@ def policy(config: Config, environment: Any, model: Any, simulations: int, explo
     floor = completed_by_mix_value(epsilon=config.acting.range_floor, probabilities=lambda view: jnp.exp(view.prior))
     considered = min(config.acting.max_considered, simulations)
     given = dict(max_considered=considered, gumbel_scale=1.0 if explore else 0.0, qvalues=floor)
-    build = lambda model: acting.with_improved_value(jz.gumbel(model, simulations, **given))
+    build = lambda model: with_improved_value(jz.gumbel(model, simulations, **given))
     if environment.bounds is not None:
         head = nets.build_action_head(action_head(config.network, environment))
 

@@ -3,6 +3,7 @@
 import dataclasses
 import glob
 import importlib.util
+import math
 import operator
 import os
 import sys
@@ -13,7 +14,17 @@ import tyro
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.training.variant import learned_only, values_of
 
-__all__ = ["BEFORE_PARITY", "FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
+__all__ = [
+    "BEFORE_PARITY",
+    "BEFORE_TOLERANCE",
+    "FREE",
+    "PRESETS",
+    "Config",
+    "check_numbers",
+    "for_game",
+    "parse",
+    "preset_by_looks",
+]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
@@ -53,7 +64,7 @@ class Network:
     network is also told whether their number is odd. Where each move adds a stone, that tells who moved first."""
 
 
-BEFORE_PARITY = Network(stone_parity=False)  # what runs and weights mean that do not name the setting
+BEFORE_PARITY = Network(stone_parity=False)  # what is meant by runs and weights that do not name the setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +88,9 @@ class SelfPlay:
     """Chance of a random move later on."""
     trace: float = 0.9
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
+    tolerance: float = 0.4
+    """Of moves that the search thinks less of: where it played one that is worse by d, lambda falls by exp(-d /
+    tolerance), for what follows says less about the position before. inf: not at all."""
     window: int = 64
     """Plies that wait for the end of their game; longer games are bootstrapped from the root value."""
     prove: bool = True
@@ -85,6 +99,9 @@ class SelfPlay:
     """A game ends when the value of its position is proven."""
     dtype: Literal["bfloat16"] | None = None
     """The network's arithmetic while it plays, for accelerators; None: float32, in which it learns in any case."""
+
+
+BEFORE_TOLERANCE = SelfPlay(tolerance=math.inf)  # likewise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,6 +273,7 @@ RANGES = {
     ),
     (0.5, 10): ("learn.policy_temperature",),
     (1e-3, 10): ("selfplay.value_scale",),
+    (1e-3, float("inf")): ("selfplay.tolerance",),
     (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.devices import EVERYWHERE, SHARED
+from jaxzero.train.improved_value import with_improved_value
 from jaxzero.train.muon import DIRECTIONS
 
 __all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy", "tells_parity"]
@@ -85,7 +86,8 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)
-    search = lambda model: jz.gumbel(model, own.simulations, max_considered=considered, wrap=wrap, qvalues=qvalues)
+    given = dict(max_considered=considered, wrap=wrap, qvalues=qvalues)
+    search = lambda model: with_improved_value(jz.gumbel(model, own.simulations, **given))
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 
@@ -135,7 +137,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     net, params = network(config.network, game, key)
     params = params if initial is None else initial
     playing, _ = network(config.network, game, key, own.dtype)
-    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace)
+    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace, tolerance=own.tolerance)
     begin_play, play_some = selfplay.self_play(
         game,
         policy(config, game, playing),

@@ -31,7 +31,7 @@ from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import BEFORE_PARITY, FREE, Config, for_game, parse, preset_by_looks
+from jaxzero.cli.training.settings import BEFORE_PARITY, BEFORE_TOLERANCE, FREE, Config, for_game, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
@@ -152,7 +152,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, game, mesh, initial)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        unsaid = settings_of(Config(game=config.game, network=BEFORE_PARITY))
+        unsaid = settings_of(Config(game=config.game, network=BEFORE_PARITY, selfplay=BEFORE_TOLERANCE))
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid)
         initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None

@@ -21,8 +21,6 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.environments.environment import an_action, check_environment
 from jaxzero.options.graph_search import hash_state
 from jaxzero.root.search_diagnostics import policy_improvement
-from jaxzero.search.edge_view import edge_view
-from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.search.tree import Tree
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero.sequence_replay import Transition
@@ -38,7 +36,6 @@ __all__ = [
     "opening",
     "select",
     "summed",
-    "with_improved_value",
 ]
 
 
@@ -113,28 +110,6 @@ def blank_transition(environment: Any) -> Transition:
     if bounds is not None:
         sampled = shape(jnp.float32, environment.num_actions, len(bounds.low))
     return Transition(seen, legal, shape(jnp.int32), number, flag, flag, flag, policy, number, sampled)
-
-
-def with_improved_value(policy: Callable) -> Callable:
-    """The policy, with Σ π'(a) · q(a) for its value: the mean over visits leans on what was tried to explore.
-
-    A Gumbel search spends half of its simulations on actions that the halving then drops, which draws the mean down. Of
-    actions that were not tried, the mixed value stands for q (Danihelka et al. 2022, equation 33), as in the policy;
-    where the policy shows no tree, the mean over visits.
-    """
-
-    def improved(params: Params, keys: Keys, state: State, *rest: Any) -> Any:
-        out = policy(params, keys, state, *rest)
-        found = out.info.summary
-        share = jnp.where(found.visits > 0, out.action_weights, 0.0)
-        others = found.value
-        if isinstance(out.tree, Tree):
-            view = edge_view(out.tree)
-            others = mixed_value(view, prior_weights(view))
-        value = jnp.sum(share * found.qvalues, -1) + (1 - share.sum(-1)) * others
-        return out.replace(value=value)
-
-    return improved
 
 
 def by_sample(policy: Callable) -> Callable:

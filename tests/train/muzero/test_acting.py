@@ -12,7 +12,7 @@ import jaxzero as jz
 from jaxzero import models
 from jaxzero.environments import Environment, Outcome
 from jaxzero.train.move_selection import exploring
-from jaxzero.train.muzero.acting import acting, blank_transition, legal_mask, opening, with_improved_value
+from jaxzero.train.muzero.acting import acting, blank_transition, legal_mask, opening
 from jaxzero.types import PolicyOutput
 
 
@@ -230,24 +230,6 @@ def test_a_row_of_the_replay_has_the_shapes_and_types_of_what_is_recorded(masked
     assert jax.tree.structure(record) == jax.tree.structure(blank)
     of = lambda tree, axes: [(x.shape[axes:], x.dtype) for x in jax.tree.leaves(tree)]
     assert of(record, 2) == of(blank, 0)
-
-
-def test_the_improved_value_weighs_what_was_tried_and_takes_the_mean_for_the_rest():
-    found = types.SimpleNamespace(
-        visits=jnp.array([[3, 0, 1], [0, 0, 0], [2, 2, 2]]),
-        qvalues=jnp.float32([[0.5, 0.0, -1.0], [9, 9, 9], [1, 0, -1]]),
-        value=jnp.float32([0.25, 0.7, 0.1]),
-    )
-    out = PolicyOutput(
-        action=jnp.zeros(3, jnp.int32),
-        action_weights=jnp.float32([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]]),
-        value=found.value,
-        tree=None,
-        info=types.SimpleNamespace(summary=found),
-    )
-    improved = with_improved_value(lambda params, keys, state, tree: out)(None, None, None, None)
-    np.testing.assert_allclose(improved.value, [0.6 * 0.5 - 0.1 + 0.3 * 0.25, 0.7, 0.25], rtol=1e-6)
-    assert improved.action_weights is out.action_weights
 
 
 def test_a_policy_with_a_tree_tells_how_far_it_went_from_its_prior():

@@ -1,0 +1,72 @@
+"""The improved value: the mean of the Q-values by the improved policy, for one value and for one per player."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.search.edge_view import edge_view
+from jaxzero.search.qvalues import mixed_value, prior_weights
+from jaxzero.train.improved_value import with_improved_value
+from jaxzero.types import PolicyOutput
+
+
+def test_it_weighs_what_was_tried_and_takes_the_mean_for_the_rest_where_no_tree_is_shown():
+    found = types.SimpleNamespace(
+        visits=jnp.array([[3, 0, 1], [0, 0, 0], [2, 2, 2]]),
+        qvalues=jnp.float32([[0.5, 0.0, -1.0], [9, 9, 9], [1, 0, -1]]),
+        value=jnp.float32([0.25, 0.7, 0.1]),
+    )
+    out = PolicyOutput(
+        action=jnp.zeros(3, jnp.int32),
+        action_weights=jnp.float32([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]]),
+        value=found.value,
+        tree=None,
+        info=types.SimpleNamespace(summary=found),
+    )
+    improved = with_improved_value(lambda params, keys, state, tree: out)(None, None, None, None)
+    np.testing.assert_allclose(improved.value, [0.6 * 0.5 - 0.1 + 0.3 * 0.25, 0.7, 0.25], rtol=1e-6)
+    assert improved.action_weights is out.action_weights
+
+
+def searched(model, build, simulations, states):
+    """What a search says, and what the same with the improved value says."""
+    policy = build(model, simulations)
+    run = lambda policy: jax.jit(policy)((), jax.random.key(2), states)
+    return run(policy), run(with_improved_value(policy))
+
+
+@pytest.mark.parametrize("simulations", [4, 24])
+def test_of_actions_that_were_not_tried_the_mixed_value_stands_for_q(simulations):
+    game = games.from_pgx("tic_tac_toe")
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 9))
+    states = jax.vmap(game.step)(states, jnp.arange(9), jax.random.split(jax.random.key(1), 9))
+    mean, improved = searched(models.rollout(game), jz.gumbel, simulations, states)
+    view, found = edge_view(mean.tree), mean.info.summary
+    others = np.asarray(mixed_value(view, prior_weights(view)))
+    q = np.where(found.visits > 0, found.qvalues, others[:, None])
+    np.testing.assert_allclose(improved.value, (mean.action_weights * q).sum(1), rtol=1e-5, atol=1e-6)
+    assert (improved.value >= mean.value - 1e-6).all()  # the mean leans on what was tried to explore
+    for before, after in zip(jax.tree.leaves(mean.info), jax.tree.leaves(improved.info), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_each_of_three_players_has_an_entry():
+    def say(state):
+        values = jnp.sin(state[:, None] * jnp.arange(1.0, 4.0))
+        zeros = jnp.zeros_like(values)
+        logits = jnp.cos(state[:, None] * jnp.arange(5.0))
+        return jz.Step(logits, values, zeros, zeros[:, 0] + 1, to_play=state % 3), state
+
+    model = jz.Model(lambda p, k, state: say(state), lambda p, k, action, state: say(5 * state + action + 1))
+    mean, improved = searched(model, jz.gumbel, 12, jnp.arange(6))
+    q, visits = jz.root.player_values(mean.tree, 3).qvalues, mean.info.summary.visits
+    seen = np.where(visits > 0, mean.action_weights, 0)
+    want = (seen[..., None] * q).sum(1) + (1 - seen.sum(1, keepdims=True)) * mean.value
+    np.testing.assert_allclose(improved.value, want, rtol=1e-5, atol=1e-6)
+    mover = lambda out: np.asarray(out.value)[np.arange(6), np.arange(6) % 3]
+    assert improved.value.shape == (6, 3) and (mover(improved) > mover(mean)).all()
