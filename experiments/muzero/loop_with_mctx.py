@@ -28,7 +28,7 @@ from jaxzero.cli.muzero.setup import build, policy
 from jaxzero.policies.policy_io import SearchInfo
 from jaxzero.root.summary import Summary
 from jaxzero.train import devices
-from jaxzero.train.improved_value import with_improved_value
+from jaxzero.train.bootstrap_values import with_improved_value
 from jaxzero.types import PolicyOutput
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_loop_with_mctx.json"

@@ -113,6 +113,7 @@ def learner(
     weight_decay: float = 1e-4,
     value_weight: float = 1.0,
     average_decay: float = 0.99,
+    playing_decay: float | None = None,
     clip_norm: float = 1.0,
     policy_temperature: float = 1.0,
     value_loss: Callable = squared_error,
@@ -135,6 +136,7 @@ def learner(
         weight_decay: as for `parameter_update`.
         value_weight: factor on the value loss. AlphaZero: 1, with the squared error.
         average_decay: as for `parameter_update`.
+        playing_decay: as for `parameter_update`.
         clip_norm: as for `parameter_update`.
         policy_temperature: of the policies that are learned: see `softened`. 1: as the search gave them.
         value_loss: `(target, value) -> loss` of each row: `squared_error`, or `score_cross_entropy`.
@@ -146,7 +148,11 @@ def learner(
     if batch_size < 1 or batch_size % shares:
         raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
     begin, apply = parameter_update(
-        weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm, direction=direction
+        weight_decay=weight_decay,
+        average_decay=average_decay,
+        playing_decay=playing_decay,
+        clip_norm=clip_norm,
+        direction=direction,
     )
 
     def step(state: Learner, buffer: replay.Buffer, keys, learning_rate, newest) -> tuple[Learner, Losses]:

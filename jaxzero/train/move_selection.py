@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.root.root_action import sharpened
 from jaxzero.root.schedules import Schedule
+from jaxzero.train.bootstrap_values import best_value
 
 __all__ = ["exploring"]
 
@@ -39,10 +40,10 @@ def exploring(
         sampled_plies: plies in which the move is drawn from `action_weights`.
         trace: λ of the other plies, 1 for the plain outcome.
         temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.root.schedules`; None: as above.
-        tolerance: τ, in units of value, for moves that exploration chose and the search thinks less of. A move worth q
-            where the position is worth v has λ · exp(−(v − q)/τ) if q < v: what follows a mistake says little about the
-            position before it, as with a random move. A smooth form of the cut of Watkins (1989, "Learning from delayed
-            rewards"), whose λ falls to 0 at every move that is not the best. inf: never.
+        tolerance: τ, in units of value, of moves that exploration chose and the search thinks less of. A move that is
+            worth d less than the best one (`best_value`) has λ · exp(−d/τ): what follows a mistake says little about
+            the position before it, as with a random move. A smooth form of the cut of Watkins (1989, "Learning from
+            delayed rewards"), whose λ falls to 0 at every move that is not the best. inf: never.
 
     Raises:
         ValueError: numbers out of range, or both `sampled_plies` and a temperature.
@@ -82,11 +83,7 @@ def exploring(
 
 
 def _shortfall(out: Any, action: Int[Array, "B"]) -> Float[Array, "B"]:
-    """By how much the action is worth less than the position; 0 where it was not tried."""
+    """By how much the action is worth less than the best one; 0 where it was not tried."""
     found = out.info.summary
-    tried = found.visits > 0
     at = lambda x: jnp.take_along_axis(x, action[:, None], 1)[:, 0]
-    share = jnp.where(tried, out.action_weights, 0)
-    total = jnp.sum(share, -1)
-    value = jnp.sum(share * found.qvalues, -1) / jnp.where(total > 0, total, 1)
-    return jnp.where(at(tried) & (total > 0), jnp.maximum(value - at(found.qvalues), 0), 0)
+    return jnp.where(at(found.visits) > 0, jnp.maximum(best_value(found) - at(found.qvalues), 0), 0)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.types import Params, in_short
 
-__all__ = ["Learner", "learning_rate", "parameter_update"]
+__all__ = ["Learner", "learning_rate", "parameter_update", "playing"]
 
 
 class Learner(NamedTuple):
@@ -18,11 +18,12 @@ class Learner(NamedTuple):
 
     Attributes:
         params: the network's parameters.
-        average: their exponential moving average: what plays and is evaluated.
+        average: their exponential moving average: what is evaluated.
         opt_state: the optimiser's state.
         steps: minibatches so far.
         skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
         in_a_row: the latest of them that were skipped one after another.
+        recent: a shorter average, which plays; None: `average` plays, too (see `playing`).
     """
 
     params: Params
@@ -31,14 +32,21 @@ class Learner(NamedTuple):
     steps: Int[Array, ""]
     skipped: Int[Array, ""]
     in_a_row: Int[Array, ""]
+    recent: Params | None = None
 
     __repr__ = in_short
+
+
+def playing(learner: Learner) -> Params:
+    """The parameters that play."""
+    return learner.average if learner.recent is None else learner.recent
 
 
 def parameter_update(
     *,
     weight_decay: float = 1e-4,
     average_decay: float = 0.99,
+    playing_decay: float | None = None,
     clip_norm: float = 1.0,
     direction: optax.GradientTransformation = optax.scale_by_adam(),
 ) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Float[Array, ""], Int[Array, ""]]]]:
@@ -58,6 +66,7 @@ def parameter_update(
     Args:
         weight_decay: AlphaZero and MuZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
         average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
+        playing_decay: of a second one, which plays, and is warmed up likewise. None: there is one.
         clip_norm: gradients longer than this are shortened to it.
         direction: what becomes of gradients before decay and learning rate: Adam's, or `muon()`.
 
@@ -74,8 +83,9 @@ def parameter_update(
     )
 
     def begin(params: Params) -> Learner:
-        copy = jax.tree.map(jnp.copy, params)  # its own memory: both are donated to the update
-        return Learner(params, copy, optimiser.init(params), *jnp.zeros(3, jnp.int32))
+        copy = lambda: jax.tree.map(jnp.copy, params)  # its own memory: all are donated to the update
+        recent = None if playing_decay is None else copy()
+        return Learner(params, copy(), optimiser.init(params), *jnp.zeros(3, jnp.int32), recent)
 
     def apply(
         state: Learner, gradients: Params, loss: Float[Array, ""], learning_rate
@@ -84,15 +94,20 @@ def parameter_update(
         updates, opt_state = optimiser.update(gradients, state.opt_state, state.params)
         params = jax.tree.map(lambda p, u: p - learning_rate * u, state.params, updates)
         good = jnp.isfinite(loss) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(params))
-        decay = jnp.minimum(average_decay, (1 + state.steps) / (10 + state.steps))
-        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, state.average, params)
+
+        def moved(average: Params, decay: float) -> Params:
+            decay = jnp.minimum(decay, (1 + state.steps) / (10 + state.steps))
+            return jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, average, params)
+
+        recent = None if playing_decay is None else moved(state.recent, playing_decay)
         kept = jax.tree.map(
             lambda new, old: jnp.where(good, new, old),
-            (params, average, opt_state),
-            (state.params, state.average, state.opt_state),
+            (params, moved(state.average, average_decay), opt_state, recent),
+            (state.params, state.average, state.opt_state, state.recent),
         )
         bad = (~good).astype(jnp.int32)
-        return Learner(*kept, state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad), norm, bad
+        counts = state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad
+        return Learner(*kept[:3], *counts, kept[3]), norm, bad
 
     return begin, apply
 

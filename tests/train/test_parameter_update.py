@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxzero.train.parameter_update import learning_rate, parameter_update
+from jaxzero.train.parameter_update import learning_rate, parameter_update, playing
 
 PARAMS = {"w": jnp.float32([[0.1, -0.2], [0.3, 0.4]]), "b": jnp.float32([0.2, -0.1])}
 GRADIENTS = {"w": jnp.float32([[1.0, -2.0], [0.0, 2.0]]), "b": jnp.float32([-4.0, 0.0])}  # of length 5
@@ -18,7 +18,7 @@ FINE = jnp.float32(1)
 def test_one_step_of_adamw_by_hand():
     begin, apply = parameter_update(weight_decay=0.5, clip_norm=1e9)
     state, norm, bad = apply(begin(PARAMS), GRADIENTS, FINE, 0.01)  # Adam's first step: lr * sign(gradient)
-    assert float(norm) == 5 and int(bad) == 0 and [int(x) for x in state[3:]] == [1, 0, 0]
+    assert float(norm) == 5 and int(bad) == 0 and [int(x) for x in state[3:6]] == [1, 0, 0]
     want = {"w": PARAMS["w"] - 0.01 * (jnp.sign(GRADIENTS["w"]) + 0.5 * PARAMS["w"]),
             "b": PARAMS["b"] - 0.01 * jnp.sign(GRADIENTS["b"])}  # biases are not decayed  # fmt: skip
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), state.params, want)
@@ -26,6 +26,17 @@ def test_one_step_of_adamw_by_hand():
     for after, decay in ((state, 1 / 10), (later, 0.99)):  # warming up; and when it is warm
         mixed = decay * PARAMS["w"] + (1 - decay) * after.params["w"]
         np.testing.assert_allclose(after.average["w"], mixed, rtol=1e-6)
+
+
+def test_what_plays_is_the_average_or_a_shorter_one():
+    begin, apply = parameter_update(average_decay=0.9)
+    state, _, _ = apply(begin(PARAMS), GRADIENTS, FINE, 0.01)
+    assert state.recent is None and playing(state) is state.average
+    begin, apply = parameter_update(average_decay=0.9, playing_decay=0.25)
+    state, _, _ = apply(begin(PARAMS)._replace(steps=jnp.int32(2000)), GRADIENTS, FINE, 0.01)
+    for average, decay in ((state.average, 0.9), (playing(state), 0.25)):
+        mixed = decay * PARAMS["w"] + (1 - decay) * state.params["w"]
+        np.testing.assert_allclose(average["w"], mixed, rtol=1e-6)
 
 
 @pytest.mark.parametrize("clip_norm, factor", [(0.5, 0.1), (4.9, 0.98), (5.1, 1.0)])
@@ -45,7 +56,7 @@ def test_a_learning_rate_of_zero_changes_no_parameter():
 
 @pytest.mark.parametrize("where", ["loss", "gradient", "overflow", "parameters"])
 def test_a_minibatch_that_is_not_finite_changes_nothing_and_is_counted(where):
-    begin, apply = parameter_update()
+    begin, apply = parameter_update(playing_decay=0.5)
     apply = jax.jit(apply)
     good, _, _ = apply(begin(PARAMS), GRADIENTS, FINE, 0.01)
     loss = jnp.float32(np.inf if where == "loss" else 1)
@@ -56,10 +67,10 @@ def test_a_minibatch_that_is_not_finite_changes_nothing_and_is_counted(where):
     rate = np.float32(3e38) if where == "parameters" else 0.01
     once, _, bad = apply(good, gradients, loss, rate)
     twice, _, _ = apply(once, gradients, loss, rate)
-    jax.tree.map(np.testing.assert_array_equal, twice[:3], good[:3])
-    assert int(bad) == 1 and [int(x) for x in twice[3:]] == [3, 2, 2]
+    jax.tree.map(np.testing.assert_array_equal, (twice[:3], twice.recent), (good[:3], good.recent))
+    assert int(bad) == 1 and [int(x) for x in twice[3:6]] == [3, 2, 2]
     mended, _, bad = apply(twice, GRADIENTS, FINE, 0.01)
-    assert int(bad) == 0 and [int(x) for x in mended[3:]] == [4, 2, 0]
+    assert int(bad) == 0 and [int(x) for x in mended[3:6]] == [4, 2, 0]
     assert np.abs(mended.params["w"] - good.params["w"]).max() > 0
 
 

@@ -167,22 +167,22 @@ def test_exploring_plays_legal_moves_at_the_rates_asked_for():
     assert int(selfplay.exploring(sampled_plies=3)(keys, ply(3), out, legal)[0].max()) == 0
 
 
-def test_after_a_move_that_is_worth_less_than_the_position_lambda_is_less():
+def test_after_a_move_that_is_worth_less_than_the_best_one_lambda_is_less():
     found = types.SimpleNamespace(
-        visits=jnp.array([[3, 2, 0], [3, 2, 0], [3, 2, 0], [0, 0, 0]]),
-        qvalues=jnp.float32([[0.5, -0.3, 9], [0.5, -0.3, 9], [0.5, -0.3, 9], [9, 9, 9]]),
+        visits=jnp.array([[3, 2, 0, 1]] * 3 + [[0, 0, 0, 0]]),
+        qvalues=jnp.float32([[0.5, -0.3, 9, 0.8]] * 3 + [[9, 9, 9, 9]]),  # 0.8 was visited too rarely, 9 never
     )
     out = PolicyOutput(
-        action=jnp.array([0, 1, 2, 0]),  # better than the position, worse, and twice what was not tried
-        action_weights=jnp.tile(jnp.float32([0.6, 0.2, 0.2]), (4, 1)),  # of those tried 3 to 1: 0.3
+        action=jnp.array([0, 1, 2, 0]),
+        action_weights=jnp.full((4, 4), 0.25),
         value=jnp.zeros(4),
         tree=None,
         info=types.SimpleNamespace(summary=found),
     )
-    keys, ply, legal = jax.random.split(jax.random.key(0), 4), jnp.zeros(4, jnp.int32), jnp.ones((4, 3), bool)
+    keys, ply, legal = jax.random.split(jax.random.key(0), 4), jnp.zeros(4, jnp.int32), jnp.ones((4, 4), bool)
     action, trace = selfplay.exploring(trace=0.9, tolerance=0.4)(keys, ply, out, legal)
     np.testing.assert_array_equal(action, out.action)
-    np.testing.assert_allclose(trace, [0.9, 0.9 * np.exp(-(0.3 + 0.3) / 0.4), 0.9, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(trace, [0.9, 0.9 * np.exp(-0.8 / 0.4), 0.9, 0.9], rtol=1e-6)
     _, trace = selfplay.exploring(random_plies=1, trace=0.9, tolerance=0.4)(keys, ply, out, legal)
     assert (trace == 0).all()
     for wrong in (0, -1, float("nan")):

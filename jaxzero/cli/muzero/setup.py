@@ -18,8 +18,8 @@ from jaxzero.models.stochastic import stochastic
 from jaxzero.options.sampled_actions import Sample, with_continuous_actions
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices
+from jaxzero.train.bootstrap_values import with_improved_value
 from jaxzero.train.devices import EVERYWHERE, SHARED
-from jaxzero.train.improved_value import with_improved_value
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muon import DIRECTIONS
 from jaxzero.train.muzero import acting, host_acting, learner, sequence_replay

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxzero import games
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing import network_models
-from jaxzero.cli.training.settings import BEFORE_PARITY, Config, Network
+from jaxzero.cli.training.settings import BEFORE, Config, Network
 from jaxzero.nets import weights
 from jaxzero.runs import process_coordination
 
@@ -71,7 +71,7 @@ def with_their_network(config: Config, file: pathlib.Path | None) -> Config:
         return config
     described = {n: tuple(x) if isinstance(x, list) else x for n, x in weights.read_about(file)["network"].items()}
     known = {field.name for field in dataclasses.fields(Network)}
-    network = dataclasses.replace(BEFORE_PARITY, **{n: x for n, x in described.items() if n in known})
+    network = dataclasses.replace(BEFORE.network, **{n: x for n, x in described.items() if n in known})
     return dataclasses.replace(config, network=network)
 
 

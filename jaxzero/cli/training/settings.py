@@ -15,8 +15,7 @@ from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.training.variant import learned_only, values_of
 
 __all__ = [
-    "BEFORE_PARITY",
-    "BEFORE_TOLERANCE",
+    "BEFORE",
     "FREE",
     "PRESETS",
     "Config",
@@ -64,9 +63,6 @@ class Network:
     network is also told whether their number is odd. Where each move adds a stone, that tells who moved first."""
 
 
-BEFORE_PARITY = Network(stone_parity=False)  # what is meant by runs and weights that do not name the setting
-
-
 @dataclasses.dataclass(frozen=True)
 class SelfPlay:
     games: int = 256
@@ -101,9 +97,6 @@ class SelfPlay:
     """The network's arithmetic while it plays, for accelerators; None: float32, in which it learns in any case."""
 
 
-BEFORE_TOLERANCE = SelfPlay(tolerance=math.inf)  # likewise
-
-
 @dataclasses.dataclass(frozen=True)
 class Learn:
     batch_size: int = 1024
@@ -128,8 +121,11 @@ class Learn:
     weight_decay: float = 1e-3
     """L2, decoupled (AdamW)."""
     average_decay: float = 0.9999
-    """Of the moving average of the parameters, which plays and is evaluated. It begins lower: until 90,000 minibatches
-    the average is over about the last ninth of them."""
+    """Of the moving average of the parameters, which is evaluated. It begins lower: until 90,000 minibatches the
+    average is over about the last ninth of them."""
+    playing_decay: float | None = 0.99
+    """Of a shorter average, which plays, so that values that were learned late in a game soon reach its opening. None:
+    what is evaluated plays, too."""
     capacity: int = 400_000
     """Rows that the replay buffer holds."""
     newest: float = 0.6
@@ -207,10 +203,16 @@ class Config:
     hosts: Hosts = Hosts()
 
 
+# What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
+BEFORE = Config(
+    network=Network(stone_parity=False), selfplay=SelfPlay(tolerance=math.inf), learn=Learn(playing_decay=None)
+)
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
-    learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
+    learn=Learn(
+        batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999, playing_decay=None
+    ),
 )
 # The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
 PRESETS = {
@@ -220,7 +222,13 @@ PRESETS = {
         LARGE,
         selfplay=SelfPlay(games=16_384, plies=16, simulations=32, dtype="bfloat16"),
         learn=Learn(
-            batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, learning_rate=2e-3, average_decay=0.999
+            batch_size=16_384,
+            capacity=8_388_608,
+            parts=256,
+            start=200_000,
+            learning_rate=2e-3,
+            average_decay=0.999,
+            playing_decay=None,
         ),
     ),
 }
@@ -274,7 +282,9 @@ RANGES = {
     (0.5, 10): ("learn.policy_temperature",),
     (1e-3, 10): ("selfplay.value_scale",),
     (1e-3, float("inf")): ("selfplay.tolerance",),
-    (0, 1): ("selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.newest"),
+    (0, 1): (
+        "selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.playing_decay", "learn.newest",
+    ),
 }  # fmt: skip
 
 

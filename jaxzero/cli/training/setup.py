@@ -15,8 +15,8 @@ from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner, replay, selfplay
+from jaxzero.train.bootstrap_values import with_greedy_value
 from jaxzero.train.devices import EVERYWHERE, SHARED
-from jaxzero.train.improved_value import with_improved_value
 from jaxzero.train.muon import DIRECTIONS
 
 __all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy", "tells_parity"]
@@ -87,7 +87,7 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)
     given = dict(max_considered=considered, wrap=wrap, qvalues=qvalues)
-    search = lambda model: with_improved_value(jz.gumbel(model, own.simulations, **given))
+    search = lambda model: with_greedy_value(jz.gumbel(model, own.simulations, **given))
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 
@@ -152,6 +152,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
         batch_size=learn.batch_size,
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,
+        playing_decay=learn.playing_decay,
         policy_temperature=learn.policy_temperature,
         value_weight=learn.value_weight,
         value_loss={"squared": learner.squared_error, "score": learner.score_cross_entropy}[learn.value_loss],

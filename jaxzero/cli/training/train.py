@@ -31,19 +31,19 @@ from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import BEFORE_PARITY, BEFORE_TOLERANCE, FREE, Config, for_game, parse, preset_by_looks
+from jaxzero.cli.training.settings import BEFORE, FREE, Config, for_game, parse, preset_by_looks
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
 from jaxzero.runs.budget_clock import Clock, compiled_when_called, first_call_for_free
 from jaxzero.train import devices
-from jaxzero.train.parameter_update import learning_rate
+from jaxzero.train.parameter_update import learning_rate, playing
 
 
 def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, dict[str, float]]:
     """Play a chunk, keep its rows, learn from some minibatches. A function of state and step alone."""
-    games_, rows, ready, stats = run.play(state["learner"].average, state["games"])
+    games_, rows, ready, stats = run.play(playing(state["learner"]), state["games"])
     state = state | {"games": games_, "buffer": run.add(state["buffer"], rows, ready)}
     told = {name: float(x) for name, x in run.tell(stats, state["buffer"], state["learner"]).items()}
     values = describe(config, told, step)
@@ -152,7 +152,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         run = build(config, game, mesh, initial)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
-        unsaid = settings_of(Config(game=config.game, network=BEFORE_PARITY, selfplay=BEFORE_TOLERANCE))
+        unsaid = settings_of(dataclasses.replace(BEFORE, game=config.game))
         known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid)
         initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None

@@ -88,7 +88,7 @@ def test_the_newest_rows_are_a_share_of_all_between_the_first_needed_and_all_the
     assert [setup.newest(settings, step) for step in (0, 3, 10, 100)] == [100, 100, 320, 1000]
 
 
-def test_one_step_plays_with_the_average_and_learns_at_the_rate_of_its_minibatches():
+def test_one_step_plays_with_the_recent_average_and_learns_at_the_rate_of_its_minibatches():
     """What is handed to whom, told by functions that only say what they were given."""
     settings, given = config.parse([], "laptop"), {}
 
@@ -108,10 +108,10 @@ def test_one_step_plays_with_the_average_and_learns_at_the_rate_of_its_minibatch
         update=telling("update", (types.SimpleNamespace(in_a_row=2), losses)),
         tell=telling("tell", numbers), keys=lambda step: f"keys of {step}",
     )  # fmt: skip
-    before = types.SimpleNamespace(params="params", average="average")
+    before = types.SimpleNamespace(params="params", average="average", recent="recent average")
     state = {"games": "games", "buffer": "buffer", "learner": before, "rating": None}
     after, values = train.one_step(settings, made, state, 7)
-    assert given["play"] == ("average", "games") and given["add"] == ("buffer", "rows", "ready")
+    assert given["play"] == ("recent average", "games") and given["add"] == ("buffer", "rows", "ready")
     assert given["tell"] == ("stats", "new buffer", before)
     assert given["update"] == (
         before,

@@ -1,4 +1,4 @@
-"""The improved value: the mean of the Q-values by the improved policy, for one value and for one per player."""
+"""Bootstrap values: what the improved policy and what greedy play expect, as one value and as one per player."""
 
 import types
 
@@ -11,7 +11,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.qvalues import mixed_value, prior_weights
-from jaxzero.train.improved_value import with_improved_value
+from jaxzero.train.bootstrap_values import best_value, with_greedy_value, with_improved_value
 from jaxzero.types import PolicyOutput
 
 
@@ -34,18 +34,24 @@ def test_it_weighs_what_was_tried_and_takes_the_mean_for_the_rest_where_no_tree_
 
 
 def searched(model, build, simulations, states):
-    """What a search says, and what the same with the improved value says."""
+    """What a search says, with the mean for its value, the improved and the greedy one."""
     policy = build(model, simulations)
-    run = lambda policy: jax.jit(policy)((), jax.random.key(2), states)
-    return run(policy), run(with_improved_value(policy))
+
+    def all_three(keys):
+        out = policy((), keys, states)
+        again = lambda *_: out
+        return out, with_improved_value(again)((), keys, states), with_greedy_value(again)((), keys, states)
+
+    return jax.jit(all_three)(jax.random.key(2))
 
 
 @pytest.mark.parametrize("simulations", [4, 24])
-def test_of_actions_that_were_not_tried_the_mixed_value_stands_for_q(simulations):
+def test_values_of_a_search(simulations):
+    """Of actions that were not tried the mixed value stands for q."""
     game = games.from_pgx("tic_tac_toe")
     states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 9))
     states = jax.vmap(game.step)(states, jnp.arange(9), jax.random.split(jax.random.key(1), 9))
-    mean, improved = searched(models.rollout(game), jz.gumbel, simulations, states)
+    mean, improved, greedy = searched(models.rollout(game), jz.gumbel, simulations, states)
     view, found = edge_view(mean.tree), mean.info.summary
     others = np.asarray(mixed_value(view, prior_weights(view)))
     q = np.where(found.visits > 0, found.qvalues, others[:, None])
@@ -53,6 +59,8 @@ def test_of_actions_that_were_not_tried_the_mixed_value_stands_for_q(simulations
     assert (improved.value >= mean.value - 1e-6).all()  # the mean leans on what was tried to explore
     for before, after in zip(jax.tree.leaves(mean.info), jax.tree.leaves(improved.info), strict=True):
         np.testing.assert_array_equal(before, after)
+    last = np.asarray(found.visits) >= np.asarray(found.visits).max(1, keepdims=True) - 1
+    np.testing.assert_allclose(greedy.value, np.where(last & (found.visits > 0), found.qvalues, -9).max(1), rtol=1e-6)
 
 
 def test_each_of_three_players_has_an_entry():
@@ -63,10 +71,20 @@ def test_each_of_three_players_has_an_entry():
         return jz.Step(logits, values, zeros, zeros[:, 0] + 1, to_play=state % 3), state
 
     model = jz.Model(lambda p, k, state: say(state), lambda p, k, action, state: say(5 * state + action + 1))
-    mean, improved = searched(model, jz.gumbel, 12, jnp.arange(6))
+    mean, improved, greedy = searched(model, jz.gumbel, 12, jnp.arange(6))
     q, visits = jz.root.player_values(mean.tree, 3).qvalues, mean.info.summary.visits
     seen = np.where(visits > 0, mean.action_weights, 0)
     want = (seen[..., None] * q).sum(1) + (1 - seen.sum(1, keepdims=True)) * mean.value
     np.testing.assert_allclose(improved.value, want, rtol=1e-5, atol=1e-6)
     mover = lambda out: np.asarray(out.value)[np.arange(6), np.arange(6) % 3]
     assert improved.value.shape == (6, 3) and (mover(improved) > mover(mean)).all()
+    np.testing.assert_allclose(mover(greedy), best_value(mean.info.summary), rtol=1e-6)
+    chosen = np.asarray(mean.info.summary.qvalues == best_value(mean.info.summary)[:, None]).argmax(1)
+    np.testing.assert_array_equal(greedy.value, np.asarray(q)[np.arange(6), chosen])
+
+
+def test_where_nothing_was_tried_the_value_stays():
+    found = types.SimpleNamespace(visits=jnp.zeros((2, 3), jnp.int32), qvalues=jnp.ones((2, 3)))
+    info, value = types.SimpleNamespace(summary=found), jnp.float32([0.3, -0.2])
+    out = PolicyOutput(action=value, action_weights=found.qvalues, value=value, tree=None, info=info)
+    np.testing.assert_array_equal(with_greedy_value(lambda *_: out)((), None, None).value, out.value)
