@@ -14,16 +14,7 @@ import tyro
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.training.variant import learned_only, values_of
 
-__all__ = [
-    "BEFORE",
-    "FREE",
-    "PRESETS",
-    "Config",
-    "check_numbers",
-    "for_game",
-    "parse",
-    "preset_by_looks",
-]
+__all__ = ["BEFORE", "FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
 
