@@ -25,7 +25,7 @@ from jaxzero import models
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
-from jaxzero.cli.training.settings import BEFORE_PARITY
+from jaxzero.cli.training.settings import BEFORE
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
 from jaxzero.play import arena
@@ -170,7 +170,7 @@ def main() -> None:
     player = resolved(Player(weights=str(given.weights)))
     game = rules(player, player.size or SIZE, player.komi or 0.0)
     net, ours, about = weights.load(given.weights, game)
-    fresh = network(dataclasses.replace(BEFORE_PARITY, **about["network"]), game, jax.random.key(given.seed))[1]
+    fresh = network(dataclasses.replace(BEFORE.network, **about["network"]), game, jax.random.key(given.seed))[1]
     theirs, positions = train(game, net, fresh, given.minutes, given.seed)
     if given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)

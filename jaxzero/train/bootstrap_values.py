@@ -16,7 +16,7 @@ from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.search.tree import Tree
 from jaxzero.types import Keys, Params, State
 
-__all__ = ["best_value", "with_greedy_value", "with_improved_value"]
+__all__ = ["greedy_value", "with_greedy_value", "with_improved_value"]
 
 
 def with_improved_value(policy: Callable) -> Callable:
@@ -40,8 +40,7 @@ def with_improved_value(policy: Callable) -> Callable:
         found = out.info.summary
         share = jnp.where(found.visits > 0, out.action_weights, 0.0)
         if out.value.ndim > 1:  # an entry for each player
-            q = player_values(out.tree, out.value.shape[1]).qvalues
-            return out.replace(value=_expected(share[..., None], q, out.value))
+            return out.replace(value=_expected(share[..., None], _by_player(out), out.value))
         others = found.value
         if isinstance(out.tree, Tree):
             view = edge_view(out.tree)
@@ -52,37 +51,41 @@ def with_improved_value(policy: Callable) -> Callable:
 
 
 def with_greedy_value(policy: Callable) -> Callable:
-    """The policy, with the value of the best action for its value: what greedy play expects.
+    """The policy, with the value of its best action for its value (`greedy_value`).
 
     One step of the greedy backup of Willemsen, Baier and Kaisers (2022, "Value targets in off-policy AlphaZero: a new
-    greedy backup"), who follow the best actions to a leaf. Where no action was tried, the value stays what it was.
+    greedy backup"), who follow the best actions to a leaf. Where no action was tried, the value stays what it was. It
+    belongs directly around the policy, inside of what changes weights or trees.
+
+    Raises:
+        ValueError: when called: several players, and a tree that does not have an edge for each action.
 
     >>> import jax, jaxzero as jz
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
     >>> states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2))
     >>> out = jax.jit(with_greedy_value(jz.gumbel(models.rollout(game), 16)))((), jax.random.key(1), states)
-    >>> bool((out.value == best_value(out.info.summary)).all())
+    >>> bool((out.value == greedy_value(out.info.summary)).all())
     True
     """
 
     def greedy(params: Params, keys: Keys, state: State, *rest: Any) -> Any:
         out = policy(params, keys, state, *rest)
         found = out.info.summary
-        value = best_value(found)
+        value = greedy_value(found)
         if out.value.ndim > 1:  # an entry for each player
-            q = player_values(out.tree, out.value.shape[1]).qvalues
-            value = jnp.take_along_axis(q, _best(found)[:, None, None], 1)[:, 0]
-        tried = jnp.any(found.visits > 0, -1).reshape(-1, *[1] * (value.ndim - 1))
+            value = jnp.take_along_axis(_by_player(out), _greedy(found)[:, None, None], 1)[:, 0]
+        tried = jnp.any(_open_visits(found) > 0, -1).reshape(-1, *[1] * (value.ndim - 1))
         return out.replace(value=jnp.where(tried, value, out.value))
 
     return greedy
 
 
-def best_value(found: Summary) -> Float[Array, "B"]:
+def greedy_value(found: Summary) -> Float[Array, "B"]:
     """The best mean return of the most visited actions, for the player to move; 0 if none was visited.
 
-    Sequential halving visits its last two actions equally often, but for one visit; both count. Others were visited too
+    The last two actions of sequential halving have equally many visits, but for one: all with so many count, if they
+    are not proven to be worse than another. Where there were more simulations than that, the others were visited too
     rarely: the best of many rough values is too good.
 
     Args:
@@ -90,16 +93,37 @@ def best_value(found: Summary) -> Float[Array, "B"]:
 
     >>> from types import SimpleNamespace
     >>> q, visits = jnp.float32([[0.1, 0.3, 0.9], [0.0, 0.0, 0.0]]), jnp.array([[5, 4, 1], [0, 0, 0]])
-    >>> [round(float(x), 1) for x in best_value(SimpleNamespace(visits=visits, qvalues=q))]
+    >>> found = SimpleNamespace(visits=visits, visit_probs=visits / 10, qvalues=q)
+    >>> [round(float(x), 1) for x in greedy_value(found)]
     [0.3, 0.0]
     """
-    return jnp.take_along_axis(found.qvalues, _best(found)[:, None], 1)[:, 0]
+    return jnp.take_along_axis(found.qvalues, _greedy(found)[:, None], 1)[:, 0]
 
 
-def _best(found: Summary) -> Int[Array, "B"]:
-    most = jnp.max(found.visits, -1, keepdims=True)
-    last = found.visits >= jnp.maximum(most - 1, 1)
+def _open_visits(found: Summary) -> Int[Array, "B W"]:
+    """Visits, without those of actions that are proven to be worse than another."""
+    return jnp.where(found.visit_probs > 0, found.visits, 0)
+
+
+def _greedy(found: Summary) -> Int[Array, "B"]:
+    visits = _open_visits(found)
+    last = visits >= jnp.maximum(jnp.max(visits, -1, keepdims=True) - 1, 1)
     return jnp.argmax(jnp.where(last, found.qvalues, -jnp.inf), -1)
+
+
+def _by_player(out: Any) -> Float[Array, "B W P"]:
+    """Q-values of each player.
+
+    Raises:
+        ValueError: the tree does not have an edge for each action.
+    """
+    edges, actions = getattr(out.tree, "num_edges", None), out.info.summary.visits.shape[1]
+    if edges != actions:
+        raise ValueError(
+            f"values of {out.value.shape[1]} players need a tree with an edge for each of the {actions} actions, and "
+            f"this one has {edges}. Put with_greedy_value or with_improved_value directly around the policy."
+        )
+    return player_values(out.tree, out.value.shape[1]).qvalues
 
 
 def _expected(share: Float[Array, "B W ..."], q: Float[Array, "B W ..."], others: Array) -> Array:

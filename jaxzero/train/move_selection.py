@@ -1,6 +1,5 @@
 """Move selection in self-play: the search's move, a sampled one, or now and then a random legal one."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.root.root_action import sharpened
 from jaxzero.root.schedules import Schedule
-from jaxzero.train.bootstrap_values import best_value
+from jaxzero.train.bootstrap_values import greedy_value
 
 __all__ = ["exploring"]
 
@@ -21,7 +20,7 @@ def exploring(
     sampled_plies: int = 0,
     trace: float = 1.0,
     temperature: Schedule | None = None,
-    tolerance: float = math.inf,
+    tolerance: float | None = None,
 ) -> Callable:
     """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
 
@@ -41,9 +40,10 @@ def exploring(
         trace: λ of the other plies, 1 for the plain outcome.
         temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.root.schedules`; None: as above.
         tolerance: τ, in units of value, of moves that exploration chose and the search thinks less of. A move that is
-            worth d less than the best one (`best_value`) has λ · exp(−d/τ): what follows a mistake says little about
+            worth d less than the best one (`greedy_value`) has λ · exp(−d/τ): what follows a mistake says little about
             the position before it, as with a random move. A smooth form of the cut of Watkins (1989, "Learning from
-            delayed rewards"), whose λ falls to 0 at every move that is not the best. inf: never.
+            delayed rewards"), whose λ falls to 0 at every move that is not the best. Moves that the search did not try
+            keep λ. It needs `out.info.summary`, as the policies here have it. None: not at all.
 
     Raises:
         ValueError: numbers out of range, or both `sampled_plies` and a temperature.
@@ -57,8 +57,8 @@ def exploring(
             f"exploring: temperature={temperature!r} with sampled_plies={sampled_plies}: give one of the two, the "
             "temperature as a function of the ply. Use steps((30, 0.0)) for 30 plies at temperature 1."
         )
-    if not tolerance > 0:
-        raise ValueError(f"exploring: tolerance={tolerance} must be > 0. Use math.inf to cut at random moves only.")
+    if tolerance is not None and not tolerance > 0:
+        raise ValueError(f"exploring: tolerance={tolerance} must be > 0. Use None to cut at random moves only.")
 
     def choose(keys, ply, out, legal):
         def one(key, ply, action, weights, legal):
@@ -77,7 +77,7 @@ def exploring(
             return jnp.where(at_random, anything, action), jnp.where(at_random, 0.0, trace)
 
         action, kept = jax.vmap(one)(keys, ply, out.action, out.action_weights, legal)
-        return action, kept if math.isinf(tolerance) else kept * jnp.exp(-_shortfall(out, action) / tolerance)
+        return action, kept if tolerance is None else kept * jnp.exp(-_shortfall(out, action) / tolerance)
 
     return choose
 
@@ -86,4 +86,4 @@ def _shortfall(out: Any, action: Int[Array, "B"]) -> Float[Array, "B"]:
     """By how much the action is worth less than the best one; 0 where it was not tried."""
     found = out.info.summary
     at = lambda x: jnp.take_along_axis(x, action[:, None], 1)[:, 0]
-    return jnp.where(at(found.visits) > 0, jnp.maximum(best_value(found) - at(found.qvalues), 0), 0)
+    return jnp.where(at(found.visits) > 0, jnp.maximum(greedy_value(found) - at(found.qvalues), 0), 0)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxzero.types import Params, in_short
 
-__all__ = ["Learner", "learning_rate", "parameter_update", "playing"]
+__all__ = ["Learner", "LearnerOfTwoAverages", "learning_rate", "parameter_update", "playing_params"]
 
 
 class Learner(NamedTuple):
@@ -18,12 +18,11 @@ class Learner(NamedTuple):
 
     Attributes:
         params: the network's parameters.
-        average: their exponential moving average: what is evaluated.
+        average: their exponential moving average: what plays and is evaluated.
         opt_state: the optimiser's state.
         steps: minibatches so far.
         skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
         in_a_row: the latest of them that were skipped one after another.
-        recent: a shorter average, which plays; None: `average` plays, too (see `playing`).
     """
 
     params: Params
@@ -32,14 +31,33 @@ class Learner(NamedTuple):
     steps: Int[Array, ""]
     skipped: Int[Array, ""]
     in_a_row: Int[Array, ""]
-    recent: Params | None = None
 
     __repr__ = in_short
 
 
-def playing(learner: Learner) -> Params:
+class LearnerOfTwoAverages(NamedTuple):
+    """The same, with a shorter average that plays: `average` is only evaluated.
+
+    It is a record of its own because checkpoints without one have the fields of `Learner`.
+
+    Attributes:
+        recent: the shorter average; the others as for `Learner`.
+    """
+
+    params: Params
+    average: Params
+    opt_state: Any
+    steps: Int[Array, ""]
+    skipped: Int[Array, ""]
+    in_a_row: Int[Array, ""]
+    recent: Params
+
+    __repr__ = in_short
+
+
+def playing_params(learner: Learner | LearnerOfTwoAverages) -> Params:
     """The parameters that play."""
-    return learner.average if learner.recent is None else learner.recent
+    return learner.recent if isinstance(learner, LearnerOfTwoAverages) else learner.average
 
 
 def parameter_update(
@@ -66,9 +84,12 @@ def parameter_update(
     Args:
         weight_decay: AlphaZero and MuZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
         average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
-        playing_decay: of a second one, which plays, and is warmed up likewise. None: there is one.
+        playing_decay: of a second, shorter one, which plays, and is warmed up likewise. None: there is one.
         clip_norm: gradients longer than this are shortened to it.
         direction: what becomes of gradients before decay and learning rate: Adam's, or `muon()`.
+
+    Raises:
+        ValueError: the average that plays is the longer one.
 
     Example:
         >>> begin, apply = parameter_update(weight_decay=0.0)
@@ -77,6 +98,11 @@ def parameter_update(
         >>> [f"{x:.1f}" for x in after.params["bias"]], int(after.steps), int(bad)
         (['0.9', '1.0', '1.1'], 1, 0)
     """
+    if playing_decay is not None and not 0 <= playing_decay <= average_decay:
+        raise ValueError(
+            f"playing_decay={playing_decay} must be in [0, average_decay={average_decay}], for a shorter average. Use "
+            "None for one average."
+        )
     decayed = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
     optimiser = optax.chain(
         optax.clip_by_global_norm(clip_norm), direction, optax.add_decayed_weights(weight_decay, decayed)
@@ -84,8 +110,8 @@ def parameter_update(
 
     def begin(params: Params) -> Learner:
         copy = lambda: jax.tree.map(jnp.copy, params)  # its own memory: all are donated to the update
-        recent = None if playing_decay is None else copy()
-        return Learner(params, copy(), optimiser.init(params), *jnp.zeros(3, jnp.int32), recent)
+        learner = Learner(params, copy(), optimiser.init(params), *jnp.zeros(3, jnp.int32))
+        return learner if playing_decay is None else LearnerOfTwoAverages(*learner, copy())
 
     def apply(
         state: Learner, gradients: Params, loss: Float[Array, ""], learning_rate
@@ -99,15 +125,14 @@ def parameter_update(
             decay = jnp.minimum(decay, (1 + state.steps) / (10 + state.steps))
             return jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, average, params)
 
-        recent = None if playing_decay is None else moved(state.recent, playing_decay)
-        kept = jax.tree.map(
-            lambda new, old: jnp.where(good, new, old),
-            (params, moved(state.average, average_decay), opt_state, recent),
-            (state.params, state.average, state.opt_state, state.recent),
-        )
+        new = dict(params=params, average=moved(state.average, average_decay), opt_state=opt_state)
+        if playing_decay is not None:
+            new["recent"] = moved(state.recent, playing_decay)
+        old = {name: getattr(state, name) for name in new}
+        kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), new, old)
         bad = (~good).astype(jnp.int32)
-        counts = state.steps + 1, state.skipped + bad, (state.in_a_row + 1) * bad
-        return Learner(*kept[:3], *counts, kept[3]), norm, bad
+        counts = dict(steps=state.steps + 1, skipped=state.skipped + bad, in_a_row=(state.in_a_row + 1) * bad)
+        return state._replace(**kept, **counts), norm, bad
 
     return begin, apply
 

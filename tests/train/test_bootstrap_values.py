@@ -11,7 +11,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.qvalues import mixed_value, prior_weights
-from jaxzero.train.bootstrap_values import best_value, with_greedy_value, with_improved_value
+from jaxzero.train.bootstrap_values import greedy_value, with_greedy_value, with_improved_value
 from jaxzero.types import PolicyOutput
 
 
@@ -78,13 +78,48 @@ def test_each_of_three_players_has_an_entry():
     np.testing.assert_allclose(improved.value, want, rtol=1e-5, atol=1e-6)
     mover = lambda out: np.asarray(out.value)[np.arange(6), np.arange(6) % 3]
     assert improved.value.shape == (6, 3) and (mover(improved) > mover(mean)).all()
-    np.testing.assert_allclose(mover(greedy), best_value(mean.info.summary), rtol=1e-6)
-    chosen = np.asarray(mean.info.summary.qvalues == best_value(mean.info.summary)[:, None]).argmax(1)
+    np.testing.assert_allclose(mover(greedy), greedy_value(mean.info.summary), rtol=1e-6)
+    chosen = np.asarray(mean.info.summary.qvalues == greedy_value(mean.info.summary)[:, None]).argmax(1)
     np.testing.assert_array_equal(greedy.value, np.asarray(q)[np.arange(6), chosen])
 
 
 def test_where_nothing_was_tried_the_value_stays():
-    found = types.SimpleNamespace(visits=jnp.zeros((2, 3), jnp.int32), qvalues=jnp.ones((2, 3)))
+    nothing, equal = jnp.zeros((2, 3), jnp.int32), jnp.full((2, 3), 1 / 3)
+    found = types.SimpleNamespace(visits=nothing, visit_probs=equal, qvalues=jnp.ones((2, 3)))
     info, value = types.SimpleNamespace(summary=found), jnp.float32([0.3, -0.2])
     out = PolicyOutput(action=value, action_weights=found.qvalues, value=value, tree=None, info=info)
     np.testing.assert_array_equal(with_greedy_value(lambda *_: out)((), None, None).value, out.value)
+
+
+def test_a_move_that_is_proven_to_be_worse_does_not_count():
+    """Black's most visited move may turn out to lose, late in the search; then the halving goes on with others."""
+    game, batch = games.from_pgx("tic_tac_toe"), 256
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), batch))
+    for ply in range(3):
+        draw = jax.random.gumbel(jax.random.key(ply), (batch, 9))
+        move = jnp.argmax(jnp.where(jax.vmap(game.legal)(states), draw, -jnp.inf), -1)
+        states = jax.vmap(game.step)(states, move, jax.random.split(jax.random.key(9), batch))
+    policy = jz.gumbel(models.rollout(game), 16, wrap=jz.avoid_proven)
+    out = jax.jit(with_greedy_value(policy))((), jax.random.key(5), states)
+    found, (low, high) = out.info.summary, np.moveaxis(np.asarray(jz.options.bounds(out.tree)), -1, 0)
+    excluded = (found.visits > 0) & (found.visit_probs == 0) & (low < high)[:, None]
+    most = found.visits == found.visits.max(1, keepdims=True)
+    rows = np.flatnonzero((excluded & most).any(1))
+    assert len(rows), "none of the positions shows the case"
+
+    def best(visits):
+        last = visits >= np.maximum(visits.max(1, keepdims=True) - 1, 1)
+        return np.where(last, found.qvalues[rows], -9).max(1)
+
+    np.testing.assert_array_equal(out.value[rows], best(np.where(excluded, 0, found.visits)[rows]))
+    assert (out.value[rows] != best(np.asarray(found.visits)[rows])).any(), "or the test tells nothing"
+
+
+def test_several_players_need_an_edge_for_each_action():
+    found = types.SimpleNamespace(visits=jnp.ones((2, 5)), visit_probs=jnp.ones((2, 5)) / 5, qvalues=jnp.ones((2, 5)))
+    tree, info = types.SimpleNamespace(num_edges=3), types.SimpleNamespace(summary=found)
+    value = jnp.zeros((2, 3))
+    out = PolicyOutput(action=value, action_weights=found.qvalues, value=value, tree=tree, info=info)
+    for around in (with_greedy_value, with_improved_value):
+        with pytest.raises(ValueError, match="each of the 5 actions, and this one has 3"):
+            around(lambda *_: out)((), None, None)

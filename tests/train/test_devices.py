@@ -31,7 +31,7 @@ states = jax.vmap(game.init)(keys)
 for n in (1, 2, 4):
     run = setup.build(small, game, devices.mesh(jax.devices()[:n]))
     state, begun = run.begin(run.params), {}
-    play = run.play.lower(state["learner"].average, state["games"]).compile()
+    play = run.play.lower(playing_params(state["learner"]), state["games"]).compile()
     numbers = jnp.float32(1e-3), jnp.int32(500)
     update = run.update.lower(state["learner"], state["buffer"], run.keys(0), *numbers).compile()
     add = run.add.lower(state["buffer"], *jax.eval_shape(run.play, run.params, state["games"])[1:3]).compile()

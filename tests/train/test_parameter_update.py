@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxzero.train.parameter_update import learning_rate, parameter_update, playing
+from jaxzero.train.parameter_update import LearnerOfTwoAverages, learning_rate, parameter_update, playing_params
 
 PARAMS = {"w": jnp.float32([[0.1, -0.2], [0.3, 0.4]]), "b": jnp.float32([0.2, -0.1])}
 GRADIENTS = {"w": jnp.float32([[1.0, -2.0], [0.0, 2.0]]), "b": jnp.float32([-4.0, 0.0])}  # of length 5
@@ -31,12 +31,14 @@ def test_one_step_of_adamw_by_hand():
 def test_what_plays_is_the_average_or_a_shorter_one():
     begin, apply = parameter_update(average_decay=0.9)
     state, _, _ = apply(begin(PARAMS), GRADIENTS, FINE, 0.01)
-    assert state.recent is None and playing(state) is state.average
+    assert not isinstance(state, LearnerOfTwoAverages) and playing_params(state) is state.average
     begin, apply = parameter_update(average_decay=0.9, playing_decay=0.25)
     state, _, _ = apply(begin(PARAMS)._replace(steps=jnp.int32(2000)), GRADIENTS, FINE, 0.01)
-    for average, decay in ((state.average, 0.9), (playing(state), 0.25)):
+    for average, decay in ((state.average, 0.9), (playing_params(state), 0.25)):
         mixed = decay * PARAMS["w"] + (1 - decay) * state.params["w"]
         np.testing.assert_allclose(average["w"], mixed, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"playing_decay=0.95 must be in \[0, average_decay=0.9\]"):
+        parameter_update(average_decay=0.9, playing_decay=0.95)
 
 
 @pytest.mark.parametrize("clip_norm, factor", [(0.5, 0.1), (4.9, 0.98), (5.1, 1.0)])

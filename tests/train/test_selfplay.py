@@ -170,6 +170,7 @@ def test_exploring_plays_legal_moves_at_the_rates_asked_for():
 def test_after_a_move_that_is_worth_less_than_the_best_one_lambda_is_less():
     found = types.SimpleNamespace(
         visits=jnp.array([[3, 2, 0, 1]] * 3 + [[0, 0, 0, 0]]),
+        visit_probs=jnp.float32([[0.5, 0.3, 0, 0.2]] * 3 + [[0.25] * 4]),
         qvalues=jnp.float32([[0.5, -0.3, 9, 0.8]] * 3 + [[9, 9, 9, 9]]),  # 0.8 was visited too rarely, 9 never
     )
     out = PolicyOutput(

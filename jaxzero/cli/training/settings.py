@@ -3,7 +3,6 @@
 import dataclasses
 import glob
 import importlib.util
-import math
 import operator
 import os
 import sys
@@ -75,9 +74,12 @@ class SelfPlay:
     """Chance of a random move later on."""
     trace: float = 0.9
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
-    tolerance: float = 0.4
-    """Of moves that the search thinks less of: where it played one that is worse by d, lambda falls by exp(-d /
-    tolerance), for what follows says less about the position before. inf: not at all."""
+    bootstrap: Literal["greedy", "mean"] = "greedy"
+    """What a search says of a position: the value of its best move, or the mean of all its simulations, half of which
+    the Gumbel search spends on moves that it then drops."""
+    tolerance: float | None = 0.4
+    """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
+    for what follows says less about the position before. None: not at all."""
     window: int = 64
     """Plies that wait for the end of their game; longer games are bootstrapped from the root value."""
     prove: bool = True
@@ -196,7 +198,9 @@ class Config:
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
 BEFORE = Config(
-    network=Network(stone_parity=False), selfplay=SelfPlay(tolerance=math.inf), learn=Learn(playing_decay=None)
+    network=Network(stone_parity=False),
+    selfplay=SelfPlay(bootstrap="mean", tolerance=None),
+    learn=Learn(playing_decay=None),
 )
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
@@ -205,7 +209,8 @@ LARGE = Config(
         batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999, playing_decay=None
     ),
 )
-# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
+# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100, when there
+# was no `stone_parity`, `bootstrap` or `tolerance` yet.
 PRESETS = {
     "laptop": Config(),
     "gpu": LARGE,

@@ -87,7 +87,8 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)
     given = dict(max_considered=considered, wrap=wrap, qvalues=qvalues)
-    search = lambda model: with_greedy_value(jz.gumbel(model, own.simulations, **given))
+    value = {"greedy": with_greedy_value, "mean": lambda search: search}[own.bootstrap]
+    search = lambda model: value(jz.gumbel(model, own.simulations, **given))
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 
@@ -116,6 +117,11 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     """
     own, learn = config.selfplay, config.learn
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
+    if learn.playing_decay is not None and learn.playing_decay > learn.average_decay:
+        raise ValueError(
+            f"--learn.playing-decay {learn.playing_decay} is above --learn.average-decay {learn.average_decay}: what "
+            "plays would be the longer average. Use less, or None for one average."
+        )
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
     if own.stop_proven and not provable(game):
@@ -136,11 +142,11 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     key = jax.random.fold_in(jax.random.key(config.seed), 1)
     net, params = network(config.network, game, key)
     params = params if initial is None else initial
-    playing, _ = network(config.network, game, key, own.dtype)
+    rounded, _ = network(config.network, game, key, own.dtype)
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace, tolerance=own.tolerance)
     begin_play, play_some = selfplay.self_play(
         game,
-        policy(config, game, playing),
+        policy(config, game, rounded),
         choose,
         plies=own.plies,
         window=own.window,
@@ -159,7 +165,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
         direction=DIRECTIONS[learn.optimiser](),
         devices=(devices.AXIS, mesh.size),
     )
-    play = lambda params, games: play_some(nets.to_bfloat16(playing, params), games)  # rounded once, if at all
+    play = lambda params, games: play_some(nets.to_bfloat16(rounded, params), games)  # rounded once, if at all
     number = minibatches(config)
     learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
     shape = lambda *dims: jax.ShapeDtypeStruct(dims, jnp.float32)

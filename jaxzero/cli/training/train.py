@@ -38,12 +38,12 @@ from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
 from jaxzero.runs.budget_clock import Clock, compiled_when_called, first_call_for_free
 from jaxzero.train import devices
-from jaxzero.train.parameter_update import learning_rate, playing
+from jaxzero.train.parameter_update import learning_rate, playing_params
 
 
 def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, dict[str, float]]:
     """Play a chunk, keep its rows, learn from some minibatches. A function of state and step alone."""
-    games_, rows, ready, stats = run.play(playing(state["learner"]), state["games"])
+    games_, rows, ready, stats = run.play(playing_params(state["learner"]), state["games"])
     state = state | {"games": games_, "buffer": run.add(state["buffer"], rows, ready)}
     told = {name: float(x) for name, x in run.tell(stats, state["buffer"], state["learner"]).items()}
     values = describe(config, told, step)

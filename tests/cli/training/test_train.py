@@ -24,6 +24,8 @@ from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, metrics
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner
+from jaxzero.train.bootstrap_values import greedy_value
+from jaxzero.train.parameter_update import LearnerOfTwoAverages, playing_params
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FLAGS = """
@@ -108,7 +110,7 @@ def test_one_step_plays_with_the_recent_average_and_learns_at_the_rate_of_its_mi
         update=telling("update", (types.SimpleNamespace(in_a_row=2), losses)),
         tell=telling("tell", numbers), keys=lambda step: f"keys of {step}",
     )  # fmt: skip
-    before = types.SimpleNamespace(params="params", average="average", recent="recent average")
+    before = LearnerOfTwoAverages("params", "average", None, 0, 0, 0, "recent average")
     state = {"games": "games", "buffer": "buffer", "learner": before, "rating": None}
     after, values = train.one_step(settings, made, state, 7)
     assert given["play"] == ("recent average", "games") and given["add"] == ("buffer", "rows", "ready")
@@ -133,12 +135,40 @@ def test_one_step_plays_with_the_recent_average_and_learns_at_the_rate_of_its_mi
         assert "update" not in given
 
 
+def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
+    def told(*flags):
+        settings = config.parse([*SMALL, *flags], "laptop")
+        game = games.from_pgx(settings.game)
+        made = setup.build(settings, game, devices.mesh())
+        search = setup.policy(settings, game, made.net)
+        states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 8))
+        out = jax.jit(search)(made.params, jax.random.split(jax.random.key(1), 8), states)
+        return jax.eval_shape(made.begin, made.params)["learner"], out
+
+    learner_, out = told()
+    assert isinstance(learner_, LearnerOfTwoAverages)
+    assert (out.value == greedy_value(out.info.summary)).all() and (out.value != out.info.summary.value).any()
+    learner_, out = told("--selfplay.bootstrap", "mean", "--learn.playing-decay", "None")
+    assert not isinstance(learner_, LearnerOfTwoAverages) and (out.value == out.info.summary.value).all()
+    with pytest.raises(ValueError, match="--learn.playing-decay 0.99 is above --learn.average-decay 0.9"):
+        told("--learn.average-decay", "0.9")
+
+
+@pytest.mark.parametrize("flags, tolerance", [((), 0.4), (("--selfplay.tolerance", "None"), None)])
+def test_moves_are_chosen_with_the_tolerance_that_the_settings_say(monkeypatch, flags, tolerance):
+    asked = {}
+    monkeypatch.setattr(setup.selfplay, "exploring", lambda *args, **given: asked.update(given))
+    settings = config.parse([*SMALL, *flags], "laptop")
+    setup.build(settings, games.from_pgx(settings.game), devices.mesh())
+    assert asked["tolerance"] == tolerance
+
+
 def programs(*flags):
     """What is played, kept and learned with, before XLA has changed it, and the state."""
     settings = config.parse([*SMALL, *flags], "laptop")
     made = setup.build(settings, games.from_pgx(settings.game), devices.mesh())
     state, rate = jax.eval_shape(made.begin, made.params), np.float32(0)
-    played = state["learner"].average, state["games"]
+    played = playing_params(state["learner"]), state["games"]
     _, rows, ready, _ = jax.eval_shape(made.play, *played)
     learned = state["learner"], state["buffer"], jax.eval_shape(made.keys, 0), rate, np.int32(1)
     lowered = made.play.lower(*played), made.add.lower(state["buffer"], rows, ready), made.update.lower(*learned)
