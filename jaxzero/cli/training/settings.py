@@ -74,10 +74,10 @@ class SelfPlay:
     """Chance of a random move later on."""
     trace: float = 0.9
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
-    bootstrap: Literal["greedy", "mean"] = "greedy"
-    """What a search says of a position: the value of its best move, or the mean of all its simulations, half of which
-    the Gumbel search spends on moves that it then drops."""
-    tolerance: float | None = 0.4
+    bootstrap: Literal["mean", "greedy"] = "mean"
+    """What a search says of a position: the mean of all its simulations, or the value of its best move. The latter is
+    a better target in Connect Four, and makes Hex worse: see experiments/README.md."""
+    tolerance: float | None = None
     """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
     for what follows says less about the position before. None: not at all."""
     window: int = 64
@@ -116,7 +116,7 @@ class Learn:
     average_decay: float = 0.9999
     """Of the moving average of the parameters, which is evaluated. It begins lower: until 90,000 minibatches the
     average is over about the last ninth of them."""
-    playing_decay: float | None = 0.99
+    playing_decay: float | None = None
     """Of a shorter average, which plays, so that values that were learned late in a game soon reach its opening. None:
     what is evaluated plays, too."""
     capacity: int = 400_000
@@ -197,20 +197,13 @@ class Config:
 
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
-BEFORE = Config(
-    network=Network(stone_parity=False),
-    selfplay=SelfPlay(bootstrap="mean", tolerance=None),
-    learn=Learn(playing_decay=None),
-)
+BEFORE = Config(network=Network(stone_parity=False))
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
-    learn=Learn(
-        batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999, playing_decay=None
-    ),
+    learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
 )
-# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100, when there
-# was no `stone_parity`, `bootstrap` or `tolerance` yet.
+# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
     "gpu": LARGE,
@@ -218,13 +211,7 @@ PRESETS = {
         LARGE,
         selfplay=SelfPlay(games=16_384, plies=16, simulations=32, dtype="bfloat16"),
         learn=Learn(
-            batch_size=16_384,
-            capacity=8_388_608,
-            parts=256,
-            start=200_000,
-            learning_rate=2e-3,
-            average_decay=0.999,
-            playing_decay=None,
+            batch_size=16_384, capacity=8_388_608, parts=256, start=200_000, learning_rate=2e-3, average_decay=0.999
         ),
     ),
 }

@@ -145,16 +145,16 @@ def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
         out = jax.jit(search)(made.params, jax.random.split(jax.random.key(1), 8), states)
         return jax.eval_shape(made.begin, made.params)["learner"], out
 
-    learner_, out = told()
+    learner_, out = told("--selfplay.bootstrap", "greedy", "--learn.playing-decay", "0.99")
     assert isinstance(learner_, LearnerOfTwoAverages)
     assert (out.value == greedy_value(out.info.summary)).all() and (out.value != out.info.summary.value).any()
-    learner_, out = told("--selfplay.bootstrap", "mean", "--learn.playing-decay", "None")
+    learner_, out = told()
     assert not isinstance(learner_, LearnerOfTwoAverages) and (out.value == out.info.summary.value).all()
     with pytest.raises(ValueError, match="--learn.playing-decay 0.99 is above --learn.average-decay 0.9"):
-        told("--learn.average-decay", "0.9")
+        told("--learn.average-decay", "0.9", "--learn.playing-decay", "0.99")
 
 
-@pytest.mark.parametrize("flags, tolerance", [((), 0.4), (("--selfplay.tolerance", "None"), None)])
+@pytest.mark.parametrize("flags, tolerance", [((), None), (("--selfplay.tolerance", "0.4"), 0.4)])
 def test_moves_are_chosen_with_the_tolerance_that_the_settings_say(monkeypatch, flags, tolerance):
     asked = {}
     monkeypatch.setattr(setup.selfplay, "exploring", lambda *args, **given: asked.update(given))
