@@ -14,6 +14,7 @@ from jaxzero.cli.training import settings as config, setup
 from dataclasses import replace
 from jaxzero import games
 from jaxzero.train import devices
+from jaxzero.train.parameter_update import playing_params
 
 game = games.from_pgx("tic_tac_toe")
 small = config.Config(
