@@ -55,6 +55,8 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     words = sys.argv[1:] if arguments is None else arguments
     asked = [x for x in values_of(words, "--preset")[-1:] if x in PRESETS]
     game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))
+    if values_of(words, "--weights"):
+        raise SystemExit("train: --weights begins runs whose searches know the rules: without a learned model.")
     default = PRESETS[preset or (asked[-1] if asked else preset_for(game, model))]
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)

@@ -61,7 +61,8 @@ def _named(config: Config, game: games.Game) -> pathlib.Path:
         return shipped
     file = network_models.weights_file(given)
     if not file.is_file():
-        raise ValueError(f"there is no such file. Give one, a run's folder, or {SHIPPED}.")
+        missing = f"there is no {file.name} in this folder" if given.is_dir() else "there is no such file"
+        raise ValueError(f"{missing}. Give a file of weights, a run's folder, or {SHIPPED}.")
     return file
 
 

@@ -74,9 +74,9 @@ class SelfPlay:
     """Chance of a random move later on."""
     trace: float = 0.9
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
-    bootstrap: Literal["mean", "greedy"] = "mean"
-    """What a search says of a position: the mean of all its simulations, or the value of its best move. The latter is
-    a better target in Connect Four, and makes Hex worse: see experiments/README.md."""
+    bootstrap: Literal["mean", "greedy", "improved"] = "mean"
+    """What a search says of a position: the mean of all its simulations, the value of its best move, or what its
+    improved policy expects. Which is best depends on the game: see experiments/README.md."""
     tolerance: float | None = None
     """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
     for what follows says less about the position before. None: not at all."""
@@ -285,6 +285,11 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
         of_go_alone(config.game, typed("size"), typed("komi"))
     except ValueError as error:
         raise SystemExit(f"train: {error}") from None
+    given = next((word.split("=")[0] for word in words if word.startswith("--network.")), None)
+    if config.weights and given:
+        raise SystemExit(
+            f"train: {given} beside --weights: the network is the one of these weights. Leave {given} out."
+        )
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

@@ -15,7 +15,7 @@ from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner, replay, selfplay
-from jaxzero.train.bootstrap_values import with_greedy_value
+from jaxzero.train.bootstrap_values import with_greedy_value, with_improved_value
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.muon import DIRECTIONS
 
@@ -87,8 +87,8 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)
     given = dict(max_considered=considered, wrap=wrap, qvalues=qvalues)
-    value = {"greedy": with_greedy_value, "mean": lambda search: search}[own.bootstrap]
-    search = lambda model: value(jz.gumbel(model, own.simulations, **given))
+    values = {"mean": lambda search: search, "greedy": with_greedy_value, "improved": with_improved_value}
+    search = lambda model: values[own.bootstrap](jz.gumbel(model, own.simulations, **given))
     return with_listed_outcomes(search, models.perfect(game, net), game)
 
 

@@ -11,10 +11,10 @@ from jaxzero import games, nets
 from jaxzero.cli.training import initial_weights, settings, setup
 from jaxzero.nets import weights
 from jaxzero.train import devices
-from tests.cli.training.test_train import SMALL, run, two_processes
+from tests.cli.training.test_train import NO_NETWORK, run, two_processes
 
 GAME = games.from_pgx("tic_tac_toe")
-TINY = "--game tic_tac_toe --network.kind mlp --selfplay.games 8 --selfplay.simulations 2 --learn.capacity 1000"
+TINY = "--game tic_tac_toe --selfplay.games 8 --selfplay.simulations 2 --learn.capacity 1000"
 
 
 def given(*more):
@@ -91,7 +91,8 @@ def test_what_was_copied_is_taken_whatever_became_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     "flags, game, said",
     [
-        (["--weights", "nowhere"], GAME, "--weights nowhere: there is no such file. Give one, a run's folder, or"),
+        (["--weights", "nowhere"], GAME, "--weights nowhere: there is no such file. Give a file of weights, a run's"),
+        (["--weights", "."], GAME, "--weights .: there is no weights.safetensors in this folder. Give a file"),
         (["--weights", "trained", "--game", "mine:game"], GAME, "no network comes .* for --game mine:game .tic_tac"),
         (["--weights", "trained", "--game", "go_9x9"], GAME._replace(id="go_9x9"), "no network .* for --game go_9x9"),
     ],
@@ -99,6 +100,12 @@ def test_what_was_copied_is_taken_whatever_became_of_the_file(tmp_path):
 def test_what_is_not_there_is_said(tmp_path, flags, game, said):
     with pytest.raises(ValueError, match=said):
         initial_weights.find(given(*flags), game, tmp_path)
+
+
+@pytest.mark.parametrize("flag", ["--network.kind=mlp", "--network.no-stone-parity"])
+def test_a_network_beside_weights_is_refused(flag):
+    with pytest.raises(SystemExit, match=f"{flag[:14]}.* beside --weights: the network is the one of these weights"):
+        given("--weights", "trained", flag)
 
 
 def test_a_learned_model_is_refused(tmp_path, monkeypatch):
@@ -128,7 +135,7 @@ def test_hosts_that_have_different_files_all_stop(tmp_path, monkeypatch):
 def test_a_run_goes_on_without_the_file_that_it_began_with(tmp_path):
     file, folder = tmp_path / "some.safetensors", tmp_path / "run"
     saved(file)
-    flags = [*SMALL, "--weights", str(file), "--folder", str(folder)]
+    flags = [*NO_NETWORK, "--weights", str(file), "--folder", str(folder)]
     done = run(*flags, "--budget.steps", "3")
     assert done.returncode == 0 and f"(begun with --weights {file})" in " ".join(done.stdout.split()), done.stderr[
         -900:
@@ -144,7 +151,7 @@ def test_a_run_goes_on_without_the_file_that_it_began_with(tmp_path):
 def test_two_processes_begin_with_the_same_weights_or_not_at_all(tmp_path):
     file, folder = tmp_path / "some.safetensors", tmp_path / "run"
     saved(file)
-    flags = [*SMALL, "--budget.steps", "2", "--folder", str(folder)]
+    flags = [*NO_NETWORK, "--budget.steps", "2", "--folder", str(folder)]
     own = ("--weights", str(file)), ("--weights", str(tmp_path / "gone.safetensors"))
     for process in two_processes(*flags, own=own):
         said = process.communicate(timeout=200)[1]

@@ -14,10 +14,11 @@ from jaxzero.cli.training.settings import for_game, parse
 from jaxzero.games.by_name import by_name
 from jaxzero.nets import weights
 
-SMALL = """
-    --game tic_tac_toe --network.window 2 --network.channels 4 --network.hidden 8 --selfplay.games 8
-    --selfplay.plies 4 --selfplay.simulations 4 --learn.start 16 --learn.batch-size 8 --learn.capacity 544
+NO_NETWORK = """
+    --game tic_tac_toe --selfplay.games 8 --selfplay.plies 4 --selfplay.simulations 4 --learn.start 16
+    --learn.batch-size 8 --learn.capacity 544
 """.split()
+SMALL = [*NO_NETWORK, "--network.window", "2", "--network.channels", "4", "--network.hidden", "8"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_weights_with_it_begin_a_run_that_goes_on(tmp_path):
     about["network"]["stone_parity"] = True
     params = nets.windows(game, 2, 4, (8,), stone_parity=True, key=jax.random.key(3))[1]
     weights.save(tmp_path / "there", params, about, game=game)
-    words = [*SMALL, "--weights", str(tmp_path / "there"), "--folder", str(tmp_path / "run")]
+    words = [*NO_NETWORK, "--weights", str(tmp_path / "there"), "--folder", str(tmp_path / "run")]
     for _ in range(2):
         with contextlib.ExitStack() as stack:
             config, _, _, run, *_ = train.prepare(parse(words, "laptop"), stack)
@@ -76,7 +77,7 @@ def test_weights_with_it_begin_a_run_that_goes_on(tmp_path):
 
 def test_weights_from_before_begin_a_run_as_they_are(tmp_path):
     with contextlib.ExitStack() as stack:
-        words = [*SMALL, "--weights", "trained", "--folder", str(tmp_path)]
+        words = [*NO_NETWORK, "--weights", "trained", "--folder", str(tmp_path)]
         config, _, game, run, *_ = train.prepare(parse(words, "laptop"), stack)
     assert config.network.stone_parity is False
     expected = weights.load(weights.trained("tic_tac_toe"), games.from_pgx("tic_tac_toe"))[1]

@@ -1,5 +1,6 @@
 """The training script as a user meets it: a process, its output, its folder."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -29,12 +30,13 @@ from jaxzero.train.parameter_update import LearnerOfTwoAverages, playing_params
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FLAGS = """
-    --game tic_tac_toe --network.kind mlp --network.hidden 32
+    --game tic_tac_toe
     --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 9
     --learn.reuse 4 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
     --evaluate.games 0 --evaluate.every 0
 """
-SMALL = tuple(FLAGS.split())
+NO_NETWORK = tuple(FLAGS.split())
+SMALL = (*NO_NETWORK, "--network.kind", "mlp", "--network.hidden", "32")
 MEASURED = "--evaluate.games 4 --evaluate.simulations 4 --evaluate.rollouts 8 --evaluate.every 7".split()
 
 
@@ -148,6 +150,9 @@ def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
     learner_, out = told("--selfplay.bootstrap", "greedy", "--learn.playing-decay", "0.99")
     assert isinstance(learner_, LearnerOfTwoAverages)
     assert (out.value == greedy_value(out.info.summary)).all() and (out.value != out.info.summary.value).any()
+    out = told("--selfplay.bootstrap", "improved")[1]
+    expected = (out.action_weights * out.info.summary.qvalues).sum(-1)  # every move of the empty board is tried
+    np.testing.assert_allclose(out.value, expected, atol=1e-6)
     learner_, out = told()
     assert not isinstance(learner_, LearnerOfTwoAverages) and (out.value == out.info.summary.value).all()
     with pytest.raises(ValueError, match="--learn.playing-decay 0.99 is above --learn.average-decay 0.9"):
@@ -294,10 +299,10 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     )  # used up: shows the table, learns nothing
     assert again.returncode == 0 and "a random player" in again.stdout and before == files(folder)
 
-    other = run(*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9")
-    assert other.returncode != 0 and "Traceback" not in other.stderr
-    assert "learn.reuse: 4.0 there, 2.5 now" in other.stderr and "seed: 0 there, 9 now" in other.stderr
-    assert before == files(folder)
+    other = config.parse([*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9"], "laptop")
+    with contextlib.ExitStack() as stack, pytest.raises(SystemExit, match="learn.reuse: 4.0 there, 2.5 now") as ended:
+        train.prepare(other, stack)
+    assert "seed: 0 there, 9 now" in str(ended.value) and before == files(folder)
 
     longer = run(*SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "20")
     assert longer.returncode == 0 and "Going on from iteration 12" in longer.stdout
