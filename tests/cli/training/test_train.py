@@ -150,8 +150,10 @@ def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
     learner_, out = told("--selfplay.bootstrap", "greedy", "--learn.playing-decay", "0.99")
     assert isinstance(learner_, LearnerOfTwoAverages)
     assert (out.value == greedy_value(out.info.summary)).all() and (out.value != out.info.summary.value).any()
-    out = told("--selfplay.bootstrap", "improved")[1]
-    expected = (out.action_weights * out.info.summary.qvalues).sum(-1)  # every move of the empty board is tried
+    all_nine = "--selfplay.simulations", "9", "--selfplay.max-considered", "9"
+    out = told("--selfplay.bootstrap", "improved", *all_nine)[1]
+    assert (out.info.summary.visits == 1).all()
+    expected = (out.action_weights * out.info.summary.qvalues).sum(-1)
     np.testing.assert_allclose(out.value, expected, atol=1e-6)
     learner_, out = told()
     assert not isinstance(learner_, LearnerOfTwoAverages) and (out.value == out.info.summary.value).all()
