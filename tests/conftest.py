@@ -14,7 +14,7 @@ may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
 
 What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.0 seconds with nothing
 compiled before. `make slow-tests` measures and writes that list anew. What is exhaustive: tests marked so, and those
-that `exhaustive_tests.txt` names. They are variants of tests that stay, and take what CI has no time for.
+that `exhaustive_tests.txt` names: variants of tests that stay, and what CI has no time for.
 """
 
 import gc

@@ -128,6 +128,7 @@ def open_run(
     free: tuple[str, ...] = (),
     say: Callable[[str], Any] = print,
     defaults: dict[str, Any] | None = None,
+    follows: dict[str, str] | None = None,
 ) -> bool:
     """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
 
@@ -137,9 +138,10 @@ def open_run(
         free: names of settings that may change.
         say: told (on process 0) what came back.
         defaults: stands for settings that the folder lacks, as in `folder.open_run`.
+        follows: settings that follow from another, as in `folder.open_run`.
     """
     process_coordination.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
-    return folders.open_run(folder, config, free, defaults)
+    return folders.open_run(folder, config, free, defaults, follows)
 
 
 def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> None:

@@ -35,7 +35,11 @@ BEFORE_A_RUN = {"lock", "config.json.partial"}
 
 
 def open_run(
-    folder: Path, config: dict[str, Any], free: tuple[str, ...] = (), defaults: dict[str, Any] | None = None
+    folder: Path,
+    config: dict[str, Any],
+    free: tuple[str, ...] = (),
+    defaults: dict[str, Any] | None = None,
+    follows: dict[str, str] | None = None,
 ) -> bool:
     """Make a run folder with these settings, or check that it is one with the same settings.
 
@@ -47,6 +51,8 @@ def open_run(
         free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
         defaults: stands for settings that the folder lacks because an older version of this program made it: a new
             setting's default is what the program did before there was that setting.
+        follows: names of settings (or their first part) that follow from another where that is not empty, e.g.
+            {"network": "weights"}: the refusal names no flags for them.
 
     Returns:
         True if the run was there already.
@@ -57,10 +63,10 @@ def open_run(
     """
     folder = pathlib.Path(folder)
     config, defaults = (json.loads(json.dumps(settings)) for settings in (config, defaults or {}))  # lists, no tuples
-    return process_coordination.on_first(lambda: _open(folder, config, free, defaults))
+    return process_coordination.on_first(lambda: _open(folder, config, free, defaults, follows or {}))
 
 
-def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...], defaults: dict[str, Any]) -> bool:
+def _open(folder: pathlib.Path, config: dict, free: tuple[str, ...], defaults: dict, follows: dict[str, str]) -> bool:
     file = folder / "config.json"
     try:
         if file.exists():
@@ -69,9 +75,8 @@ def _open(folder: pathlib.Path, config: dict[str, Any], free: tuple[str, ...], d
             if differing:
                 lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
                 said = f"{folder} holds a run with other settings:{lines}\n"
-                raise _refused(
-                    folder, said, f"Go on with the settings that are there{_as_flags(differing, there, config)}"
-                )
+                asked = [one for one in differing if not there.get(follows.get(one[0].split(".")[0], ""))]
+                raise _refused(folder, said, f"Go on with the settings that are there{_as_flags(asked, there, config)}")
             return True
         _check_room(folder)
         atomic_files.make_folder(folder)
@@ -139,7 +144,7 @@ def _filled(there: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 def _as_flags(differing: list[tuple[str, Any, Any]], there: dict, now: dict) -> str:
     """Flags that ask for the values that are there: " (--net.width 8)". Nothing if one is no setting in both."""
-    if any(name not in _flat(there) or name not in _flat(now) for name, _, _ in differing):
+    if not differing or any(name not in _flat(there) or name not in _flat(now) for name, _, _ in differing):
         return ""
     return f" ({' '.join(_as_flag(name, old) for name, old, _ in differing)})"
 

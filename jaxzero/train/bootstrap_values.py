@@ -9,9 +9,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.root.proven_edges import not_worse
 from jaxzero.root.search_diagnostics import player_values
 from jaxzero.root.summary import Summary
-from jaxzero.search.edge_view import edge_view
 from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.search.tree import Tree
 from jaxzero.types import Keys, Params, State
@@ -43,7 +43,7 @@ def with_improved_value(policy: Callable) -> Callable:
             return out.replace(value=_expected(share[..., None], _by_player(out), out.value))
         others = found.value
         if isinstance(out.tree, Tree):
-            view = edge_view(out.tree)
+            view = not_worse(out.tree)
             others = mixed_value(view, prior_weights(view))
         return out.replace(value=_expected(share, found.qvalues, others))
 

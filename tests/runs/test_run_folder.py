@@ -64,6 +64,15 @@ def test_settings_that_an_older_version_lacked_have_their_defaults(tmp_path):
         run_folder.open_run(run, now | {"net": now["net"] | {"bias": False}}, defaults=defaults)
 
 
+def test_settings_that_follow_from_another_are_no_flags(tmp_path):
+    there, now = ({"net": {"width": width}, "from": file} for width, file in ((8, "a"), (9, "")))
+    run_folder.open_run(tmp_path, there)
+    with pytest.raises(ValueError, match=r"net.width: 8 there, 9 now\n(.*\n)?.*settings that are there \(--from a\)"):
+        run_folder.open_run(tmp_path, now, follows={"net": "from"})
+    with pytest.raises(ValueError, match=r"settings that are there \(--net.width 8 --from a\)"):
+        run_folder.open_run(tmp_path, now)
+
+
 def test_other_settings_are_told_as_the_flags_that_go_on(tmp_path):
     there = {"learn": {"learning_rate": 0.002, "hidden": [8, 8], "prove": False, "fast": True}, "folder": "a b"}
     now = {"learn": {"learning_rate": 0.008, "hidden": [9], "prove": True, "fast": False}, "folder": "c"}

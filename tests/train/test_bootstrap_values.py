@@ -9,6 +9,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.root.proven_edges import not_worse
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.qvalues import mixed_value, prior_weights
 from jaxzero.train.bootstrap_values import greedy_value, with_greedy_value, with_improved_value
@@ -61,6 +62,25 @@ def test_values_of_a_search(simulations):
         np.testing.assert_array_equal(before, after)
     last = np.asarray(found.visits) >= np.asarray(found.visits).max(1, keepdims=True) - 1
     np.testing.assert_allclose(greedy.value, np.where(last & (found.visits > 0), found.qvalues, -9).max(1), rtol=1e-6)
+
+
+def test_moves_that_are_proven_to_be_worse_say_nothing_of_those_that_were_not_tried():
+    """As in the improved policy: their values are no part of the mixed value."""
+    game = games.from_pgx("tic_tac_toe")
+    states = jax.vmap(game.init)(jax.random.split(jax.random.key(0), 64))
+    for ply in range(4):
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(1), ply), 64)
+        legal = jax.vmap(game.legal)(states)
+        action = jax.vmap(lambda k, can: jax.random.categorical(k, jnp.where(can, 0.0, -jnp.inf)))(keys, legal)
+        states = jax.vmap(game.step)(states, action, keys)
+    build = lambda model, simulations: jz.gumbel(model, simulations, max_considered=4, wrap=jz.avoid_proven)
+    mean, improved, _ = searched(models.rollout(game), build, 16, states)
+    found, view, all_edges = mean.info.summary, not_worse(mean.tree), edge_view(mean.tree)
+    others = np.asarray(mixed_value(view, prior_weights(view)))
+    share = np.where(found.visits > 0, mean.action_weights, 0)
+    want = (share * found.qvalues).sum(1) + (1 - share.sum(1)) * others
+    np.testing.assert_allclose(improved.value, want, rtol=1e-5, atol=1e-6)
+    assert (np.abs(others - np.asarray(mixed_value(all_edges, prior_weights(all_edges)))) > 0.01).sum() > 5
 
 
 def test_each_of_three_players_has_an_entry():

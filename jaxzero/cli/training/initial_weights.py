@@ -39,7 +39,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
         file = file if file.is_file() else _named(config, game)
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         if "environment" in weights.read_about(file):
-            wrong = f"{file} is of a learned model. Give one that learned with the rules, or --model learned."
+            wrong = f"{file} is of a learned model. Give one that learned with the rules."
     except (OSError, ValueError) as error:
         wrong = str(error)
     found = process_coordination.gathered([digest, wrong[:1000]])
@@ -67,7 +67,7 @@ def _named(config: Config, game: games.Game) -> pathlib.Path:
 
 
 def with_their_network(config: Config, file: pathlib.Path | None) -> Config:
-    """The settings with the network that the weights are of, whatever was asked for."""
+    """The settings with the network that the weights are of, whatever a preset says."""
     if file is None:
         return config
     described = {n: tuple(x) if isinstance(x, list) else x for n, x in weights.read_about(file)["network"].items()}

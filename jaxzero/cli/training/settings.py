@@ -11,7 +11,7 @@ from typing import Any, Literal
 import tyro
 
 from jaxzero.cli.playing.play_settings import of_go_alone
-from jaxzero.cli.training.variant import learned_only, values_of
+from jaxzero.cli.training.variant import check_weights, learned_only, values_of
 
 __all__ = ["BEFORE", "FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
 
@@ -183,7 +183,8 @@ class Config:
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""
     """Begin with what another run has learned: a file of weights or a run's folder, or `trained` for the network that
-    comes with jaxzero. --network is then that network's; the run keeps a copy. Default: an untrained network."""
+    comes with jaxzero. The network is then theirs, so leave --network.* out; the run keeps a copy. Default: an
+    untrained network."""
     seed: int = 0
     """Everything random follows from it."""
     save_minutes: float = 3.0
@@ -285,11 +286,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
         of_go_alone(config.game, typed("size"), typed("komi"))
     except ValueError as error:
         raise SystemExit(f"train: {error}") from None
-    given = next((word.split("=")[0] for word in words if word.startswith("--network.")), None)
-    if config.weights and given:
-        raise SystemExit(
-            f"train: {given} beside --weights: the network is the one of these weights. Leave {given} out."
-        )
+    check_weights(words)
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

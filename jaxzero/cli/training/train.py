@@ -153,7 +153,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         unsaid = settings_of(dataclasses.replace(BEFORE, game=config.game))
-        known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid)
+        known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid, {"network": "weights"})
         initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
         if digest:

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-__all__ = ["learned_only", "plays_2048", "values_of", "variant"]
+__all__ = ["check_weights", "learned_only", "plays_2048", "values_of", "variant"]
 
 # Environments of one agent, whose training looks ahead with a model that is learned, too.
 LEARNED_ONLY, FAMILIES = ("cartpole", "pendulum"), ("gymnax:", "gymnasium:", "minatar-")
@@ -47,6 +47,31 @@ def plays_2048(arguments: list[str]) -> bool:
     except (OSError, ValueError, RecursionError):
         return False  # whoever plays says what is wrong with it
     return isinstance(kept, dict) and kept.get("game") == "2048"
+
+
+def check_weights(arguments: list[str], can: bool = True) -> None:
+    """Refuses what does not go with `--weights`, with which a run begins.
+
+    Args:
+        arguments: of the command.
+        can: whether runs of this kind can begin with weights.
+
+    >>> check_weights(["--weights", "trained", "--network.blocks", "2"])
+    Traceback (most recent call last):
+    SystemExit: train: --network.blocks beside --weights: the network is the one of these weights. ...
+    """
+    given = values_of(arguments, "--weights")
+    if not given or not given[-1] or "--help" in arguments:
+        return
+    if not can:
+        raise SystemExit(
+            f"train: --weights {given[-1]}: only board games with --model rules can begin with weights. Leave it out."
+        )
+    beside = ", ".join(word.split("=")[0] for word in arguments if word.startswith("--network."))
+    if beside:
+        raise SystemExit(
+            f"train: {beside} beside --weights: the network is the one of these weights. Leave --network.* out."
+        )
 
 
 def values_of(arguments: list[str], flag: str) -> list[str]:

@@ -102,7 +102,7 @@ def test_every_number_has_a_range():
     ("--learn.trace 1.5", "--learn.trace 1.5 is out of range: between 0 and 1"),
     ("--learn.reanalyse -0.1", "--learn.reanalyse -0.1 is out of range: between 0 and 1"),
     ("--learn.learning-rate nan", "--learn.learning_rate nan is out of range"),
-    ("--weights trained", "--weights begins runs whose searches know the rules"),
+    ("--weights trained", "--weights trained: only board games with --model rules can begin with weights"),
     ("--network.bins 1", "--network.bins 1 is out of range: between 2 and 10000"),
     ("--evaluate.every -1", "--evaluate.every -1 is out of range: 0 or more"),
     ("--evaluate.games 7", "--evaluate.games 7 is odd: each opening is played with both colours"),

@@ -53,14 +53,17 @@ def test_a_search_by_the_listed_outcomes_plays_the_race_as_it_is_best_played():
     np.testing.assert_allclose(searched, exact.max(1), atol=0.12)
 
 
-def test_nothing_counts_as_proven_where_dice_decide():
+def test_only_without_chance_can_be_proven():
     assert not provable(dice_race.game) and provable(games.from_pgx("tic_tac_toe"))
     assert not provable(dice_race.game._replace(outcomes=None)), "an edge keeps what was drawn"
+    with pytest.raises(ValueError, match="of two players without chance only"):
+        setup.build(parse([*FLAGS, "--selfplay.stop-proven"]), dice_race.game, setup.devices.mesh())
+
+
+def test_nothing_counts_as_proven_where_dice_decide():
     keys, race = jax.random.split(jax.random.key(0), 3), jax.tree.map(lambda x: x[:3], places())
     out = to_win(dice_race.game, models.perfect(dice_race.game, zero), 12)(None, keys, race)
     assert out.tree.bounds is None and unpack_facts(out.tree.facts[:, :-1]).chance.any()
-    with pytest.raises(ValueError, match="of two players without chance only"):
-        setup.build(parse([*FLAGS, "--selfplay.stop-proven"]), dice_race.game, setup.devices.mesh())
 
 
 def test_measuring_is_short_where_games_are_long():

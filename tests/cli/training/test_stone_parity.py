@@ -73,6 +73,10 @@ def test_weights_with_it_begin_a_run_that_goes_on(tmp_path):
             config, _, _, run, *_ = train.prepare(parse(words, "laptop"), stack)
         assert config.network.stone_parity is True
         jax.tree.map(np.testing.assert_array_equal, run.params, params)
+        (tmp_path / "there").unlink(missing_ok=True)  # the run has its copy
+    with contextlib.ExitStack() as stack, pytest.raises(SystemExit) as ended:
+        train.prepare(parse([*NO_NETWORK, "--folder", str(tmp_path / "run")], "laptop"), stack)
+    assert f"settings that are there (--weights {tmp_path / 'there'}), or name" in str(ended.value)
 
 
 def test_weights_from_before_begin_a_run_as_they_are(tmp_path):
