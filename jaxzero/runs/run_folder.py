@@ -143,7 +143,7 @@ def _filled(there: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_flags(differing: list[tuple[str, Any, Any]], there: dict, now: dict) -> str:
-    """Flags that ask for the values that are there: " (--net.width 8)". Nothing if one is no setting in both."""
+    """Flags that ask for the values that are there: " (--net.width 8)". None if a setting is only in one."""
     if not differing or any(name not in _flat(there) or name not in _flat(now) for name, _, _ in differing):
         return ""
     return f" ({' '.join(_as_flag(name, old) for name, old, _ in differing)})"

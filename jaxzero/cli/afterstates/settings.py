@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import tyro
 
-from jaxzero.cli.training.variant import check_weights
+from jaxzero.cli.training.variant import refuse_weights
 
 __all__ = ["FREE", "Config", "parse"]
 
@@ -78,7 +78,7 @@ LEAST = {"learn.games": 1, "learn.moves": 1, "budget.steps": 0, "evaluate.games"
 def parse(arguments: list[str] | None = None) -> Config:
     """The settings from the command line."""
     words = sys.argv[1:] if arguments is None else arguments
-    check_weights(words, can=False)
+    refuse_weights(words)
     config = tyro.cli(Config, args=words, prog="jaxzero train", description=DESCRIPTION)
     for name, least in LEAST.items():
         value: Any = operator.attrgetter(name)(config)

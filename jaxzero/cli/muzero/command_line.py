@@ -7,7 +7,7 @@ import tyro
 from jaxzero.cli.muzero.presets import PRESETS, preset_for
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.training.settings import check_numbers
-from jaxzero.cli.training.variant import check_weights, values_of
+from jaxzero.cli.training.variant import refuse_weights, values_of
 
 __all__ = ["RANGES", "parse"]
 
@@ -55,7 +55,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     words = sys.argv[1:] if arguments is None else arguments
     asked = [x for x in values_of(words, "--preset")[-1:] if x in PRESETS]
     game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))
-    check_weights(words, can=False)
+    refuse_weights(words)
     default = PRESETS[preset or (asked[-1] if asked else preset_for(game, model))]
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import tyro
 
 from jaxzero.cli.playing.play_settings import of_go_alone
-from jaxzero.cli.training.variant import check_weights, learned_only, values_of
+from jaxzero.cli.training.variant import learned_only, refuse_network_beside_weights, values_of
 
 __all__ = ["BEFORE", "FREE", "PRESETS", "Config", "check_numbers", "for_game", "parse", "preset_by_looks"]
 
@@ -286,7 +286,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
         of_go_alone(config.game, typed("size"), typed("komi"))
     except ValueError as error:
         raise SystemExit(f"train: {error}") from None
-    check_weights(words)
+    refuse_network_beside_weights(words)
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config

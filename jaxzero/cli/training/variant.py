@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-__all__ = ["check_weights", "learned_only", "plays_2048", "values_of", "variant"]
+__all__ = ["learned_only", "plays_2048", "refuse_network_beside_weights", "refuse_weights", "values_of", "variant"]
 
 # Environments of one agent, whose training looks ahead with a model that is learned, too.
 LEARNED_ONLY, FAMILIES = ("cartpole", "pendulum"), ("gymnax:", "gymnasium:", "minatar-")
@@ -49,29 +49,37 @@ def plays_2048(arguments: list[str]) -> bool:
     return isinstance(kept, dict) and kept.get("game") == "2048"
 
 
-def check_weights(arguments: list[str], can: bool = True) -> None:
-    """Refuses what does not go with `--weights`, with which a run begins.
+def refuse_weights(arguments: list[str]) -> None:
+    """Refuses `--weights` for runs that cannot begin with any.
 
-    Args:
-        arguments: of the command.
-        can: whether runs of this kind can begin with weights.
+    >>> refuse_weights(["--game", "cartpole", "--weights", "trained"])
+    Traceback (most recent call last):
+    SystemExit: train: --weights trained: only board games with --model rules can begin with weights. Leave it out.
+    """
+    given = _weights(arguments)
+    if given:
+        raise SystemExit(
+            f"train: --weights {given}: only board games with --model rules can begin with weights. Leave it out."
+        )
 
-    >>> check_weights(["--weights", "trained", "--network.blocks", "2"])
+
+def refuse_network_beside_weights(arguments: list[str]) -> None:
+    """Refuses `--network.*` where `--weights` says what the network is.
+
+    >>> refuse_network_beside_weights(["--weights", "trained", "--network.blocks", "2"])
     Traceback (most recent call last):
     SystemExit: train: --network.blocks beside --weights: the network is the one of these weights. ...
     """
-    given = values_of(arguments, "--weights")
-    if not given or not given[-1] or "--help" in arguments:
-        return
-    if not can:
-        raise SystemExit(
-            f"train: --weights {given[-1]}: only board games with --model rules can begin with weights. Leave it out."
-        )
     beside = ", ".join(word.split("=")[0] for word in arguments if word.startswith("--network."))
-    if beside:
+    if beside and _weights(arguments):
         raise SystemExit(
             f"train: {beside} beside --weights: the network is the one of these weights. Leave --network.* out."
         )
+
+
+def _weights(arguments: list[str]) -> str:
+    """What --weights is given; nothing where help is asked for."""
+    return "" if {"--help", "-h"} & set(arguments) else "".join(values_of(arguments, "--weights")[-1:])
 
 
 def values_of(arguments: list[str], flag: str) -> list[str]:

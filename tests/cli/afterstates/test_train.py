@@ -22,6 +22,11 @@ TINY = (
 )  # fmt: skip
 
 
+def test_weights_to_begin_with_are_refused():
+    with pytest.raises(SystemExit, match="--weights trained: only board games with --model rules can begin with"):
+        parse(["--weights", "trained"])
+
+
 def trained(folder, *flags):
     """A run as the command does it, but for what concerns the process."""
     words = ["--game", "2048", "--model", "rules", *TINY, *flags, "--folder", str(folder)]
