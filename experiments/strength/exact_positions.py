@@ -4,8 +4,9 @@
     python experiments/strength/exact_positions.py --file runs/positions.jsonl --openings 2000 --middles 1000
 
 The file is like the one that comes with jaxzero (`jaxzero.play.outcome_mistakes`), and shares no position with it. The
-solver and its opening book are BitBully's. Half of the positions come about by random moves, half by random moves
-among those that keep the outcome ("contested"). In each of them a mistake is possible.
+solver and its opening book are BitBully's. Half of the positions come about by random moves; in the other half
+("contested") the first of these are random, and those that follow are drawn among the moves that keep the outcome. In
+each of them a mistake is possible.
 """
 
 import argparse
@@ -39,9 +40,11 @@ def solver_and_board() -> tuple[Any, Callable[..., Any]]:
 def one(solver, board_of, rng: random.Random, phase: str, kind: str) -> tuple[str, dict[int, int]] | None:
     """The moves of a position and the scores of its moves; None if the game ended, or no mistake is possible."""
     board, moves = board_of(), ""
-    for _ in range(rng.randint(*PLIES[phase])):
+    plies = rng.randint(*PLIES[phase])
+    at_random = plies if kind == "random" else rng.randint(0, plies - 1)
+    for ply in range(plies):
         good = list(board.legal_moves())
-        if kind == "contested":
+        if ply >= at_random:
             scores = solver.score_all_moves(board)
             best = max(map(sign, scores.values()))
             good = [move for move, score in scores.items() if sign(score) == best]
