@@ -28,7 +28,7 @@ def test_a_room_says_what_it_needs(package, module):
 
 def test_a_command_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "tyro", None)
-    for name in [name for name in sys.modules if name.endswith("_settings") or name.endswith("training.settings")]:
+    for name in [name for name in sys.modules if name.endswith("_settings") or name.endswith("training.command_line")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(SystemExit, match=r"jaxzero train needs tyro: pip install '.\[train\]' in the clone"):
         command.main(["train"])

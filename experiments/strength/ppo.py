@@ -25,7 +25,7 @@ from jaxzero import models
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
-from jaxzero.cli.training.settings import BEFORE
+from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
 from jaxzero.play import arena

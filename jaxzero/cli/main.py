@@ -27,7 +27,7 @@ GTP = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.protocol"  # whi
 COMMANDS = {
     "train": Command(
         "learn a game or an environment: AlphaZero, MuZero",
-        "jaxzero.cli.training.settings",
+        "jaxzero.cli.training.command_line",
         "jaxzero.cli.training.train",
     ),
     "play": Command("play against it, in the terminal or with --browser", *PLAY),

@@ -6,7 +6,7 @@ import tyro
 
 from jaxzero.cli.muzero.presets import PRESETS, preset_for
 from jaxzero.cli.muzero.settings import Config
-from jaxzero.cli.training.settings import check_numbers
+from jaxzero.cli.training.command_line import check_numbers
 from jaxzero.cli.training.variant import refuse_weights, values_of
 
 __all__ = ["RANGES", "parse"]

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jaxzero import games
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing import network_models
-from jaxzero.cli.training.settings import BEFORE, Config, Network
+from jaxzero.cli.training.presets import BEFORE
+from jaxzero.cli.training.settings import Config, Network
 from jaxzero.nets import weights
 from jaxzero.runs import process_coordination
 

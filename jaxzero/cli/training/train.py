@@ -17,6 +17,7 @@ import numpy as np
 from jaxzero import environments, games, models
 from jaxzero.cli.repeat_command import command, flags
 from jaxzero.cli.training import initial_weights, loop
+from jaxzero.cli.training.command_line import parse
 from jaxzero.cli.training.console import (
     announced,
     commands_after,
@@ -28,10 +29,11 @@ from jaxzero.cli.training.console import (
     warnings_said,
 )
 from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
+from jaxzero.cli.training.presets import BEFORE, preset_by_looks
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import BEFORE, FREE, Config, for_game, parse, preset_by_looks
+from jaxzero.cli.training.settings import FREE, Config, for_game
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights

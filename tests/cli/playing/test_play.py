@@ -18,7 +18,7 @@ import rich.status
 
 from jaxzero import games, nets
 from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
-from jaxzero.cli.training import settings, train
+from jaxzero.cli.training import command_line, train
 from tests import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -307,7 +307,7 @@ def test_the_page_ends_at_once_while_it_compiles():
 
 
 def test_weights_of_go_say_the_komi_that_they_learned_with(tmp_path):
-    config = settings.parse("--game go --size 3 --komi 5.5 --network.kind mlp --network.hidden 4".split())
+    config = command_line.parse("--game go --size 3 --komi 5.5 --network.kind mlp --network.hidden 4".split())
     game = games.go(3, 5.5)
     train.export(config, tmp_path, game, nets.mlp(game, hidden=(4,), key=jax.random.key(0))[1], 7)
     player = play.resolved(play_settings.Player(weights=str(tmp_path / "weights.safetensors")))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
-from jaxzero.cli.training import initial_weights, settings, setup
+from jaxzero.cli.training import command_line, initial_weights, setup
 from jaxzero.nets import weights
 from jaxzero.train import devices
 from tests.cli.training.test_train import NO_NETWORK, run, two_processes
@@ -18,7 +18,7 @@ TINY = "--game tic_tac_toe --selfplay.games 8 --selfplay.simulations 2 --learn.c
 
 
 def given(*more):
-    return settings.parse([*TINY.split(), "--learn.start", "10", *more], "laptop")
+    return command_line.parse([*TINY.split(), "--learn.start", "10", *more], "laptop")
 
 
 def same(one, other):

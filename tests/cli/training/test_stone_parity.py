@@ -10,7 +10,8 @@ import pytest
 
 from jaxzero import games, nets
 from jaxzero.cli.training import setup, train
-from jaxzero.cli.training.settings import for_game, parse
+from jaxzero.cli.training.command_line import parse
+from jaxzero.cli.training.settings import for_game
 from jaxzero.games.by_name import by_name
 from jaxzero.nets import weights
 

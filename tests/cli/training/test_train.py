@@ -19,8 +19,8 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.training import command_line, setup, train
 from jaxzero.cli.training import settings as config
-from jaxzero.cli.training import setup, train
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, metrics
 from jaxzero.search.qvalues import completed_by_mix_value
@@ -57,7 +57,7 @@ def run(*arguments, timeout=300, devices=1):
 
 def state_of(folder, flags=SMALL):
     """The newest checkpoint of a run: step, and every array of it."""
-    settings = config.parse([*flags], "laptop")
+    settings = command_line.parse([*flags], "laptop")
     mesh = devices.mesh()
     made = setup.build(settings, games.from_pgx(settings.game), mesh)
     step, state = checkpoint.restore(folder, train.expected(made, mesh))
@@ -94,7 +94,7 @@ def test_the_newest_rows_are_a_share_of_all_between_the_first_needed_and_all_the
 
 def test_one_step_plays_with_the_recent_average_and_learns_at_the_rate_of_its_minibatches():
     """What is handed to whom, told by functions that only say what they were given."""
-    settings, given = config.parse([], "laptop"), {}
+    settings, given = command_line.parse([], "laptop"), {}
 
     def telling(name, answer):
         def run(*args):
@@ -139,7 +139,7 @@ def test_one_step_plays_with_the_recent_average_and_learns_at_the_rate_of_its_mi
 
 def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
     def told(*flags):
-        settings = config.parse([*SMALL, *flags], "laptop")
+        settings = command_line.parse([*SMALL, *flags], "laptop")
         game = games.from_pgx(settings.game)
         made = setup.build(settings, game, devices.mesh())
         search = setup.policy(settings, game, made.net)
@@ -165,14 +165,14 @@ def test_what_plays_and_what_targets_lean_on_are_as_the_settings_say():
 def test_moves_are_chosen_with_the_tolerance_that_the_settings_say(monkeypatch, flags, tolerance):
     asked = {}
     monkeypatch.setattr(setup.selfplay, "exploring", lambda *args, **given: asked.update(given))
-    settings = config.parse([*SMALL, *flags], "laptop")
+    settings = command_line.parse([*SMALL, *flags], "laptop")
     setup.build(settings, games.from_pgx(settings.game), devices.mesh())
     assert asked["tolerance"] == tolerance
 
 
 def programs(*flags):
     """What is played, kept and learned with, before XLA has changed it, and the state."""
-    settings = config.parse([*SMALL, *flags], "laptop")
+    settings = command_line.parse([*SMALL, *flags], "laptop")
     made = setup.build(settings, games.from_pgx(settings.game), devices.mesh())
     state, rate = jax.eval_shape(made.begin, made.params), np.float32(0)
     played = playing_params(state["learner"]), state["games"]
@@ -199,7 +199,7 @@ def test_it_plays_in_bfloat16_if_asked_and_rounds_every_weight_once():
 
 @pytest.mark.slow
 def test_what_is_played_in_bfloat16_is_played_as_well():
-    settings = config.parse([*SMALL, "--selfplay.dtype", "bfloat16"], "laptop")
+    settings = command_line.parse([*SMALL, "--selfplay.dtype", "bfloat16"], "laptop")
     made = setup.build(settings, games.from_pgx(settings.game), devices.mesh())
     state = made.begin(made.params)
     for step in range(3):
@@ -210,9 +210,9 @@ def test_what_is_played_in_bfloat16_is_played_as_well():
 
 def test_a_preset_is_found_among_the_arguments():
     for arguments in (["--preset", "pod", "--seed", "3"], ["--seed", "3", "--preset=pod"]):
-        found = config.parse(arguments)
+        found = command_line.parse(arguments)
         assert found.learn.parts == 256 and found.network.kind == "resnet" and found.seed == 3
-    assert config.parse(["--preset", "gpu"]).selfplay.games == 4096
+    assert command_line.parse(["--preset", "gpu"]).selfplay.games == 4096
 
 
 def test_a_mistyped_flag_names_the_nearest():
@@ -242,7 +242,7 @@ def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag
 ])  # fmt: skip
 def test_self_play_weighs_values_as_its_settings_say(flags, how):
     game = games.from_pgx("tic_tac_toe")
-    settings = config.parse([*SMALL, *flags], "laptop")
+    settings = command_line.parse([*SMALL, *flags], "laptop")
     net, params = setup.network(settings.network, game, jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), 4)
     state = jax.vmap(game.init)(keys)
@@ -258,8 +258,8 @@ def test_self_play_weighs_values_as_its_settings_say(flags, how):
 def test_what_only_go_has_is_refused_for_other_games():
     for flags, said in (("--game hex --size 9", "--size 9 is for"), ("--komi=7", "--komi 7 is for --game go only")):
         with pytest.raises(SystemExit, match=said):
-            config.parse(flags.split(), "laptop")
-    assert config.parse("--game go --size 7 --komi 6".split(), "laptop").size == 7
+            command_line.parse(flags.split(), "laptop")
+    assert command_line.parse("--game go --size 7 --komi 6".split(), "laptop").size == 7
 
 
 def test_an_unknown_game_names_the_nearest(tmp_path):
@@ -301,7 +301,7 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     )  # used up: shows the table, learns nothing
     assert again.returncode == 0 and "a random player" in again.stdout and before == files(folder)
 
-    other = config.parse([*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9"], "laptop")
+    other = command_line.parse([*SMALL, "--folder", str(folder), "--learn.reuse", "2.5", "--seed", "9"], "laptop")
     with contextlib.ExitStack() as stack, pytest.raises(SystemExit, match="learn.reuse: 4.0 there, 2.5 now") as ended:
         train.prepare(other, stack)
     assert "seed: 0 there, 9 now" in str(ended.value) and before == files(folder)
@@ -487,7 +487,7 @@ LONG = """
 import json, pathlib, sys
 sys.argv = ["experiments/train.py"]
 import jax
-from jaxzero.cli.training import settings as config, train
+from jaxzero.cli.training import command_line, train
 
 compiled, seen, step_of, save = [], [], train.one_step, train.checkpoint.save
 saved = []
@@ -509,7 +509,7 @@ def saving(*args, **about):
 
 
 train.one_step, train.checkpoint.save = watched, saving
-train.main(config.parse(FLAGS, "laptop"))
+train.main(command_line.parse(FLAGS, "laptop"))
 print(json.dumps(seen))
 """
 

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from jaxzero.cli import main
-from jaxzero.cli.training import settings, train
+from jaxzero.cli.training import command_line, train
 from jaxzero.cli.training.variant import values_of, variant
 
 
@@ -54,11 +54,11 @@ def test_the_kind_that_is_meant_gets_the_words_and_runs(monkeypatch, kind, words
 
 def test_where_there_is_no_other_way_than_a_learned_model_that_is_said():
     with pytest.raises(SystemExit, match="--game cartpole is trained with a learned model: --model learned"):
-        settings.parse(["--model", "rules", "--game", "cartpole"], "laptop")
+        command_line.parse(["--model", "rules", "--game", "cartpole"], "laptop")
 
 
 def test_folders_do_not_say_that_rules_are_rules():
     """As those of earlier versions, which did not know of another kind: they can be continued."""
-    kept = train.settings_of(settings.parse(["--model", "rules"], "laptop"))
+    kept = train.settings_of(command_line.parse(["--model", "rules"], "laptop"))
     assert "model" not in kept and "komi" not in kept and kept["seed"] == 0
-    assert "komi" in train.settings_of(settings.parse(["--game", "go"], "laptop"))
+    assert "komi" in train.settings_of(command_line.parse(["--game", "go"], "laptop"))
