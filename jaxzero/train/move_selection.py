@@ -25,9 +25,10 @@ def exploring(
     """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
 
     The policy's own action is kept, except that
-    * a uniformly random legal move is played with probability max(1 − ply / random_plies, random_rate): it takes
-      self-play to positions it would avoid. The plies before it do not learn from what came after it (their
-      return is cut at its root value, see `value_targets.returns`);
+    * a uniformly random legal move is played with probability max(1 − ply / random_plies, random_rate), and always
+      where the ply is negative (`openings` of `self_play`): it takes self-play to positions it would avoid. The plies
+      before it do not learn from what came after it (their return is cut at its root value, see
+      `value_targets.returns`);
     * otherwise, in the first `sampled_plies`, the move is drawn from the improved policy (AlphaZero: 30 plies,
       Silver et al. 2018). A Gumbel policy in self-play explores by itself and needs none;
     * or, with a `temperature`, in every ply with probability ∝ weight^(1/t), t its number at that ply; t = 0: the
@@ -64,7 +65,7 @@ def exploring(
         def one(key, ply, action, weights, legal):
             k_flip, k_random, k_sample = jax.random.split(key, 3)
             rate = jnp.maximum(1 - ply / max(random_plies, 1), random_rate) if random_plies else random_rate
-            at_random = jax.random.uniform(k_flip) < rate
+            at_random = (jax.random.uniform(k_flip) < rate) | (ply < 0)
             anything = jax.random.categorical(k_random, jnp.where(legal, 0.0, -1e9))
             if sampled_plies:
                 drawn = jax.random.categorical(k_sample, jnp.where(legal, jnp.log(weights + 1e-9), -1e9))

@@ -31,6 +31,8 @@ from jaxzero.types import Keys, Params, State, in_short
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
 
+KEYS = 5  # that each game needs at each ply
+
 
 class Row(NamedTuple):
     """What the learner reads: `[n, ...]`.
@@ -70,6 +72,7 @@ class SelfPlay(NamedTuple):
         first: who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
         window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
+        opening: with how many random moves each game begins `[B]`; None where none does.
     """
 
     state: State
@@ -77,6 +80,7 @@ class SelfPlay(NamedTuple):
     first: Int[Array, "B"]
     keys: Keys
     window: Ply
+    opening: Int[Array, "B"] | None = None
 
     __repr__ = in_short
 
@@ -121,6 +125,7 @@ def self_play(
     discount: float = 1.0,
     over: Callable[[Any], Bool[Array, "B"]] | None = None,
     opening: int = 6,
+    openings: int = 0,
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
@@ -141,27 +146,43 @@ def self_play(
             `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
             the next one begins a new game. None: games are played to their end.
         opening: the ply at which `Stats` compares the openings.
+        openings: games begin with 0 to so many random moves, drawn anew for each game: `choose` is told a negative ply
+            there, and counts from their end. So many games learn an early position from what came of it, which they
+            cannot where random moves come one by one (`random_plies` of `exploring`).
 
     Raises:
-        ValueError: plies or window < 1.
+        ValueError: plies or window < 1, or openings < 0.
     """
     if plies < 1 or window < 1:
         raise ValueError(f"self_play: plies={plies} and window={window} must both be >= 1.")
+    if openings < 0:
+        raise ValueError(
+            f"self_play: openings={openings} must be 0 or more, the most random moves that a game begins with."
+        )
     choose = exploring() if choose is None else choose
     num_players = game.num_players
 
+    def some_opening(keys: Keys) -> Int[Array, "B"] | None:
+        if not openings:
+            return None
+        own = lambda key: jax.random.fold_in(key, KEYS)  # none of those that a game's key is split into
+        return jax.vmap(lambda key: jax.random.randint(own(key), (), 0, openings + 1))(keys)
+
     def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
-        keys, k_init = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, games))
+        each = jax.random.split(key, games)
+        keys, k_init = jax.vmap(jax.random.split, out_axes=1)(each)
         state = jax.vmap(game.init)(k_init)
         ply = jax.tree.map(lambda x: jnp.zeros((games, window, *x.shape), x.dtype), _blank(game))
-        return SelfPlay(state, jnp.zeros(games, jnp.int32), jax.vmap(game.to_play)(state), keys, ply)
+        to_play = jax.vmap(game.to_play)(state)
+        return SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply, some_opening(each))
 
     def move(params, games: SelfPlay):
-        keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, 5), out_axes=1)(games.keys)
+        keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, KEYS), out_axes=1)(games.keys)
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
-        action, trace = choose(k_choose, games.ply, out, jax.vmap(game.legal)(games.state))
+        number = games.ply if games.opening is None else games.ply - games.opening
+        action, trace = choose(k_choose, number, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
         value, known = _value(out)
@@ -182,7 +203,9 @@ def self_play(
         state = jax.tree.map(lambda new, old: jnp.where(_like(ply.ended, new), new, old), fresh, after)
         first = jnp.where(ply.ended, jax.vmap(game.to_play)(fresh), games.first)
         number = jnp.where(ply.ended, 0, games.ply + 1)
-        return games._replace(state=state, ply=number, first=first, keys=keys), (ply, games.ply, stats)
+        opening = None if games.opening is None else jnp.where(ply.ended, some_opening(games.keys), games.opening)
+        now = games._replace(state=state, ply=number, first=first, keys=keys, opening=opening)
+        return now, (ply, games.ply, stats)
 
     def play(params: Params, games: SelfPlay) -> tuple[SelfPlay, Row, Bool[Array, "n"], Stats]:
         small = games._replace(window=None)  # the window stays out of the scan's carry

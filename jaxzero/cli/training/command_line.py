@@ -39,8 +39,9 @@ RANGES = {
         "learn.parts", "evaluate.simulations", "evaluate.rollouts",
     ),
     (0, float("inf")): (
-        "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup", "learn.weight_decay",
-        "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games", "evaluate.every",
+        "selfplay.openings", "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup",
+        "learn.weight_decay", "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games",
+        "evaluate.every",
     ),
     (0.5, 10): ("learn.policy_temperature",),
     (1e-3, 10): ("selfplay.value_scale",),

@@ -41,6 +41,8 @@ class SelfPlay:
     rescale_values: bool = True
     """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, in the paper with
     a value scale of 1: of moves that are about equally good none is preferred."""
+    openings: int = 0
+    """Games begin with 0 to so many random moves, drawn anew for each game; the settings below count from there on."""
     random_plies: int = 8
     """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
     random_rate: float = 0.02
