@@ -7,7 +7,7 @@ from typing import Any
 import tyro
 
 from jaxzero.cli.playing.play_settings import of_go_alone
-from jaxzero.cli.training.presets import PRESETS, preset_by_looks
+from jaxzero.cli.training.presets import PRESETS, defaults, preset_by_looks
 from jaxzero.cli.training.settings import Config
 from jaxzero.cli.training.variant import learned_only, refuse_network_beside_weights, values_of
 
@@ -53,10 +53,15 @@ RANGES = {
 
 
 def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
-    """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right."""
+    """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right.
+
+    >>> [parse(["--game", name], "laptop").selfplay.tolerance for name in ("connect_four", "hex_7x7")]
+    [0.4, None]
+    """
     words = sys.argv[1:] if arguments is None else arguments
     asked = _asked_for(words)
-    default = PRESETS[preset or asked or preset_by_looks()]
+    game = [Config.game, *values_of(words, "--game")][-1]
+    default = defaults(preset or asked or preset_by_looks(), game)
     config = tyro.cli(Config, default=default, args=arguments, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)
     if learned_only(config.game):

@@ -1,4 +1,4 @@
-"""Defaults of `jaxzero train` for some machines. No jax here: see `settings`."""
+"""Defaults of `jaxzero train` for some machines, and for one game. No jax here: see `settings`."""
 
 import dataclasses
 import glob
@@ -7,7 +7,7 @@ import os
 
 from jaxzero.cli.training.settings import Config, Learn, Network, SelfPlay
 
-__all__ = ["BEFORE", "PRESETS", "preset_by_looks"]
+__all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks"]
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
 BEFORE = Config(network=Network(stone_parity=False))
@@ -28,6 +28,19 @@ PRESETS = {
         ),
     ),
 }
+# Found in Connect Four on two cores, upon the laptop's defaults. In Hex they do harm: experiments/README.md.
+CONNECT_FOUR = Config(selfplay=SelfPlay(bootstrap="greedy", tolerance=0.4), learn=Learn(playing_decay=0.99))
+
+
+def defaults(preset: str, game: str) -> Config:
+    """The settings of a preset, for that game.
+
+    >>> defaults("laptop", "connect_four").selfplay.bootstrap, defaults("laptop", "go").selfplay.bootstrap
+    ('greedy', 'mean')
+    >>> defaults("gpu", "connect_four") == PRESETS["gpu"]
+    True
+    """
+    return CONNECT_FOUR if (preset, game) == ("laptop", "connect_four") else PRESETS[preset]
 
 
 def preset_by_looks() -> str:
