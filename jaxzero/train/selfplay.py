@@ -124,7 +124,7 @@ def self_play(
     window: int,
     discount: float = 1.0,
     over: Callable[[Any], Bool[Array, "B"]] | None = None,
-    opening: int = 6,
+    compared_at: int = 6,
     openings: int = 0,
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
@@ -145,7 +145,7 @@ def self_play(
         over: `tree -> bool [B]`, the games that end here though they are not over, like
             `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
             the next one begins a new game. None: games are played to their end.
-        opening: the ply at which `Stats` compares the openings.
+        compared_at: the ply at which `Stats` compares the openings.
         openings: games begin with 0 to so many random moves, drawn anew for each game: `choose` is told a negative ply
             there, and counts from their end. So many games learn an early position from what came of it, which they
             cannot where random moves come one by one (`random_plies` of `exploring`).
@@ -224,7 +224,7 @@ def self_play(
         record = record._replace(waiting=record.waiting & ~ready)
         games = small._replace(window=jax.tree.map(lambda x: x[:, plies:], record))
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows)
-        pairs, same = _openings(new.observation, by_ply(number) == opening)
+        pairs, same = _openings(new.observation, by_ply(number) == compared_at)
         stats = jax.tree.map(lambda x: jnp.sum(x)[None], stats._replace(pairs=pairs, same=same))
         return games, flat, ready.reshape(-1), stats
 
