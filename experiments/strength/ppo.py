@@ -6,7 +6,7 @@
 Proximal policy optimisation (Schulman et al. 2017) where both sides are played by the present policy. Advantages are
 those of GAE (Schulman et al. 2016), seen by the player to move: what follows the opponent's move counts negatively.
 Minutes are of playing and learning, without compilation. The matches: network against network, and search against
-search, each from openings of two random moves that are played with both colours.
+search, each from openings of four random moves that are played with both colours.
 """
 
 import argparse
@@ -144,7 +144,7 @@ def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str
     search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
-        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys))
+        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, 4))
         seats = play(ours, theirs)
         share = float(seats.points.mean())
         results[name] = {

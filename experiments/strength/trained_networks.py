@@ -3,8 +3,8 @@
     python experiments/strength/trained_networks.py --game othello --save
     python experiments/strength/trained_networks.py --game hex_7x7 --games 20 --pairings trained:64,uct:100
 
-Each match is played from openings of two random moves, with both colours of each. The players are those of `jaxzero
-tournament`.
+Each match is played from openings of four random moves (--opening-plies), with both colours of each. The players are
+those of `jaxzero tournament`.
 """
 
 import argparse
@@ -26,6 +26,7 @@ def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[
     """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
     game, players = tournament.prepare(config)
     found = {"settings": {"game": game.id, "games": config.games, "openings": config.opening_plies}, "matches": {}}
+    tournament.warn_of_repeated_openings(config, game)
     found["about"] = next((one.about for one in players.values() if one.about is not None), None)
     for number, (one, other) in enumerate(pairings):
         result = match(config, game, players[one], players[other], number)(0)
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
     parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
     parser.add_argument("--games", type=int, default=100, help="of each pairing")
+    parser.add_argument("--opening-plies", type=int, default=4, help="random moves at the start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
@@ -54,7 +56,9 @@ def main() -> None:
         parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
     pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
     players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
-    config = Config(players=players, game=given.game, games=given.games, opening_plies=2, seed=given.seed)
+    config = Config(
+        players=players, game=given.game, games=given.games, opening_plies=given.opening_plies, seed=given.seed
+    )
 
     def keep(found: dict) -> None:
         if given.save:

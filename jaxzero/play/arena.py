@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.types import Keys, Model, Params, PolicyOutput
@@ -13,6 +14,7 @@ from jaxzero.types import Keys, Model, Params, PolicyOutput
 __all__ = [
     "Score",
     "Seats",
+    "different_openings",
     "half_points",
     "interval",
     "play",
@@ -170,11 +172,7 @@ def play_seats(
         cut = [jax.tree.map(lambda x, i=i: x[i * number : (i + 1) * number], together) for i in range(len(others))]
         return ply + 1, *cut, due
 
-    keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
-    state = jax.vmap(game.init)(k_init)
-    table = _Table(state, keys, jnp.zeros((keys.shape[0], game.num_players)), jax.vmap(game.to_play)(state))
-    opening = random_player(game)
-    table, _ = jax.lax.scan(lambda t, _: (_move(game, opening, None, t, None), None), table, None, length=opening_plies)
+    table = _opened(game, keys, opening_plies)
     keys = jax.vmap(lambda key: jax.random.split(key, game.num_players), out_axes=1)(table.keys)
     to_play = _mover(game, table)
     tables = [table._replace(keys=keys[i], mine=(to_play + i) % game.num_players) for i in seats]
@@ -185,6 +183,22 @@ def play_seats(
     return jax.tree.map(lambda *x: jnp.roll(jnp.stack(x), moved, 0), *rows)
 
 
+def different_openings(game: Any, keys: Keys, opening_plies: int = 2) -> int:
+    """How many different positions the openings of `play` lead to, with these keys.
+
+    Players that do not vary play one pair of games from each. So where these are few the games repeat, and intervals
+    that take them for independent are too narrow.
+
+    >>> from jaxzero import games
+    >>> keys = jax.random.split(jax.random.key(0), 1000)
+    >>> [different_openings(games.from_pgx("tic_tac_toe"), keys, plies) for plies in (0, 1, 2)]
+    [1, 9, 72]
+    """
+    state = jax.jit(lambda keys: _opened(game, keys, opening_plies).state)(keys)
+    seen = np.asarray(jax.vmap(game.observe)(state)).reshape(len(keys), -1)  # by who is to move, whatever its number
+    return len(np.unique(seen, axis=0))
+
+
 class _Table(NamedTuple):
     """One game for every key: states, keys, what each player was paid `[keys, P]`, the first policy's player."""
 
@@ -192,6 +206,15 @@ class _Table(NamedTuple):
     keys: Keys
     paid: Float[Array, "keys P"]
     mine: Int[Array, "keys"]
+
+
+def _opened(game: Any, keys: Keys, plies: int) -> _Table:
+    """Games after so many random moves."""
+    keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
+    state = jax.vmap(game.init)(k_init)
+    table = _Table(state, keys, jnp.zeros((keys.shape[0], game.num_players)), jax.vmap(game.to_play)(state))
+    move = lambda table, _: (_move(game, random_player(game), None, table, None), None)
+    return jax.lax.scan(move, table, None, length=plies)[0]
 
 
 def _mover(game: Any, table: _Table) -> Int[Array, "keys"]:

@@ -185,3 +185,15 @@ def test_equal_players_of_games_that_are_always_drawn_have_a_third_each():
     score, points = jax.jit(lambda: arena.play_seats(game, (player, player), (None, None), keys))()
     assert score.draws.sum() == 12
     np.testing.assert_allclose(points, 1 / 3, rtol=1e-6)
+
+
+def test_openings_that_lead_to_one_position_count_once():
+    """In Othello two moves make twelve positions."""
+    othello = games.from_pgx("othello")
+    assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 300)) == 12
+    assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 1)) == 1
+    assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 300), 0) == 1
+    hex_3 = games.hex_game(
+        3
+    )  # 9 · 8 · 7 orders, of which 2 each lead to one position of three stones; after swaps 9 · 8
+    assert arena.different_openings(hex_3, jax.random.split(jax.random.key(0), 4000), 3) == 252 + 72

@@ -137,10 +137,23 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
     return run
 
 
+def warn_of_repeated_openings(config: Config, game: Any) -> None:
+    """Says how many openings there are, if more than half of the pairs of games repeat one."""
+    pairs = config.games // 2
+    count = arena.different_openings(game, jax.random.split(jax.random.key(config.seed), pairs), openings(config))
+    if count * 2 < pairs:
+        progress_display.console.print(
+            f"[bold yellow]{count} different opening(s) in {pairs} pairs of games, after {openings(config)} random "
+            "move(s): players that do not vary repeat their games, and the intervals are too narrow. More openings: "
+            f"--opening-plies {openings(config) + 2}."
+        )
+
+
 def tournament(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Every player against every other one: a `Result` each, added to `results["pairings"]` as they come in."""
     results["pairings"] = []
     meetings = list(itertools.combinations(range(len(config.players)), 2))
+    warn_of_repeated_openings(config, game)
     progress_display.console.print(f"{len(meetings)} pairing(s). Each is compiled first, which can take half a minute.")
     for number, (i, j) in enumerate(meetings, 1):
         one, other = players[config.players[i]], players[config.players[j]]
@@ -186,6 +199,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
 def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
     a, b = config.sprt
+    warn_of_repeated_openings(config, game)
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
     run, counts, pairs = match(config, game, players[b], players[a], 1), np.zeros(4, int), np.zeros(5, int)
     for batch in range(config.max_games // config.games):

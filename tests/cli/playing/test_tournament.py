@@ -319,6 +319,15 @@ def test_a_match_counts_what_the_arena_counts():
     assert tournament.points(Result("", "", 1, 2, 9, 1, [])) == 2.5
 
 
+def test_too_few_openings_are_told(capsys):
+    game = games.from_pgx("tic_tac_toe")
+    tournament.warn_of_repeated_openings(Config(game="tic_tac_toe", games=60), game)  # 8 of the 9 squares
+    said = " ".join(capsys.readouterr().out.split())
+    assert "8 different opening(s) in 30 pairs of games, after 1 random move(s)" in said and "--opening-plies 3" in said
+    tournament.warn_of_repeated_openings(Config(game="tic_tac_toe", games=60, opening_plies=3), game)
+    assert not capsys.readouterr().out
+
+
 # ----------------------------------------------------------------------------------------------------------- as a whole
 @pytest.mark.slow
 def test_a_tournament_of_tic_tac_toe(tmp_path):
