@@ -181,8 +181,8 @@ def self_play(
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
-        number = games.ply if games.opening is None else games.ply - games.opening
-        action, trace = choose(k_choose, number, out, jax.vmap(game.legal)(games.state))
+        since = games.ply if games.opening is None else games.ply - games.opening
+        action, trace = choose(k_choose, since, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
         value, known = _value(out)

@@ -193,7 +193,5 @@ def test_openings_that_lead_to_one_position_count_once():
     assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 300)) == 12
     assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 1)) == 1
     assert arena.different_openings(othello, jax.random.split(jax.random.key(0), 300), 0) == 1
-    hex_3 = games.hex_game(
-        3
-    )  # 9 · 8 · 7 orders, of which 2 each lead to one position of three stones; after swaps 9 · 8
+    hex_3 = games.hex_game(3)  # 9 · 8 · 7 orders, two for each position of three stones; and 9 · 8 after swaps
     assert arena.different_openings(hex_3, jax.random.split(jax.random.key(0), 4000), 3) == 252 + 72
