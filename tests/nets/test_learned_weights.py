@@ -198,10 +198,10 @@ def test_a_file_of_the_other_sort(built, tmp_path):
 def test_large_networks_are_refused_soon(network):
     """Arrays that a hostile file does have, in number; nothing is computed to find that their shapes are others."""
     there = {f"a{i}": (1,) for i in range(1000)}
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(WeightsError, match="not there"):
         learned_weights._fitting(told(network, [3, 4, 2]), there)
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 5
 
 
 def test_what_is_no_description_is_named():

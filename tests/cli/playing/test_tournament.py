@@ -295,8 +295,8 @@ def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verd
 
     monkeypatch.setattr(tournament, "match", match)
     players = {name: tournament.Player(name, None) for name in ("old", "new")}
-    config, results = Config(sprt=("old", "new"), elo1=50, max_games=1050), {}
-    tournament.sequential(config, None, players, results)
+    config, results = Config(game="tic_tac_toe", sprt=("old", "new"), elo1=50, max_games=1050), {}
+    tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, results)
     needed = next((n for n in range(1, 11) if rating.sprt(np.array(pairs) * n, 0, 50).verdict != "continue"), 10)
     assert batches == list(range(needed))  # each batch other games, and none too many
     assert results["sprt"]["verdict"] == verdict and results["sprt"]["games"] == 100 * needed
