@@ -34,6 +34,7 @@ GAMES, PLIES = 256, 64  # in lock-step, and moves of each per iteration
 EPOCHS, MINIBATCHES = 4, 16
 LAMBDA, CLIP, ENTROPY, VALUE = 0.95, 0.2, 0.01, 0.5
 LEARNING_RATE, GRADIENT = 5e-4, 0.5
+OPENING_PLIES = 4  # random moves before each game of a match
 
 
 class Step(NamedTuple):
@@ -144,7 +145,7 @@ def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str
     search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
-        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, 4))
+        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, OPENING_PLIES))
         seats = play(ours, theirs)
         share = float(seats.points.mean())
         results[name] = {
@@ -176,7 +177,8 @@ def main() -> None:
         given.folder.mkdir(parents=True, exist_ok=True)
         kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
         weights.save(given.folder / "weights.safetensors", theirs, kept, overwrite=True, game=game)
-    results = circumstances() | {"minutes": given.minutes, "positions": positions, "network": about}
+    results = circumstances() | {"minutes": given.minutes, "opening_plies": OPENING_PLIES}
+    results |= {"positions": positions, "network": about}
     results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -26,7 +26,8 @@ def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[
     """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
     game, players = tournament.prepare(config)
     found = {"settings": {"game": game.id, "games": config.games, "openings": config.opening_plies}, "matches": {}}
-    tournament.warn_of_repeated_openings(config, game)
+    different = tournament.different_openings(config, game, config.games)
+    tournament.warn_of_repeated_openings(config, game, config.games, different)
     found["about"] = next((one.about for one in players.values() if one.about is not None), None)
     for number, (one, other) in enumerate(pairings):
         result = match(config, game, players[one], players[other], number)(0)

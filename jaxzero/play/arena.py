@@ -184,10 +184,15 @@ def play_seats(
 
 
 def different_openings(game: Any, keys: Keys, opening_plies: int = 2) -> int:
-    """How many different positions the openings of `play` lead to, with these keys.
+    """The number of distinct positions after the random opening moves of `play`.
 
-    Players that do not vary play one pair of games from each. So where these are few the games repeat, and intervals
-    that take them for independent are too narrow.
+    Two deterministic players repeat their pair of games from an equal opening, unless the game has chance. So n games
+    from fewer openings are not n independent samples.
+
+    Args:
+        game: a `jaxzero.games.Game`.
+        keys: one per opening `[n]`, those that `play` is given.
+        opening_plies: random moves at the start.
 
     >>> from jaxzero import games
     >>> keys = jax.random.split(jax.random.key(0), 1000)

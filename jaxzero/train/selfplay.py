@@ -31,7 +31,7 @@ from jaxzero.types import Keys, Params, State, in_short
 
 __all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
 
-KEYS = 5  # that each game needs at each ply
+KEYS_PER_PLY = 5  # that each game needs
 
 
 class Row(NamedTuple):
@@ -72,7 +72,7 @@ class SelfPlay(NamedTuple):
         first: who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
         window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
-        opening: with how many random moves each game begins `[B]`; None where none does.
+        opening_plies: with how many random moves each game begins `[B]`; None where none does.
     """
 
     state: State
@@ -80,7 +80,7 @@ class SelfPlay(NamedTuple):
     first: Int[Array, "B"]
     keys: Keys
     window: Ply
-    opening: Int[Array, "B"] | None = None
+    opening_plies: Int[Array, "B"] | None = None
 
     __repr__ = in_short
 
@@ -125,7 +125,7 @@ def self_play(
     discount: float = 1.0,
     over: Callable[[Any], Bool[Array, "B"]] | None = None,
     compared_at: int = 6,
-    openings: int = 0,
+    max_opening_plies: int = 0,
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
@@ -146,27 +146,28 @@ def self_play(
             `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
             the next one begins a new game. None: games are played to their end.
         compared_at: the ply at which `Stats` compares the openings.
-        openings: games begin with 0 to so many random moves, drawn anew for each game: `choose` is told a negative ply
-            there, and counts from their end. So many games learn an early position from what came of it, which they
-            cannot where random moves come one by one (`random_plies` of `exploring`).
+        max_opening_plies: each game begins with k random moves, k uniform in 0 … max_opening_plies. `choose` gets the
+            ply minus k, which is negative in the opening. Where k ≤ t, the position at ply t may learn from the outcome;
+            a later random move usually cuts that, so `choose` should make few (`random_plies=0` of `exploring`).
 
     Raises:
-        ValueError: plies or window < 1, or openings < 0.
+        ValueError: plies or window < 1, or max_opening_plies < 0.
     """
     if plies < 1 or window < 1:
         raise ValueError(f"self_play: plies={plies} and window={window} must both be >= 1.")
-    if openings < 0:
+    if max_opening_plies < 0:
         raise ValueError(
-            f"self_play: openings={openings} must be 0 or more, the most random moves that a game begins with."
+            f"self_play: max_opening_plies={max_opening_plies} must be 0 or more: the most random moves that a game "
+            "begins with."
         )
     choose = exploring() if choose is None else choose
     num_players = game.num_players
 
-    def some_opening(keys: Keys) -> Int[Array, "B"] | None:
-        if not openings:
+    def draw_opening_plies(keys: Keys) -> Int[Array, "B"] | None:
+        if not max_opening_plies:
             return None
-        own = lambda key: jax.random.fold_in(key, KEYS)  # none of those that a game's key is split into
-        return jax.vmap(lambda key: jax.random.randint(own(key), (), 0, openings + 1))(keys)
+        own = lambda key: jax.random.fold_in(key, KEYS_PER_PLY)  # none of those that a game's key is split into
+        return jax.vmap(lambda key: jax.random.randint(own(key), (), 0, max_opening_plies + 1))(keys)
 
     def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
         each = jax.random.split(key, games)
@@ -174,14 +175,14 @@ def self_play(
         state = jax.vmap(game.init)(k_init)
         ply = jax.tree.map(lambda x: jnp.zeros((games, window, *x.shape), x.dtype), _blank(game))
         to_play = jax.vmap(game.to_play)(state)
-        return SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply, some_opening(each))
+        return SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply, draw_opening_plies(each))
 
     def move(params, games: SelfPlay):
-        keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, KEYS), out_axes=1)(games.keys)
+        keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, KEYS_PER_PLY), out_axes=1)(games.keys)
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
-        since = games.ply if games.opening is None else games.ply - games.opening
+        since = games.ply if games.opening_plies is None else games.ply - games.opening_plies
         action, trace = choose(k_choose, since, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
@@ -203,8 +204,9 @@ def self_play(
         state = jax.tree.map(lambda new, old: jnp.where(_like(ply.ended, new), new, old), fresh, after)
         first = jnp.where(ply.ended, jax.vmap(game.to_play)(fresh), games.first)
         number = jnp.where(ply.ended, 0, games.ply + 1)
-        opening = None if games.opening is None else jnp.where(ply.ended, some_opening(games.keys), games.opening)
-        now = games._replace(state=state, ply=number, first=first, keys=keys, opening=opening)
+        opening = games.opening_plies
+        opening = None if opening is None else jnp.where(ply.ended, draw_opening_plies(games.keys), opening)
+        now = games._replace(state=state, ply=number, first=first, keys=keys, opening_plies=opening)
         return now, (ply, games.ply, stats)
 
     def play(params: Params, games: SelfPlay) -> tuple[SelfPlay, Row, Bool[Array, "n"], Stats]:

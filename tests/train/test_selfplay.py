@@ -155,7 +155,7 @@ def test_a_random_move_cuts_and_the_rest_keeps_the_outcome():
 def test_games_begin_with_random_openings_of_different_lengths_and_learn_from_what_follows():
     """The plies of an opening keep their root value, all others learn the outcome; no other move is random."""
     openings = 3
-    state, rows, stats = collect(toy(), chunks=60, plies=4, batch=40, window=6, openings=openings)
+    state, rows, stats = collect(toy(), chunks=60, plies=4, batch=40, window=6, max_opening_plies=openings)
     game_id, length, winner, ply, to_play = rows.observation.T
     cut = np.abs(rows.value) < 1
     np.testing.assert_array_equal(rows.value[~cut], outcomes(rows)[~cut])
@@ -169,7 +169,8 @@ def test_games_begin_with_random_openings_of_different_lengths_and_learn_from_wh
             assert here[: numbers[-1]].all(), "the plies of its opening"
     shares = np.bincount(numbers, minlength=openings + 1) / len(numbers)
     assert len(numbers) > 200 and len(shares) == openings + 1 and np.all(np.abs(shares - 0.25) < 0.1), shares
-    assert state.opening.shape == (40,) and int(state.opening.max()) == openings and int(state.opening.min()) == 0
+    lengths = np.asarray(state.opening_plies)
+    assert lengths.shape == (40,) and lengths.max() == openings and lengths.min() == 0
 
 
 def test_the_moves_of_an_opening_are_random_and_plies_count_from_its_end():
@@ -181,11 +182,11 @@ def test_the_moves_of_an_opening_are_random_and_plies_count_from_its_end():
         assert not trace.any() and abs(float((action == 1).mean()) - 0.5) < 0.02 and int(action.max()) == 1
     told = []
     choose = lambda keys, ply, out, legal: (told.append(ply), selfplay.exploring()(keys, ply, out, legal))[1]
-    begin, play = selfplay.self_play(toy(longest=1), policy, choose, plies=1, window=1, openings=4)
+    begin, play = selfplay.self_play(toy(longest=1), policy, choose, plies=1, window=1, max_opening_plies=4)
     state = begin(jax.random.key(0), 50)
     with jax.disable_jit():
         play(None, state)
-    np.testing.assert_array_equal(told[0], -state.opening)
+    np.testing.assert_array_equal(told[0], -state.opening_plies)
 
 
 def test_exploring_plays_legal_moves_at_the_rates_asked_for():
@@ -290,8 +291,8 @@ def test_connect_four_rows_are_positions_with_their_outcomes():
 def test_bad_sizes_are_named():
     with pytest.raises(ValueError, match="plies=0"):
         selfplay.self_play(toy(), policy, plies=0, window=4)
-    with pytest.raises(ValueError, match="openings=-1"):
-        selfplay.self_play(toy(), policy, plies=1, window=4, openings=-1)
+    with pytest.raises(ValueError, match="max_opening_plies=-1"):
+        selfplay.self_play(toy(), policy, plies=1, window=4, max_opening_plies=-1)
     with pytest.raises(ValueError, match="random_rate=1"):
         selfplay.exploring(random_rate=1.0)
     for wrong in (dict(temperature=0.5), dict(temperature=jz.root.steps((30, 0.0)), sampled_plies=3)):

@@ -22,7 +22,7 @@ from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
-from jaxzero.cli.training.evaluation import to_win
+from jaxzero.cli.training.evaluation import draws, to_win
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
@@ -137,15 +137,25 @@ def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) 
     return run
 
 
-def warn_of_repeated_openings(config: Config, game: Any) -> None:
-    """Says how many openings there are, if more than half of the pairs of games repeat one."""
-    pairs = config.games // 2
-    count = arena.different_openings(game, jax.random.split(jax.random.key(config.seed), pairs), openings(config))
-    if count * 2 < pairs:
+def different_openings(config: Config, game: Any, games: int) -> float:
+    """How many different openings so many games have; without bound where there is chance, which varies games."""
+    if draws(game):
+        return np.inf
+    keys = jax.random.split(jax.random.key(config.seed), max(games // game.num_players, 1))
+    return arena.different_openings(game, keys, openings(config))
+
+
+def warn_of_repeated_openings(config: Config, game: Any, games: int, different: float) -> None:
+    """Says that openings repeat, if so many games have more than twice as many openings as there are different ones.
+
+    Each opening is played once by each seat.
+    """
+    played = games // game.num_players
+    if 2 * different < played:
         progress_display.console.print(
-            f"[bold yellow]{count} different opening(s) in {pairs} pairs of games, after {openings(config)} random "
-            "move(s): players that do not vary repeat their games, and the intervals are too narrow. More openings: "
-            f"--opening-plies {openings(config) + 2}."
+            f"[bold yellow]Only {different} different opening(s) among {played}, after {openings(config)} random "
+            "move(s). Deterministic players repeat their games, so the intervals are too narrow. Use --opening-plies "
+            f"{openings(config) + 2}."
         )
 
 
@@ -153,7 +163,8 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
     """Every player against every other one: a `Result` each, added to `results["pairings"]` as they come in."""
     results["pairings"] = []
     meetings = list(itertools.combinations(range(len(config.players)), 2))
-    warn_of_repeated_openings(config, game)
+    games = games_of(config, game) // (1 if game.num_players == 2 else 2)  # with three or more both halves have them
+    warn_of_repeated_openings(config, game, games, different_openings(config, game, games))
     progress_display.console.print(f"{len(meetings)} pairing(s). Each is compiled first, which can take half a minute.")
     for number, (i, j) in enumerate(meetings, 1):
         one, other = players[config.players[i]], players[config.players[j]]
@@ -199,7 +210,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
 def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
     a, b = config.sprt
-    warn_of_repeated_openings(config, game)
+    different, warned = different_openings(config, game, config.max_games), False
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
     run, counts, pairs = match(config, game, players[b], players[a], 1), np.zeros(4, int), np.zeros(5, int)
     for batch in range(config.max_games // config.games):
@@ -212,6 +223,9 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
             f"{played:,} games: {escape(b)} +{total.wins} ={total.draws + total.unfinished} -{total.losses}, "
             f"{share:.1%}, Elo {ratings.elo(share):+.0f}, LLR {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
         )
+        if not warned and played // game.num_players > 2 * different:
+            warn_of_repeated_openings(config, game, played, different)
+            warned = True
         if test.verdict != "continue":
             h1, names, elos = test.verdict == "accept H1", (escape(b), escape(a)), (config.elo0, config.elo1)
             return progress_display.console.print(

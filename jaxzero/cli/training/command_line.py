@@ -39,7 +39,7 @@ RANGES = {
         "learn.parts", "evaluate.simulations", "evaluate.rollouts",
     ),
     (0, float("inf")): (
-        "selfplay.openings", "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup",
+        "selfplay.max_opening_plies", "selfplay.random_plies", "learn.learning_rate", "learn.reuse", "learn.warmup",
         "learn.weight_decay", "learn.value_weight", "learn.start", "budget.steps", "save_minutes", "evaluate.games",
         "evaluate.every",
     ),

@@ -16,7 +16,7 @@ LARGE = Config(
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
     learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
 )
-# The laptop's are the defaults that stand above. Of the others a variant of "gpu" was measured, on an H100.
+# The laptop's are the defaults of `settings`. Of the others a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
     "gpu": LARGE,
@@ -28,7 +28,8 @@ PRESETS = {
         ),
     ),
 }
-# Found in Connect Four on two cores, upon the laptop's defaults. In Hex they do harm: experiments/README.md.
+# Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
+# against the defaults (experiments/README.md, "What was tried").
 CONNECT_FOUR = Config(selfplay=SelfPlay(bootstrap="greedy", tolerance=0.4), learn=Learn(playing_decay=0.99))
 
 

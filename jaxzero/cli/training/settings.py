@@ -41,8 +41,9 @@ class SelfPlay:
     rescale_values: bool = True
     """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, in the paper with
     a value scale of 1: of moves that are about equally good none is preferred."""
-    openings: int = 0
-    """Games begin with 0 to so many random moves, drawn anew for each game; the settings below count from there on."""
+    max_opening_plies: int = 0
+    """Each game begins with a number of random moves, drawn uniformly from 0 to this. Use it with
+    --selfplay.random-plies 0: that schedule starts after them, and its first move is always random."""
     random_plies: int = 8
     """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
     random_rate: float = 0.02
@@ -153,7 +154,9 @@ class Config:
     """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's. That has
     settings of its own, as have stochastic (learned chances) and simulator (one player): --model learned --help."""
     preset: Preset = "auto"
-    """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks."""
+    """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks.
+    The laptop's has three settings of its own for Connect Four: selfplay.bootstrap, selfplay.tolerance and
+    learn.playing_decay."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""

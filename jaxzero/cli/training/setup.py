@@ -150,7 +150,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
         choose,
         plies=own.plies,
         window=own.window,
-        openings=own.openings,
+        max_opening_plies=own.max_opening_plies,
         over=jz.solved if own.stop_proven else None,
     )
     begin_learning, update = learner.learner(

@@ -321,11 +321,29 @@ def test_a_match_counts_what_the_arena_counts():
 
 def test_too_few_openings_are_told(capsys):
     game = games.from_pgx("tic_tac_toe")
-    tournament.warn_of_repeated_openings(Config(game="tic_tac_toe", games=60), game)  # 8 of the 9 squares
-    said = " ".join(capsys.readouterr().out.split())
-    assert "8 different opening(s) in 30 pairs of games, after 1 random move(s)" in said and "--opening-plies 3" in said
-    tournament.warn_of_repeated_openings(Config(game="tic_tac_toe", games=60, opening_plies=3), game)
-    assert not capsys.readouterr().out
+
+    def said(**settings):
+        config = Config(game="tic_tac_toe", games=60, **settings)
+        different = tournament.different_openings(config, game, config.games)
+        tournament.warn_of_repeated_openings(config, game, config.games, different)
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "Only 8 different opening(s) among 30, after 1 random move(s)" in (one := said())  # 8 of the 9 squares
+    assert "--opening-plies 3" in one and not said(opening_plies=3)
+    dice = games.from_pgx("backgammon")
+    assert tournament.different_openings(Config(game="backgammon", opening_plies=0), dice, 100) == np.inf
+
+
+def test_a_test_of_two_warns_once_and_when_its_batches_repeat_openings(monkeypatch, capsys):
+    monkeypatch.setattr(
+        tournament, "match", lambda *_: lambda batch: Result("new", "old", 5, 0, 5, 0, [1, 1, 1, 1, 1])
+    )
+    players = {name: tournament.Player(name, None) for name in ("old", "new")}
+    config = Config(game="tic_tac_toe", sprt=("old", "new"), games=10, max_games=100, opening_plies=1)
+    tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, {})
+    lines = [line for line in capsys.readouterr().out.split("\n") if " games:" in line or line.startswith("Only")]
+    assert [line.split()[0] for line in lines] == ["10", "20", "30", "40", "Only", "50", "60", "70", "80", "90", "100"]
+    assert lines[4].startswith("Only 9 different opening(s) among 20, after 1 random move(s)")
 
 
 # ----------------------------------------------------------------------------------------------------------- as a whole

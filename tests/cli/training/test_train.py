@@ -170,6 +170,14 @@ def test_moves_are_chosen_with_the_tolerance_that_the_settings_say(monkeypatch, 
     assert asked["tolerance"] == tolerance
 
 
+@pytest.mark.parametrize("flags, begins", [((), False), (("--selfplay.max-opening-plies", "3"), True)])
+def test_games_begin_with_random_moves_where_the_settings_say_so(flags, begins):
+    settings = command_line.parse([*SMALL, *flags], "laptop")
+    made = setup.build(settings, games.from_pgx(settings.game), devices.mesh())
+    games_in_flight = jax.eval_shape(made.begin, made.params)["games"]
+    assert (games_in_flight.opening_plies is not None) == begins
+
+
 def programs(*flags):
     """What is played, kept and learned with, before XLA has changed it, and the state."""
     settings = command_line.parse([*SMALL, *flags], "laptop")
