@@ -145,7 +145,9 @@ def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str
     search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
-        play = jax.jit(lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, OPENING_PLIES))
+        play = jax.jit(
+            lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, OPENING_PLIES)
+        )
         seats = play(ours, theirs)
         share = float(seats.points.mean())
         results[name] = {

@@ -147,8 +147,8 @@ def self_play(
             the next one begins a new game. None: games are played to their end.
         compared_at: the ply at which `Stats` compares the openings.
         max_opening_plies: each game begins with k random moves, k uniform in 0 … max_opening_plies. `choose` gets the
-            ply minus k, which is negative in the opening. Where k ≤ t, the position at ply t may learn from the outcome;
-            a later random move usually cuts that, so `choose` should make few (`random_plies=0` of `exploring`).
+            ply minus k, which is negative in the opening. A position at ply k or later may learn from the outcome; a
+            later random move usually cuts that, so `choose` should make few (`random_plies=0` of `exploring`).
 
     Raises:
         ValueError: plies or window < 1, or max_opening_plies < 0.
@@ -178,7 +178,8 @@ def self_play(
         return SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply, draw_opening_plies(each))
 
     def move(params, games: SelfPlay):
-        keys, k_search, k_choose, k_step, k_init = jax.vmap(lambda k: jax.random.split(k, KEYS_PER_PLY), out_axes=1)(games.keys)
+        split = jax.vmap(lambda key: jax.random.split(key, KEYS_PER_PLY), out_axes=1)
+        keys, k_search, k_choose, k_step, k_init = split(games.keys)
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
