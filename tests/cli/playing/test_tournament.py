@@ -335,9 +335,7 @@ def test_too_few_openings_are_told(capsys):
 
 
 def test_a_test_of_two_warns_once_and_when_its_batches_repeat_openings(monkeypatch, capsys):
-    monkeypatch.setattr(
-        tournament, "match", lambda *_: lambda batch: Result("new", "old", 5, 0, 5, 0, [1, 1, 1, 1, 1])
-    )
+    monkeypatch.setattr(tournament, "match", lambda *_: lambda batch: Result("new", "old", 5, 0, 5, 0, [1, 1, 1, 1, 1]))
     players = {name: tournament.Player(name, None) for name in ("old", "new")}
     config = Config(game="tic_tac_toe", sprt=("old", "new"), games=10, max_games=100, opening_plies=1)
     tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, {})
