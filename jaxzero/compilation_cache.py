@@ -18,7 +18,7 @@ def folder() -> pathlib.Path:
 
 
 def keep_programs() -> str:
-    """Has JAX keep what it compiles in a folder, and look there first. All commands begin with it.
+    """Has JAX keep what it compiles in a folder, and look there first. All commands but `doctor` begin with it.
 
     A search compiles in 2 to 8 seconds; found in the cache, its program loads in a fraction of one. Call it once,
     before anything is compiled, in a script or in the first cell of a notebook. It sets `jax_compilation_cache_dir`,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from jaxzero import compilation_cache
 from jaxzero.cli.self_check import (
     COPIES,
     RECORDED,
@@ -74,7 +75,7 @@ def check_packages(say: Say, version: Callable[[str], str] = importlib.metadata.
             return None
 
     say(f"python {platform.python_version()}, {platform.system()} {platform.machine()}")
-    say(f"jaxzero {found('jaxzero') or '(not installed by pip)'}, in {pathlib.Path(__file__).parent}")
+    say(f"jaxzero {found('jaxzero') or '(not installed by pip)'}, in {pathlib.Path(__file__).parents[1]}")
     problems = []
     for package in PACKAGES:
         here = found(package.name)
@@ -110,7 +111,9 @@ def check_devices(say: Say) -> list[str]:
         say(f"  {device.id}: {device.platform}, {device.device_kind}{of}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        say(f"  this machine: {os.cpu_count()} cores, {memory / 2**30:.1f} GiB of memory")
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        of_these = f", of which this process may use {usable}" if usable != os.cpu_count() else ""
+        say(f"  this machine: {os.cpu_count()} cores{of_these}; {memory / 2**30:.1f} GiB of memory")
     if jax.default_backend() == "cpu" and not jax.config.jax_platforms and shutil.which("nvidia-smi"):
         say("  an NVIDIA driver is installed, and JAX does not use it: pip install -U 'jax[cuda13]', or 'jax[cuda12]'")
     return []
@@ -119,13 +122,16 @@ def check_devices(say: Say) -> list[str]:
 def tell_settings(say: Say, environment: Mapping[str, str] = os.environ) -> None:
     """Tells where compiled programs are kept, and which settings of JAX and XLA are in force."""
     folder = jax.config.jax_compilation_cache_dir
+    by_commands = not folder and "JAX_COMPILATION_CACHE_DIR" not in environment
+    folder = str(compilation_cache.folder()) if by_commands else folder
     say("compiled programs")
     if folder:
         files = [path for path in pathlib.Path(folder).glob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        say(f"  are kept in {folder}: {len(files)} files, {size / 2**20:.0f} MiB")
+        by = " by jaxzero's commands, and by scripts that call jaxzero.keep_programs()" if by_commands else ""
+        say(f"  are kept in {folder}{by}: {len(files)} files, {size / 2**20:.0f} MiB")
     else:
-        say("  are not kept: with JAX_COMPILATION_CACHE_DIR=<folder> each would be compiled only once")
+        say("  are not kept, for JAX_COMPILATION_CACHE_DIR is empty: name a folder there, or unset it")
     say("environment")
     for name in sorted(environment):
         if name.startswith(SETTINGS):

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shlex
+import shutil
 import sys
 
 __all__ = ["again", "command", "flags", "python"]
@@ -21,7 +22,15 @@ def command(name: str | None = None) -> list[str]:
     if script.parent.name == "experiments":
         return [python(), str(script if name is None else script.with_name(f"{name}.py"))]
     words = sys.argv[1:2] if name is None else [name]
-    return ["jaxzero", *words] if script.name in PROGRAM else [python(), "-m", "jaxzero", *words]
+    return [_program(script), *words] if script.name in PROGRAM else [python(), "-m", "jaxzero", *words]
+
+
+def _program(script: pathlib.Path) -> str:
+    """What to call jaxzero: by its name where a shell finds this one, else by its path."""
+    found = shutil.which("jaxzero")
+    if found and pathlib.Path(found).resolve() == script.resolve():
+        return "jaxzero"
+    return os.path.relpath(script) if script.resolve().is_relative_to(pathlib.Path.cwd()) else str(script)
 
 
 def flags(*without: str) -> list[str]:

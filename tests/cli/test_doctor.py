@@ -13,6 +13,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import __main__ as command
+from jaxzero import compilation_cache
 from jaxzero.cli import doctor, self_check
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,7 +39,7 @@ def test_packages_and_what_is_not_there():
     assert re.search(r"pgx +not installed \(pip install -U pgx, if you want it\)", told)
     assert re.search(r"mctx +not installed \(pip install -U mctx, if", told)
     assert re.search(r"flax +0.10.2, older than 0.11.2 \(pip install -U flax, if", told)
-    assert re.search(r"jax +99\n", told) and "jaxzero 0.1.0, in " in told
+    assert re.search(r"jax +99\n", told) and f"jaxzero 0.1.0, in {ROOT / 'jaxzero'}\n" in told
 
 
 def test_a_device_that_is_not_used_is_told(monkeypatch):
@@ -85,14 +86,16 @@ def test_devices_and_settings_are_told(tmp_path):
         jax.config.update("jax_compilation_cache_dir", str(tmp_path))
         doctor.tell_settings(said.append, {"XLA_FLAGS": "--some", "HOME": "/root", "JAX_PLATFORMS": "cpu"})
         jax.config.update("jax_compilation_cache_dir", None)
+        doctor.tell_settings(said.append, {"JAX_COMPILATION_CACHE_DIR": ""})
         doctor.tell_settings(said.append, {})
     finally:
         jax.config.update("jax_compilation_cache_dir", folder)
     told = "\n".join(said)
-    assert "  0: cpu, cpu" in told and "cores," in told
+    assert "  0: cpu, cpu" in told and "cores" in told
     assert f"kept in {tmp_path}: 1 files, 3 MiB" in told
     assert "XLA_FLAGS=--some" in told and "JAX_PLATFORMS=cpu" in told and "HOME" not in told
-    assert "64-bit mode is off" in told and "are not kept: with JAX_COMPILATION_CACHE_DIR=" in told
+    assert "64-bit mode is off" in told and "are not kept, for JAX_COMPILATION_CACHE_DIR is empty" in told
+    assert f"{compilation_cache.folder()} by jaxzero's commands, and by scripts that call jaxzero.keep_programs()" in told
 
 
 def test_a_rule_that_is_wrong_is_named():

@@ -297,10 +297,10 @@ def main(config: Config) -> None:
         sys.exit(f"tournament: {error}")
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
+    game, players = prepare(config)
     progress_display.console.print(
         f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}"
     )
-    game, players = prepare(config)
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere

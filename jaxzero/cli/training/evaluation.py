@@ -101,10 +101,14 @@ def evaluation(
 
     named = opponents_in_words(config) | players_in_words(config)
 
+    compiled = set()
+
     def whole(params: Any, announced: Callable = progress_display.announced) -> dict:
         results = {}
         for name, play in opponents.items():
-            with announced(f"  {len(keys) * game.num_players} games against {named[name]}"):
+            first = "" if name in compiled else ", compiled first"
+            compiled.add(name)
+            with announced(f"  {len(keys) * game.num_players} games against {named[name]}{first}"):
                 seats = progress_display.wait(play(params))
             results[name] = _in_numbers(seats)
             if game.num_players > 2:
@@ -158,7 +162,8 @@ def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -
         shipped = _shipped(game.id).get(few)
         beside = f" (the network that comes with jaxzero: {shipped['all']:.1%})" if shipped else ""
         found = f"{found}; {mistakes}{beside}" if found else f"It makes {mistakes}{beside}"
-    return found and found + "."
+    even = " The games began with two random moves, and some of these openings are lost already." if said else ""
+    return found and f"{found}.{even}"
 
 
 def _shipped(game: str) -> dict:

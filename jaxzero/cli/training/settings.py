@@ -16,7 +16,7 @@ class Network:
     hidden: tuple[int, ...] = (256, 256)
     """mlp, windows: width of each hidden layer."""
     window: int = 4
-    """windows: side of a window."""
+    """windows: side of a window; no more than a side of the board."""
     channels: int = 64
     """windows: what is seen in each; resnet: width of the tower."""
     blocks: int = 6
