@@ -170,7 +170,7 @@ def openings(thinker: Engine, config: Config, number: int) -> list[int]:
     draw, passes = random.Random(f"{config.player.seed} {number}"), {"pass", "swap-pieces"}
     called, actions = names(thinker.game), []
     thinker.clear()
-    for _ in range(config.opening):
+    for _ in range(config.opening_plies):
         free = [a for a, ok in enumerate(thinker.legal()) if ok and called[a] not in passes]
         if not free:
             break

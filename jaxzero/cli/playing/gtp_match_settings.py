@@ -31,7 +31,7 @@ class Config:
     player: tyro.conf.OmitArgPrefixes[Player] = Player()
     games: int = 20
     """An even number: half of them with each colour."""
-    opening: int = 2
+    opening_plies: int = 4
     """Random moves at the start, the same for a game and the one with colours swapped."""
     max_moves: int = 500
     """Where a game is stopped; it counts as unfinished."""
@@ -47,8 +47,8 @@ def parse(arguments: list[str] | None = None) -> Config:
     check("match", config.player)
     if config.games < 2 or config.games % 2:
         raise SystemExit(f"match: --games {config.games}: give an even number, so that colours are swapped.")
-    if config.opening < 0 or config.max_moves <= config.opening or not config.patience > 0:
-        raise SystemExit("match: give --opening of 0 or more, --max-moves above it, and --patience above 0.")
+    if config.opening_plies < 0 or config.max_moves <= config.opening_plies or not config.patience > 0:
+        raise SystemExit("match: give --opening-plies of 0 or more, --max-moves above it, and --patience above 0.")
     words = shlex.split(config.opponent)
     if not words or shutil.which(words[0]) is None:
         name = words[0] if words else ""

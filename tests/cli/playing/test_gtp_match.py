@@ -38,7 +38,7 @@ def prepared(engine, monkeypatch):
 
 
 def test_a_match_is_played_saved_and_counted(tmp_path, capsys):
-    gtp_match.main(config(tmp_path / "match"))
+    gtp_match.main(config(tmp_path / "match", "--opening-plies", "2"))
     out = capsys.readouterr().out
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert results["opponent"] == "first free square 1" and len(results["games"]) == 4
@@ -58,7 +58,7 @@ def test_a_match_is_played_saved_and_counted(tmp_path, capsys):
     [("resigns", "+R", "the other resigned"), ("cheats", "+F", "the other made a move that is none here")],
 )
 def test_a_game_that_ends_early(tmp_path, manner, result, how):
-    gtp_match.main(config(tmp_path / "match", "--opening", "0", manner=manner))
+    gtp_match.main(config(tmp_path / "match", "--opening-plies", "0", manner=manner))
     games = json.loads((tmp_path / "match" / "result.json").read_text())["games"]
     early = [game for game in games if game["how"] == how]
     assert early and all(game["result"] == "BW"[game["ours"]] + result for game in early)
@@ -129,7 +129,7 @@ def test_the_other_is_told_the_board_and_the_komi_of_the_rules(name, size, said)
 
 
 def test_no_thread_outlives_a_match(tmp_path):
-    gtp_match.main(config(tmp_path / "match", "--opening", "0", "--ponder", manner="resigns"))
+    gtp_match.main(config(tmp_path / "match", "--opening-plies", "0", "--ponder", manner="resigns"))
     assert "pondering" not in {thread.name for thread in threading.enumerate()}
 
 
