@@ -95,7 +95,8 @@ def test_devices_and_settings_are_told(tmp_path):
     assert f"kept in {tmp_path}: 1 files, 3 MiB" in told
     assert "XLA_FLAGS=--some" in told and "JAX_PLATFORMS=cpu" in told and "HOME" not in told
     assert "64-bit mode is off" in told and "are not kept, for JAX_COMPILATION_CACHE_DIR is empty" in told
-    assert f"{compilation_cache.folder()} by jaxzero's commands, and by scripts that call jaxzero.keep_programs()" in told
+    where = compilation_cache.folder()
+    assert f"{where} by jaxzero's commands, and by scripts that call jaxzero.keep_programs()" in told
 
 
 def test_a_rule_that_is_wrong_is_named():

@@ -48,7 +48,7 @@ def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
     """
-    word, kind, number, file = entrant
+    word, kind, number, file, considered = entrant
     if kind == "random":
         return Player(word, arena.random_player(game))
     if kind == "uct":
@@ -66,7 +66,11 @@ def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
     if kind == "raw":
         policy = arena.raw_network(model)
     else:
-        policy = jz.gumbel(model, number, gumbel_scale=0.0) if learned else to_win(game, model, number)
+        few = min(considered, number)
+        if learned:
+            policy = jz.gumbel(model, number, max_considered=few, gumbel_scale=0.0)
+        else:
+            policy = to_win(game, model, number, few)
     return Player(word, policy, params, True, about)
 
 

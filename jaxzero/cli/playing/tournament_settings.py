@@ -23,6 +23,7 @@ DESCRIPTION = """A tournament: every player meets every other one. Or a sequenti
     uct:1000        UCT, with so many random playouts per move
     perfect         plays perfectly; for games with few positions, like tic_tac_toe
     FILE:64         Gumbel search with the network in a file, and so many simulations per move (default: --simulations)
+    FILE:64:4       the same, and the root considers the 4 moves that the network likes best (default: 16)
     raw:FILE        that network's most probable move, without search
     trained:64      the network that comes with jaxzero for the --game; raw:trained, without search
 
@@ -38,6 +39,7 @@ To expect of `--players random uct:100 uct:1000 --games 200`, after two minutes 
 random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets more than half of the points from perfect.
 """
 
+CONSIDERED = 16  # moves at the root, as Danihelka et al. 2022 have it
 WEIGHTS = "weights.safetensors"  # in the folder of a run
 TRAINED = "trained"  # stands for the weights that come with jaxzero
 
@@ -160,6 +162,7 @@ class Entrant(NamedTuple):
     kind: str  # random, perfect, uct, raw or search
     number: int = 0  # rollouts or simulations per move
     file: pathlib.Path = pathlib.Path()
+    considered: int = CONSIDERED  # moves at the root of a Gumbel search
 
 
 def read(word: str, simulations: int) -> Entrant:
@@ -169,7 +172,9 @@ def read(word: str, simulations: int) -> Entrant:
         ValueError: no such player, or no such file.
     """
     kind, colon, rest = word.partition(":")
-    numbered = re.fullmatch(r"(.+):(\d+)", word)
+    numbered = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?", word)
+    if numbered and pathlib.Path(word.rpartition(":")[0]).exists():  # a name with a colon in it
+        numbered = re.fullmatch(r"(.+):(\d+)()", word)
     if word in ("random", "perfect"):
         return Entrant(word, word)
     if kind == "uct":
@@ -182,7 +187,10 @@ def read(word: str, simulations: int) -> Entrant:
         return _checked(Entrant(word, "search", simulations, pathlib.Path(word)))
     if int(numbered[2]) < 1:
         raise ValueError(f"{word}: at least one simulation per move, or raw:{numbered[1]} for none.")
-    return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1])))
+    considered = int(numbered[3] or CONSIDERED)
+    if considered < 1 or numbered[3] and considered > int(numbered[2]):
+        raise ValueError(f"{word}: the root considers at least 1 move, and no more than there are simulations.")
+    return _checked(Entrant(word, "search", int(numbered[2]), pathlib.Path(numbered[1]), considered))
 
 
 def is_trained(entrant: Entrant) -> bool:

@@ -51,10 +51,18 @@ class Rating(NamedTuple):
     params: Any
 
 
-def to_win(game: Any, model: Any, simulations: int) -> Callable:
-    """The search that networks are judged with: it does not explore, and proves what can be proven."""
+def to_win(game: Any, model: Any, simulations: int, considered: int | None = None) -> Callable:
+    """The search that networks are judged with: it does not explore, and proves what can be proven.
+
+    Args:
+        game: its rules.
+        model: what the tree is made of.
+        simulations: per move.
+        considered: moves at the root; default 16, or as many as there are simulations.
+    """
     wrap = jz.avoid_proven if provable(game) else None
-    return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=wrap), model, game)
+    search = lambda model: jz.gumbel(model, simulations, max_considered=considered, gumbel_scale=0.0, wrap=wrap)
+    return with_listed_outcomes(search, model, game)
 
 
 def provable(game: Any) -> bool:

@@ -55,8 +55,10 @@ def test_what_words_mean(tmp_path, monkeypatch):
     assert read("net.safetensors", 50) == Entrant("net.safetensors", "search", 50, file)
     assert read("net.safetensors:8", 50) == Entrant("net.safetensors:8", "search", 8, file)
     assert read("raw:net.safetensors", 50) == Entrant("raw:net.safetensors", "raw", 0, file)
-    assert read("run:8", 50)[1:] == ("search", 8, folder) and read("raw:run", 50)[1:] == ("raw", 0, folder)
-    assert read("odd:7", 50)[1:] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
+    assert read("run:8", 50)[1:] == ("search", 8, folder, 16) and read("raw:run", 50)[1:4] == ("raw", 0, folder)
+    assert read("odd:7", 50)[1:4] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
+    assert read("odd:7:9", 50)[2:] == (9, pathlib.Path("odd:7"), 16)
+    assert read("net.safetensors:8:3", 50)[1:] == ("search", 8, file, 3) and read("run:8", 50).considered == 16
     along = [read(word, 50) for word in ("trained", "trained:8", "raw:trained")]
     assert [one[1:3] for one in along] == [("search", 50), ("search", 8), ("raw", 0)] and all(map(is_trained, along))
     pathlib.Path("trained").touch()
@@ -85,6 +87,8 @@ PLAYERS = ["--players", "random", "uct:10"]
     (["--players", "random", "uct:0"], "uct:0: write the rollouts per move"),
     (["--players", "random", "uct:1k"], "uct:1k: write the rollouts per move"),
     (["--players", "random", f"{__file__}:0"], "at least one simulation per move, or raw:"),
+    (["--players", "random", f"{__file__}:8:0"], "the root considers at least 1 move"),
+    (["--players", "random", f"{__file__}:8:9"], "and no more than there are simulations"),
     (["--players", "random", str(ROOT / "tests")], "no weights.safetensors in"),
     (["--players", "random", "random"], "named twice"), (["--sprt", "random", "random"], "named twice"),
     (["--sprt", "random", "nobody"], "nobody: no such player"),
@@ -159,6 +163,8 @@ def test_players_with_networks(trained):
     out, other = policy(searching.params, keys, states), policy(searching.params, keys[::-1], states)
     assert (out.info.summary.visits.sum(1) == 8).all()
     assert (out.action == other.action).all()  # it plays to win: nothing is drawn
+    few = tournament.player(read(f"{trained.folder}:8:2", 50), game)
+    assert ((few.policy(few.params, keys, states).info.summary.visits > 0).sum(1) == 2).all()
 
 
 def test_a_file_of_another_game_ends_in_a_sentence(trained):
