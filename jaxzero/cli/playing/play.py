@@ -95,7 +95,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     game, file = rules(player, size, komi), player.weights
     along = None if file else network_models.comes_along(game, player.game)
     if not (file or along) or file == PLAYOUTS:
-        model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(player.exploration))
+        model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(of_playouts(player)))
         build = spreading(jz.uct, rule, capacity=player.capacity)
         words = f"random playouts, {player.rollouts} per simulation"
         return Engine(game, searches(game, model, build), seed=player.seed), words
@@ -112,13 +112,19 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     return network_engine(player, game, network), words
 
 
+def of_playouts(player: Player) -> float:
+    """UCB1's constant, for win rates."""
+    return 0.5 if player.exploration is None else player.exploration
+
+
 def network_engine(player: Player, game: games.Game, network: network_models.NetworkModel) -> Engine:
     """PUCT with a network.
 
     The nodes of a learned model hold no positions, and its search knows the legal moves of the root alone: so the tree
     of a position is not kept for the next, and nothing is proven in it.
     """
-    rule = jz.puct() if network.learned else proving(game, jz.puct())
+    rule = jz.puct() if player.exploration is None else jz.puct(player.exploration)
+    rule = rule if network.learned else proving(game, rule)
     fixed = dict(dirichlet_fraction=0.0, act=jz.most_visited, capacity=player.capacity)
     build = spreading(jz.alphazero, rule, **fixed)
     if network.learned:

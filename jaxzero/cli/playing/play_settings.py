@@ -58,8 +58,9 @@ class Player:
     """Per move, at most."""
     rollouts: int = 4
     """Without a network (--weights none): playouts per simulation, which run at once."""
-    exploration: float = 0.5
-    """Without a network (--weights none): UCB1's constant, for win rates."""
+    exploration: float | None = None
+    """The search's constant: the smaller, the more searched values weigh beside the priors. Default: 1.25, PUCT's; 0.5,
+    UCB1's for win rates, with random playouts."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0
@@ -136,6 +137,8 @@ def check(script: str, player: Player) -> None:
         raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
     if not 0 <= player.resign < 1:
         raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
+    if player.exploration is not None and not 0 <= player.exploration < float("inf"):
+        raise SystemExit(f"{script}: --exploration {player.exploration:g}: give 0 or more; 1.25 is PUCT's default.")
     try:
         of_go_alone(player.game or "go", player.size, player.komi)
     except ValueError as error:

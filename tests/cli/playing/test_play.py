@@ -194,7 +194,8 @@ def test_the_name_waits_for_nothing(arguments):
 @pytest.mark.parametrize("flags, says", [
     (["--game", "hex", "--size", "7"], "--size 7 is for --game go only, and not for hex. Hex of another size is"),
     (["--game", "go_9x9", "--komi", "6.5"], "--komi 6.5 is for --game go only"),
-    (["--weights", "nowhere"], "no such file"), (["--simulations", "0"], "--simulations 0"),
+    (["--weights", "nowhere"], "no such file"), (["--exploration", "-1"], "--exploration -1: give 0 or more"),
+    (["--exploration", "nan"], "--exploration nan"), (["--simulations", "0"], "--simulations 0"),
     (["--komi", "0.3"], "--komi 0.3"), (["--komi", "nan"], "--komi nan"), (["--komi", "-inf"], "--komi -inf"),
     (["--seconds", "nan"], "--seconds nan"),
     (["--browser", "--gtp"], "one of them"), (["--browser", "--ponder"], "leave --ponder out"),
@@ -205,6 +206,17 @@ def test_a_mistake_is_answered_by_what_to_write(flags, says):
     with pytest.raises(SystemExit) as caught:
         play_settings.parse(flags)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("flags, rule, constants", [
+    ([], "puct", [()]), (["--exploration", "0.5"], "puct", [(0.5,)]),
+    (["--weights", "none"], "ucb1", [(0.5,)]), (["--weights", "none", "--exploration", "0.2"], "ucb1", [(0.2,)]),
+])  # fmt: skip
+def test_the_search_explores_as_the_settings_say(monkeypatch, flags, rule, constants):
+    asked, whole = [], getattr(play.jz, rule)
+    monkeypatch.setattr(play.jz, rule, lambda *given: (asked.append(given), whole(*given))[1])
+    play.engine(play_settings.parse(["--game", "tic_tac_toe", *flags]).player, 0, 0.0)
+    assert asked == constants
 
 
 @pytest.mark.parametrize("name, says", [
