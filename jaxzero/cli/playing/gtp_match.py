@@ -17,7 +17,7 @@ import jax
 
 import jaxzero as jz
 from jaxzero.atomic_files import write_whole
-from jaxzero.cli.playing.gtp_match_settings import Config
+from jaxzero.cli.playing.gtp_match_settings import Config, opening_plies
 from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.compilation_cache import keep_programs
@@ -170,7 +170,7 @@ def openings(thinker: Engine, config: Config, number: int) -> list[int]:
     draw, passes = random.Random(f"{config.player.seed} {number}"), {"pass", "swap-pieces"}
     called, actions = names(thinker.game), []
     thinker.clear()
-    for _ in range(config.opening_plies):
+    for _ in range(opening_plies(config)):
         free = [a for a, ok in enumerate(thinker.legal()) if ok and called[a] not in passes]
         if not free:
             break

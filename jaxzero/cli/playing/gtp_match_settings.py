@@ -9,7 +9,7 @@ import tyro
 
 from jaxzero.cli.playing.play_settings import Player, check
 
-__all__ = ["Config", "parse"]
+__all__ = ["Config", "opening_plies", "parse"]
 
 DESCRIPTION = """A match against any program that speaks the Go Text Protocol.
 
@@ -31,8 +31,9 @@ class Config:
     player: tyro.conf.OmitArgPrefixes[Player] = Player()
     games: int = 20
     """An even number: half of them with each colour."""
-    opening_plies: int = 4
-    """Random moves at the start, the same for a game and the one with colours swapped."""
+    opening_plies: int | None = None
+    """Random moves at the start, the same for a game and the one with colours swapped. Default: 4, and 1 in
+    tic-tac-toe."""
     max_moves: int = 500
     """Where a game is stopped; it counts as unfinished."""
     patience: float = 300.0
@@ -41,13 +42,20 @@ class Config:
     """A new folder for the records of the games, and the result."""
 
 
+def opening_plies(config: Config) -> int:
+    """How many random moves a game begins with."""
+    if config.opening_plies is not None:
+        return config.opening_plies
+    return 1 if config.player.game == "tic_tac_toe" else 4
+
+
 def parse(arguments: list[str] | None = None) -> Config:
     """The settings. What cannot be is answered here, before jax is imported."""
     config = tyro.cli(Config, args=arguments, prog="jaxzero match", description=DESCRIPTION)
     check("match", config.player)
     if config.games < 2 or config.games % 2:
         raise SystemExit(f"match: --games {config.games}: give an even number, so that colours are swapped.")
-    if config.opening_plies < 0 or config.max_moves <= config.opening_plies or not config.patience > 0:
+    if opening_plies(config) < 0 or config.max_moves <= opening_plies(config) or not config.patience > 0:
         raise SystemExit("match: give --opening-plies of 0 or more, --max-moves above it, and --patience above 0.")
     words = shlex.split(config.opponent)
     if not words or shutil.which(words[0]) is None:
