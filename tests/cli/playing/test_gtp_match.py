@@ -136,7 +136,7 @@ def test_no_thread_outlives_a_match(tmp_path):
 @pytest.mark.parametrize("manner, says", [("dies", "has ended"), ("sleeps", "no answer in 2 s")])
 def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, says):
     with pytest.raises(SystemExit, match=rf"the match ended after . of 4 games: .*{says}"):
-        gtp_match.main(config(tmp_path / "match", "--patience", "2", manner=manner))
+        gtp_match.main(config(tmp_path / "match", "--patience", "2", "--opening-plies", "2", manner=manner))
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert 0 < len(results["games"]) < 4, "what was played is kept"
 
@@ -195,7 +195,7 @@ def test_a_signal_ends_a_match_in_a_sentence(tmp_path, number):
 @pytest.mark.parametrize("flags, says", [
     (["--games", "3"], "give an even number"), (["--opponent", "no-such-program --gtp"], "there is no program"),
     (["--opponent", ""], "there is no program"), (["--patience", "0"], "--patience above 0"),
-    (["--max-moves", "2"], "--max-moves above it"), (["--seconds", "-1"], "--seconds -1"),
+    (["--max-moves", "1"], "--max-moves above it"), (["--seconds", "-1"], "--seconds -1"),
     (["--weights", "nowhere"], "no such file"), (["--resign", "2"], "--resign 2"), (["--size", "99"], "--size 99"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(tmp_path, flags, says):
