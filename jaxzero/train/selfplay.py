@@ -29,7 +29,7 @@ from jaxzero.train import value_targets
 from jaxzero.train.move_selection import exploring
 from jaxzero.types import Keys, Params, State, in_short
 
-__all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
+__all__ = ["Ply", "Row", "SelfPlay", "SelfPlayFromOpenings", "Stats", "exploring", "self_play"]
 
 KEYS_PER_PLY = 5  # that each game needs
 
@@ -72,7 +72,6 @@ class SelfPlay(NamedTuple):
         first: who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
         window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
-        opening_plies: with how many random moves each game begins `[B]`; None where none does.
     """
 
     state: State
@@ -80,7 +79,30 @@ class SelfPlay(NamedTuple):
     first: Int[Array, "B"]
     keys: Keys
     window: Ply
-    opening_plies: Int[Array, "B"] | None = None
+
+    __repr__ = in_short
+
+
+class SelfPlayFromOpenings(NamedTuple):
+    """The games in flight where each begins with random moves: `SelfPlay`, and how many.
+
+    A record of its own, so that checkpoints of runs without openings fit what they always fitted.
+
+    Attributes:
+        state: as in `SelfPlay`, like the next four.
+        ply: how many moves each game has seen, those of its opening included.
+        first: who moved first.
+        keys: one PRNG key per game.
+        window: the latest plies.
+        opening_plies: with how many random moves each game begins `[B]`.
+    """
+
+    state: State
+    ply: Int[Array, "B"]
+    first: Int[Array, "B"]
+    keys: Keys
+    window: Ply
+    opening_plies: Int[Array, "B"]
 
     __repr__ = in_short
 
@@ -129,7 +151,7 @@ def self_play(
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
-    `begin(key, games) -> SelfPlay` starts that many games;
+    `begin(key, games) -> SelfPlay` starts that many games, with max_opening_plies `SelfPlayFromOpenings`;
     `play(params, SelfPlay) -> (SelfPlay, rows, ready, stats)` plays `plies` moves in each. The rows are
     `[B · (window + plies), ...]`, game by game; only those marked in `ready` are new and have their target
     (`replay.add(buffer, rows, ready)`).
@@ -163,27 +185,26 @@ def self_play(
     choose = exploring() if choose is None else choose
     num_players = game.num_players
 
-    def draw_opening_plies(keys: Keys) -> Int[Array, "B"] | None:
-        if not max_opening_plies:
-            return None
+    def draw_opening_plies(keys: Keys) -> Int[Array, "B"]:
         own = lambda key: jax.random.fold_in(key, KEYS_PER_PLY)  # none of those that a game's key is split into
         return jax.vmap(lambda key: jax.random.randint(own(key), (), 0, max_opening_plies + 1))(keys)
 
-    def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
+    def begin(key: chex.PRNGKey, games: int) -> SelfPlay | SelfPlayFromOpenings:
         each = jax.random.split(key, games)
         keys, k_init = jax.vmap(jax.random.split, out_axes=1)(each)
         state = jax.vmap(game.init)(k_init)
         ply = jax.tree.map(lambda x: jnp.zeros((games, window, *x.shape), x.dtype), _blank(game))
         to_play = jax.vmap(game.to_play)(state)
-        return SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply, draw_opening_plies(each))
+        begun = SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply)
+        return SelfPlayFromOpenings(*begun, draw_opening_plies(each)) if max_opening_plies else begun
 
-    def move(params, games: SelfPlay):
+    def move(params, games: Any):
         split = jax.vmap(lambda key: jax.random.split(key, KEYS_PER_PLY), out_axes=1)
         keys, k_search, k_choose, k_step, k_init = split(games.keys)
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
-        since = games.ply if games.opening_plies is None else games.ply - games.opening_plies
+        since = games.ply - games.opening_plies if max_opening_plies else games.ply
         action, trace = choose(k_choose, since, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
@@ -205,12 +226,13 @@ def self_play(
         state = jax.tree.map(lambda new, old: jnp.where(_like(ply.ended, new), new, old), fresh, after)
         first = jnp.where(ply.ended, jax.vmap(game.to_play)(fresh), games.first)
         number = jnp.where(ply.ended, 0, games.ply + 1)
-        opening = games.opening_plies
-        opening = None if opening is None else jnp.where(ply.ended, draw_opening_plies(games.keys), opening)
-        now = games._replace(state=state, ply=number, first=first, keys=keys, opening_plies=opening)
+        now = games._replace(state=state, ply=number, first=first, keys=keys)
+        if max_opening_plies:
+            drawn = draw_opening_plies(games.keys)
+            now = now._replace(opening_plies=jnp.where(ply.ended, drawn, games.opening_plies))
         return now, (ply, games.ply, stats)
 
-    def play(params: Params, games: SelfPlay) -> tuple[SelfPlay, Row, Bool[Array, "n"], Stats]:
+    def play(params: Params, games: Any) -> tuple[Any, Row, Bool[Array, "n"], Stats]:
         small = games._replace(window=None)  # the window stays out of the scan's carry
         small, (new, number, stats) = jax.lax.scan(lambda g, _: move(params, g), small, None, length=plies)
         new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)

@@ -175,7 +175,7 @@ def test_games_begin_with_random_moves_where_the_settings_say_so(flags, begins):
     settings = command_line.parse([*SMALL, *flags], "laptop")
     made = setup.build(settings, games.from_pgx(settings.game), devices.mesh())
     games_in_flight = jax.eval_shape(made.begin, made.params)["games"]
-    assert (games_in_flight.opening_plies is not None) == begins
+    assert isinstance(games_in_flight, setup.selfplay.SelfPlayFromOpenings) == begins
 
 
 def programs(*flags):
