@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxzero import compilation_cache
+from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.self_check import (
     COPIES,
     RECORDED,
@@ -111,7 +112,7 @@ def check_devices(say: Say) -> list[str]:
         say(f"  {device.id}: {device.platform}, {device.device_kind}{of}")
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        usable = circumstances()["hardware"]["cores_usable"]
         of_these = f", of which this process may use {usable}" if usable != os.cpu_count() else ""
         say(f"  this machine: {os.cpu_count()} cores{of_these}; {memory / 2**30:.1f} GiB of memory")
     if jax.default_backend() == "cpu" and not jax.config.jax_platforms and shutil.which("nvidia-smi"):

@@ -7,7 +7,7 @@ import shutil
 
 import tyro
 
-from jaxzero.cli.playing.play_settings import Player, check
+from jaxzero.cli.playing.play_settings import Player, check, usual_opening_plies
 
 __all__ = ["Config", "opening_plies", "parse"]
 
@@ -46,7 +46,7 @@ def opening_plies(config: Config) -> int:
     """How many random moves a game begins with."""
     if config.opening_plies is not None:
         return config.opening_plies
-    return 1 if config.player.game == "tic_tac_toe" else 4
+    return usual_opening_plies(config.player.game)
 
 
 def parse(arguments: list[str] | None = None) -> Config:

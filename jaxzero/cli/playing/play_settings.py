@@ -127,6 +127,11 @@ def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
             raise ValueError(f"--{name} {value:g} is for --game go only, and not for {game}.{hint}")
 
 
+def usual_opening_plies(game: str) -> int:
+    """How many random moves the games of a match begin with where nothing is said."""
+    return 1 if game == "tic_tac_toe" else 4
+
+
 def check(script: str, player: Player) -> None:
     """Ends the script, in a sentence, where a setting has no meaning."""
     for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):

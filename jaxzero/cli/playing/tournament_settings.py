@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tyro
 
-from jaxzero.cli.playing.play_settings import of_go_alone
+from jaxzero.cli.playing.play_settings import of_go_alone, usual_opening_plies
 
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
@@ -94,7 +94,7 @@ def openings(config: Config) -> int:
     """How many random moves a game begins with."""
     if config.opening_plies is not None:
         return config.opening_plies
-    return 1 if config.game == "tic_tac_toe" else 4
+    return usual_opening_plies(config.game)
 
 
 def parse(arguments: list[str] | None = None) -> Config:
