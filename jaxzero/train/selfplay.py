@@ -29,7 +29,7 @@ from jaxzero.train import value_targets
 from jaxzero.train.move_selection import exploring
 from jaxzero.types import Keys, Params, State, in_short
 
-__all__ = ["Ply", "Row", "SelfPlay", "SelfPlayFromOpenings", "Stats", "exploring", "self_play"]
+__all__ = ["Ply", "Row", "SelfPlay", "Stats", "exploring", "self_play"]
 
 KEYS_PER_PLY = 5  # that each game needs
 
@@ -68,7 +68,7 @@ class SelfPlay(NamedTuple):
 
     Attributes:
         state: game states `[B, ...]`.
-        ply: how many moves each game has seen `[B]`.
+        ply: how many moves each game has seen since its random opening `[B]`; negative in it.
         first: who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
         window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
@@ -83,37 +83,13 @@ class SelfPlay(NamedTuple):
     __repr__ = in_short
 
 
-class SelfPlayFromOpenings(NamedTuple):
-    """The games in flight where each begins with random moves: `SelfPlay`, and how many.
-
-    A record of its own, so that checkpoints of runs without openings fit what they always fitted.
-
-    Attributes:
-        state: as in `SelfPlay`, like the next four.
-        ply: how many moves each game has seen, those of its opening included.
-        first: who moved first.
-        keys: one PRNG key per game.
-        window: the latest plies.
-        opening_plies: with how many random moves each game begins `[B]`.
-    """
-
-    state: State
-    ply: Int[Array, "B"]
-    first: Int[Array, "B"]
-    keys: Keys
-    window: Ply
-    opening_plies: Int[Array, "B"]
-
-    __repr__ = in_short
-
-
 class Stats(NamedTuple):
     """Sums over a chunk, one entry per device: divide by `games` or `plies`, `same` by `pairs`.
 
     Attributes:
         plies: moves made.
         games: games that ended.
-        length: their plies.
+        length: their plies, without those of a random opening (`max_opening_plies`).
         first_wins: those that the player who moved first won.
         draws: those that nobody won.
         entropy: of the improved policies, in nats.
@@ -151,7 +127,7 @@ def self_play(
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
-    `begin(key, games) -> SelfPlay` starts that many games, with max_opening_plies `SelfPlayFromOpenings`;
+    `begin(key, games) -> SelfPlay` starts that many games;
     `play(params, SelfPlay) -> (SelfPlay, rows, ready, stats)` plays `plies` moves in each. The rows are
     `[B · (window + plies), ...]`, game by game; only those marked in `ready` are new and have their target
     (`replay.add(buffer, rows, ready)`).
@@ -168,9 +144,10 @@ def self_play(
             `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
             the next one begins a new game. None: games are played to their end.
         compared_at: the ply at which `Stats` compares the openings.
-        max_opening_plies: each game begins with k random moves, k uniform in 0 … max_opening_plies. `choose` gets the
-            ply minus k, which is negative in the opening. A position at ply k or later may learn from the outcome; a
-            later random move usually cuts that, so `choose` should make few (`random_plies=0` of `exploring`).
+        max_opening_plies: each game begins with k random moves, k uniform in 0 … max_opening_plies. Plies are counted
+            from the end of that opening, so `choose` gets negative ones in it. A position after it may learn from the
+            outcome; a later random move usually cuts that, so `choose` should make few (`random_plies=0` of
+            `exploring`).
 
     Raises:
         ValueError: plies or window < 1, or max_opening_plies < 0.
@@ -185,27 +162,27 @@ def self_play(
     choose = exploring() if choose is None else choose
     num_players = game.num_players
 
-    def draw_opening_plies(keys: Keys) -> Int[Array, "B"]:
+    def first_ply(keys: Keys) -> Int[Array, "B"]:
+        if not max_opening_plies:
+            return jnp.zeros(len(keys), jnp.int32)
         own = lambda key: jax.random.fold_in(key, KEYS_PER_PLY)  # none of those that a game's key is split into
-        return jax.vmap(lambda key: jax.random.randint(own(key), (), 0, max_opening_plies + 1))(keys)
+        return jax.vmap(lambda key: -jax.random.randint(own(key), (), 0, max_opening_plies + 1))(keys)
 
-    def begin(key: chex.PRNGKey, games: int) -> SelfPlay | SelfPlayFromOpenings:
+    def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
         each = jax.random.split(key, games)
         keys, k_init = jax.vmap(jax.random.split, out_axes=1)(each)
         state = jax.vmap(game.init)(k_init)
         ply = jax.tree.map(lambda x: jnp.zeros((games, window, *x.shape), x.dtype), _blank(game))
         to_play = jax.vmap(game.to_play)(state)
-        begun = SelfPlay(state, jnp.zeros(games, jnp.int32), to_play, keys, ply)
-        return SelfPlayFromOpenings(*begun, draw_opening_plies(each)) if max_opening_plies else begun
+        return SelfPlay(state, first_ply(each), to_play, keys, ply)
 
-    def move(params, games: Any):
+    def move(params, games: SelfPlay):
         split = jax.vmap(lambda key: jax.random.split(key, KEYS_PER_PLY), out_axes=1)
         keys, k_search, k_choose, k_step, k_init = split(games.keys)
         out = policy(params, k_search, games.state)
         has_target = getattr(out.info, "has_target", None)  # None: all plies make rows
         to_play = jax.vmap(game.to_play)(games.state)
-        since = games.ply - games.opening_plies if max_opening_plies else games.ply
-        action, trace = choose(k_choose, since, out, jax.vmap(game.legal)(games.state))
+        action, trace = choose(k_choose, games.ply, out, jax.vmap(game.legal)(games.state))
         after = jax.vmap(game.step)(games.state, action, k_step)
         ended, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
         value, known = _value(out)
@@ -225,14 +202,11 @@ def self_play(
         fresh = jax.vmap(game.init)(k_init)
         state = jax.tree.map(lambda new, old: jnp.where(_like(ply.ended, new), new, old), fresh, after)
         first = jnp.where(ply.ended, jax.vmap(game.to_play)(fresh), games.first)
-        number = jnp.where(ply.ended, 0, games.ply + 1)
+        number = jnp.where(ply.ended, first_ply(games.keys), games.ply + 1)
         now = games._replace(state=state, ply=number, first=first, keys=keys)
-        if max_opening_plies:
-            drawn = draw_opening_plies(games.keys)
-            now = now._replace(opening_plies=jnp.where(ply.ended, drawn, games.opening_plies))
         return now, (ply, games.ply, stats)
 
-    def play(params: Params, games: Any) -> tuple[Any, Row, Bool[Array, "n"], Stats]:
+    def play(params: Params, games: SelfPlay) -> tuple[SelfPlay, Row, Bool[Array, "n"], Stats]:
         small = games._replace(window=None)  # the window stays out of the scan's carry
         small, (new, number, stats) = jax.lax.scan(lambda g, _: move(params, g), small, None, length=plies)
         new = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), new)
@@ -300,7 +274,7 @@ def _stats(games: SelfPlay, out: Any, ply: Ply, paid: Float[Array, "B P"], known
     return Stats(
         plies=jnp.int32(ended.shape[0]),
         games=ended.sum(),
-        length=jnp.where(ended, games.ply + 1, 0).sum(),
+        length=jnp.where(ended, jnp.maximum(games.ply + 1, 0), 0).sum(),
         first_wins=(ended & won).sum(),
         draws=(ended & drawn).sum(),
         entropy=-jnp.sum(weights * jnp.log(jnp.maximum(weights, 1e-9))),
