@@ -31,9 +31,10 @@ PRESETS = {
 # Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
 # against the defaults (experiments/README.md, "What was tried").
 CONNECT_FOUR = Config(selfplay=SelfPlay(bootstrap="greedy", tolerance=0.4), learn=Learn(playing_decay=0.99))
-# Games of Go last for 70 plies and more, and are decided at their end. With outcomes for targets, where the others lean
-# on searched values, a network took 81 % of 100 games against one of the defaults, after 11 minutes of one core each.
-GO = {"trace": 1.0, "window": 128}
+# Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
+# searched values. Against a network of the defaults, after as many positions, that took 61 % of 400 games of Othello
+# with 64 simulations, and 81 % of 100 of Go with 32 (experiments/README.md, "Go and Othello: outcomes").
+OUTCOMES = {"go": {"trace": 1.0, "window": 128}, "othello": {"trace": 1.0}}
 
 
 def defaults(preset: str, game: str) -> Config:
@@ -48,10 +49,8 @@ def defaults(preset: str, game: str) -> Config:
     """
     if (preset, game) == ("laptop", "connect_four"):
         return CONNECT_FOUR
-    config = PRESETS[preset]
-    if game.split("_")[0] == "go":  # of our own, or pgx's go_9x9 and go_19x19
-        return dataclasses.replace(config, selfplay=dataclasses.replace(config.selfplay, **GO))
-    return config
+    config, own = PRESETS[preset], OUTCOMES.get(game.split("_")[0], {})  # pgx has go_9x9 and go_19x19
+    return dataclasses.replace(config, selfplay=dataclasses.replace(config.selfplay, **own))
 
 
 def preset_by_looks() -> str:

@@ -156,7 +156,7 @@ class Config:
     preset: Preset = "auto"
     """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks.
     The laptop's has three settings of its own for Connect Four: selfplay.bootstrap, selfplay.tolerance and
-    learn.playing_decay; all have two for Go: selfplay.trace and selfplay.window."""
+    learn.playing_decay; all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""
