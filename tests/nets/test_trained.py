@@ -71,14 +71,15 @@ def test_a_card_tells_the_same(file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, simulations, playouts", [
-    ("othello", 32, 128), ("hex_7x7", 32, 128), ("go_9x9", 64, 100),  # 97.5 % of 100 games of Go when it was made
+@pytest.mark.parametrize("name, simulations, playouts, pairs", [
+    ("othello", 32, 128, 10), ("hex_7x7", 32, 128, 10),
+    ("go_9x9", 16, 100, 4),  # the network alone had 92.5 % of 100 games; it is a residual one, and takes its time
 ])  # fmt: skip
-def test_it_beats_random_playouts(name, simulations, playouts):
+def test_it_beats_random_playouts(name, simulations, playouts, pairs):
     """With a search that is smaller than theirs."""
     game, _, search, params = player(name, simulations)
     uct = jz.uct(models.rollout(game), playouts)
-    keys = jax.random.split(jax.random.key(2), 10)
+    keys = jax.random.split(jax.random.key(2), pairs)
     score = jax.jit(lambda keys: arena.play_pairs(game, (search, uct), (params, None), keys, 2, 300))(keys)
     wins, draws, losses = (int(x.sum()) for x in score[:3])
     assert wins + draws / 2 > 0.8 * (wins + draws + losses)
