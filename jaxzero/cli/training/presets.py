@@ -44,8 +44,8 @@ def defaults(preset: str, game: str) -> Config:
     ('greedy', 'mean')
     >>> defaults("gpu", "connect_four") == PRESETS["gpu"]
     True
-    >>> defaults("gpu", "go").selfplay.trace, defaults("gpu", "hex_7x7").selfplay.trace
-    (1.0, 0.9)
+    >>> [defaults("gpu", game).selfplay.trace for game in ("go", "go_19x19", "othello", "hex_7x7")]
+    [1.0, 1.0, 1.0, 0.9]
     """
     if (preset, game) == ("laptop", "connect_four"):
         return CONNECT_FOUR
