@@ -32,7 +32,7 @@ from jaxzero.play import arena
 
 GAMES, PLIES = 256, 64  # in lock-step, and moves of each per iteration
 EPOCHS, MINIBATCHES = 4, 16
-LAMBDA, CLIP, ENTROPY, VALUE = 0.95, 0.2, 0.01, 0.5
+CLIP, ENTROPY, VALUE = 0.2, 0.01, 0.5
 LEARNING_RATE, GRADIENT = 5e-4, 0.5
 OPENING_PLIES = 4  # random moves before each game of a match
 
@@ -80,13 +80,13 @@ def rollout(game, net, params, state, key):
     return state, steps, last
 
 
-def advantages(steps: Step, last):
+def advantages(steps: Step, last, gae_lambda: float):
     """GAE, from the view of who moves: A = r + s·V' − V + λ·s·A', with s = −1 where the other player moves next."""
 
     def back(carry, step: Step):
         advantage, following = carry
         sign = jnp.where(step.ended, 0.0, jnp.where(step.same_mover, 1.0, -1.0))
-        advantage = step.reward + sign * following - step.value + LAMBDA * sign * advantage
+        advantage = step.reward + sign * following - step.value + gae_lambda * sign * advantage
         return (advantage, step.value), advantage
 
     return jax.lax.scan(back, (jnp.zeros_like(last), last), steps, reverse=True)[1]
@@ -103,14 +103,14 @@ def loss(net, params, rows: Step, advantage, target):
     return -surrogate + VALUE * jnp.square(value - target).mean() - ENTROPY * entropy
 
 
-def train(game, net, params, minutes: float, seed: int) -> tuple[Any, int]:
+def train(game, net, params, minutes: float, seed: int, gae_lambda: float = 0.95) -> tuple[Any, int]:
     """The parameters after so many minutes, and how many positions were played."""
     optimiser = optax.chain(optax.clip_by_global_norm(GRADIENT), optax.adam(LEARNING_RATE, eps=1e-5))
 
     def iteration(params, opt_state, state, key):
         k_play, k_learn = jax.random.split(key)
         state, steps, last = rollout(game, net, params, state, k_play)
-        advantage = advantages(steps, last)
+        advantage = advantages(steps, last, gae_lambda)
         rows = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, advantage, advantage + steps.value))
 
         def minibatch(carry, some):
@@ -164,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", type=pathlib.Path, required=True, help="a file or a folder of `jaxzero train`")
     parser.add_argument("--minutes", type=float, default=13.0, help="of PPO")
+    parser.add_argument("--gae-lambda", type=float, default=0.95, help="PPO's λ")
     parser.add_argument("--games", type=int, default=400, help="of each match")
     parser.add_argument("--simulations", type=int, default=64, help="per move, with search")
     parser.add_argument("--seed", type=int, default=0)
@@ -172,15 +173,17 @@ def main() -> None:
     given = parser.parse_args()
     player = resolved(Player(weights=str(given.weights)))
     game = rules(player, player.size or SIZE, player.komi or 0.0)
+    if game.num_players != 2:
+        parser.error(f"{game.id} has {game.num_players} players, and this PPO is for games of two")
     net, ours, about = weights.load(given.weights, game)
     fresh = network(dataclasses.replace(BEFORE.network, **about["network"]), game, jax.random.key(given.seed))[1]
-    theirs, positions = train(game, net, fresh, given.minutes, given.seed)
+    theirs, positions = train(game, net, fresh, given.minutes, given.seed, given.gae_lambda)
     if given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)
         kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
         weights.save(given.folder / "weights.safetensors", theirs, kept, overwrite=True, game=game)
     results = circumstances() | {"minutes": given.minutes, "opening_plies": OPENING_PLIES}
-    results |= {"positions": positions, "network": about}
+    results |= {"gae_lambda": given.gae_lambda, "positions": positions, "network": about}
     results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -85,8 +85,9 @@ def greedy_value(found: Summary) -> Float[Array, "B"]:
     """The best mean return of the most visited actions, for the player to move; 0 if none was visited.
 
     The last two actions of sequential halving have equally many visits, but for one: all with so many count, if they
-    are not proven to be worse than another. Where there were more simulations than that, the others were visited too
-    rarely: the best of many rough values is too good.
+    are not proven to be worse than another. With as many considered actions as simulations nothing is halved: each has
+    one visit, and this is the best of them all. Where there were more simulations than that, the others were visited
+    too rarely: the best of many rough values is too good.
 
     Args:
         found: of a search, `out.info.summary`.

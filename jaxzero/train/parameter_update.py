@@ -75,8 +75,8 @@ def parameter_update(
     before it was shortened; and 1 where the minibatch was skipped, else 0. The learning rate is traced.
 
     AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
-    the weights are apart, so c of AlphaZero's c·‖θ‖² is `weight_decay` times the learning rate. Biases and
-    normalisation scales (fewer than two axes) are not decayed.
+    the weights are apart. With plain SGD the decay is that of a penalty of (weight_decay / 2)·‖θ‖², so AlphaZero's
+    c·‖θ‖² is `weight_decay = 2·c`. Biases and normalisation scales (fewer than two axes) are not decayed.
 
     A minibatch whose loss or gradient is not finite, or that would lead to parameters that are not, changes nothing but
     the counts.

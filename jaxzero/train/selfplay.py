@@ -7,6 +7,7 @@ outcome.
 
 **What is proven** is not left to chance: where the policy proves values (`avoid_proven`), the target of a solved root
 is its exact value, and so is what the plies before it are told of the game's end, whatever was played afterwards.
+(Under `playout_cap` nothing counts as proven: its trees are of two sizes.)
 
 **Several devices**: games are the first axis of everything, so that each device plays an equal share of them, none
 asks another, and no result depends on how many there are (see `jaxzero.train.devices`).

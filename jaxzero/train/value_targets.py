@@ -57,8 +57,9 @@ def returns(
         G[t] = (1 − λ[t]) · v[t]  +  λ[t] · (r[t] + γ · G[t+1]),   with nothing after the end of a game
 
     With λ = 1 this is the outcome z of AlphaZero (Silver et al. 2018, "A general reinforcement learning algorithm
-    that masters chess, shogi, and Go through self-play"). With λ < 1 it leans on the searched values, geometrically
-    as in TD(λ) (Sutton & Barto 2018, eq. 12.2, with v[t] after the search in place of the bootstrap).
+    that masters chess, shogi, and Go through self-play"). With λ < 1 it leans on the searched values, geometrically:
+    the λ-return of TD(λ) (Sutton & Barto 2018, eq. 12.2) moved by one ply, for 1 − λ of a position's target is its own
+    searched value, where the book has that of the next one.
     λ[t] = 0 cuts: after a move taken at random what follows says nothing about v[t].
 
     Args:

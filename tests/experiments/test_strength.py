@@ -71,7 +71,7 @@ def test_advantages_are_discounted_sums_of_errors_with_the_mover_s_sign():
     ended, same = rng.random((2, *shape)) < 0.3
     last = rng.normal(size=5).astype(np.float32)
     blank = jnp.zeros(shape)
-    found = ppo.advantages(ppo.Step(blank, blank, blank, blank, value, reward, ended, same), last)
+    found = ppo.advantages(ppo.Step(blank, blank, blank, blank, value, reward, ended, same), last, 0.9)
     for game in range(5):
         for start in range(12):
             total, weight = 0.0, 1.0
@@ -79,7 +79,7 @@ def test_advantages_are_discounted_sums_of_errors_with_the_mover_s_sign():
                 sign = 0.0 if ended[t, game] else 1.0 if same[t, game] else -1.0
                 following = last[game] if t == 11 else value[t + 1, game]
                 total += weight * (reward[t, game] + sign * following - value[t, game])
-                weight *= ppo.LAMBDA * sign
+                weight *= 0.9 * sign
             assert found[start, game] == pytest.approx(total, abs=1e-4)
 
 

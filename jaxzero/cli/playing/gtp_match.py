@@ -191,6 +191,7 @@ def main(config: Config) -> None:
     keep_programs()
     try:
         config = dataclasses.replace(config, player=resolved(config.player))
+        config = dataclasses.replace(config, opening_plies=opening_plies(config))  # as the game of the weights has it
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"match: {error}")

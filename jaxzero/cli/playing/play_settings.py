@@ -59,8 +59,8 @@ class Player:
     rollouts: int = 4
     """Without a network (--weights none): playouts per simulation, which run at once."""
     exploration: float | None = None
-    """The search's constant: the smaller, the more searched values weigh beside the priors. Default: 1.25, PUCT's; 0.5,
-    UCB1's for win rates, with random playouts."""
+    """Exploration constant: the smaller, the more closely the search follows the values that it has found. Default:
+    1.25 with a network (PUCT), 0.5 with random playouts (UCB1)."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0

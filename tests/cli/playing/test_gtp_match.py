@@ -156,6 +156,7 @@ def test_a_match_that_is_stopped_says_how_it_stands(tmp_path, monkeypatch, capsy
         gtp_match.main(config(folder))
     results = json.loads((folder / "result.json").read_text())
     assert results["score"] == {"wins": 1, "draws": 0, "losses": 1, "unfinished": 0}
+    assert results["settings"]["opening_plies"] == 1, "what it was, where nothing was said"
     assert "50.0% (" in capsys.readouterr().out
 
 
