@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     game = games.by_name(given.game)
+    if not game.id.startswith("hex"):
+        parser.error(f"--game {given.game} is no Hex: give hex_7x7, or another size")
     net, params, about = weights.load(given.weights or weights.trained(game.id), game)
     worth, proven = judged(game, net, params, given.simulations)
     size = game.observation_shape[0]

@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import warnings
 from typing import Any
 
 import chex
@@ -96,6 +97,11 @@ def _make(env_id: str) -> Any:
         nearest = difflib.get_close_matches(str(env_id), known, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"from_pgx({env_id!r}): no such game.{hint} Known games: {', '.join(known)}.")
+    if env_id in HIDDEN:
+        warnings.warn(
+            f"{env_id} has hidden cards, and a search sees the whole state: it knows what a player would not.",
+            stacklevel=3,
+        )
     return pgx.make(env_id)
 
 
@@ -120,6 +126,8 @@ def _normalise(state: Any) -> Any:
         lambda x: jax.lax.convert_element_type(x, jnp.asarray(x).dtype), state.replace(observation=None)
     )
 
+
+HIDDEN = ("bridge_bidding", "kuhn_poker", "leduc_holdem", "sparrow_mahjong")  # where players do not see all cards
 
 _TURNS = {  # (quarters, mirror), the identity first
     "tic_tac_toe": SQUARE,

@@ -281,3 +281,8 @@ def test_large_go_board_has_the_same_symmetries():
         seen = jax.vmap(jax.vmap(symmetry.observation))(lines["observation_after"][:, 0])
         np.testing.assert_array_equal(lines["observation_after"][:, i], seen)
         np.testing.assert_array_equal(lines["legal"][:, i], lines["legal"][:, 0][..., symmetry.actions])
+
+
+def test_games_with_hidden_cards_say_that_a_search_sees_them():
+    with pytest.warns(UserWarning, match="kuhn_poker has hidden cards, and a search sees the whole state"):
+        games.from_pgx.__wrapped__("kuhn_poker")

@@ -258,7 +258,7 @@ def test_what_cannot_be_loaded_is_not_saved(tmp_path, params, about, message):
     [
         (ABOUT | {"network": {"kind": "mlp", "hidden": [4, 5]}}, GAME, r"written: 'dense_1.bias' is of shape \[3\]"),
         (ABOUT, board_game(num_actions=6), r"written: 'policy.bias' is of shape \[5\], and .* has \[6\]"),
-        (ABOUT, board_game("chess"), "written: it is for the game 'board': give that, and not chess"),
+        (ABOUT, board_game("chess"), "written: it is for the game 'board', and not for 'chess'"),
         (ABOUT, "board", r"weights\.save: the game is a str"),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("game", "message"),
     [
-        (board_game("chess"), "for the game 'board': give that, and not chess"),
+        (board_game("chess"), "for the game 'board', and not for 'chess'"),
         (board_game(num_actions=6), r"'policy.bias' is of shape \[5\], and the network that it describes has \[6\]"),
         (board_game(shape=(3, 3, 3)), r"'dense_0.kernel' is of shape \[18, 4\], and .* has \[27, 4\]"),
         (board_game(num_players=3), r"'value.bias' is of shape \[1\], and .* has \[3\]"),

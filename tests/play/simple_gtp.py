@@ -1,6 +1,7 @@
 """A program that speaks the protocol and knows tic-tac-toe: it takes the first square that is free.
 
 python simple_gtp.py [dies|sleeps|cheats|resigns|mumbles|disagrees]     # what it does at its second move, or at the end
+python simple_gtp.py [chatters|foreign]     # it does not speak the protocol; it plays another game
 """
 
 import sys
@@ -12,6 +13,10 @@ LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 def main(manner: str = "") -> None:
     board, moves = {}, 0
+    if manner == "chatters":
+        sys.stdout.buffer.write(b"\xa1 welcome\n")
+        sys.stdout.flush()
+        time.sleep(60)
     for line in sys.stdin:
         command, *words = line.split()
         said = ""
@@ -30,6 +35,7 @@ def main(manner: str = "") -> None:
                 sys.exit(1)
             if moves == 2 and manner == "sleeps":
                 time.sleep(60)
+            said = "q16" if manner == "foreign" else said
             said = {"cheats": NAMES[0], "resigns": "resign"}.get(manner, said) if moves == 2 else said
             board[said] = words[0]
         elif command == "final_score":

@@ -174,7 +174,7 @@ def finish(config: Config, folder: pathlib.Path, run: Run, weights: Any, step: i
         progress_display.table(caption, head, rows)
     playing = shlex.join([*command("play"), "--game", "2048", "--weights", str(folder)])
     own = [f"{playing}    # play, with hints; with --browser, on a page", f"{playing} --watch    # see it play"]
-    following = commands_after(config.budget, config.seed, folder, step, own)
+    following = commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), own)
     parts = what_was_learned(found, "± is the standard error of the mean.") + how_it_went(rows_of(folder), CURVES)
     parts += largest_tiles(results) + last_moves(config, run, weights)
     parts += settings_and_next(dataclasses.asdict(config), following)

@@ -244,7 +244,7 @@ def finish(config, folder, environment, run: Run, measure: Measure, params, mini
     if not minibatches:
         say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough steps.")
     ended_by = reached(config, environment, folder, step)
-    next_ones = commands_after(config.budget, config.seed, folder, step, goal=ended_by)
+    next_ones = commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), goal=ended_by)
     said = measure.verdict(results["after"], results["before"])
     page = write_report(config, folder, environment, run, params, found, next_ones, said)
     if said:

@@ -29,6 +29,7 @@ from jaxzero.play.notation import names
 from jaxzero.runs import progress_display
 
 COLOURS = "black", "white"
+FIRST = 30.0  # seconds for the first answer
 SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
 
 
@@ -43,7 +44,7 @@ class Program:
         self._patience, self._lines = patience, queue.Queue()
         self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, who then close it
             shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-            start_new_session=True,
+            start_new_session=True, errors="replace",
         )  # fmt: skip
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -51,6 +52,16 @@ class Program:
         for line in self._process.stdout or ():
             self._lines.put(line.rstrip("\r\n"))
         self._lines.put(None)
+
+    def introduce(self) -> str:
+        """Its name and version. A program that does not speak the protocol is found out here, and soon."""
+        patience, self._patience = self._patience, min(self._patience, FIRST)
+        try:
+            return f"{self.ask('name')} {self.ask('version')}"
+        except Refused as error:
+            raise Refused(f"{error}. Does it need a flag to speak the protocol, like gnugo --mode gtp?") from error
+        finally:
+            self._patience = patience
 
     def ask(self, command: str) -> str:
         """The answer to a command.
@@ -108,6 +119,7 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
     for action in opening:
         tell(thinker, other, called[action])
         thinker.play(action)
+    answered = False
     while not thinker.over() and len(thinker.moves) < config.max_moves:
         turn = thinker.to_move()
         if turn == ours:
@@ -122,11 +134,21 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
             if word == "resign":
                 return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+R", "the other resigned")
             action = told.get(word, -1)
+            if not answered and not (action >= 0 and thinker.legal()[action]):
+                here = f"{thinker.game.id} here ({some_moves(thinker)})"
+                raise Refused(f"it answered {word}, which is no move in {here}. Does it play that game?")
+            answered = True
         try:
             thinker.play(action)
         except ValueError:
             return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+F", "the other made a move that is none here")
     return ended(thinker, other, config, ours)
+
+
+def some_moves(thinker: Engine) -> str:
+    """A few legal moves, by name."""
+    called = names(thinker.game)
+    return ", ".join([called[a] for a, ok in enumerate(thinker.legal()) if ok][:4]) + " ..."
 
 
 def tell(thinker: Engine, other: Program, move: str) -> None:
@@ -205,7 +227,7 @@ def main(config: Config) -> None:
     other, played, began = Program(config.opponent, config.patience), [], time.monotonic()
     opponent, problem = config.opponent, ""
     try:
-        opponent = f"{other.ask('name')} {other.ask('version')}"
+        opponent = other.introduce()
         for number in range(config.games):
             game = play(thinker, other, config, number % 2, openings(thinker, config, number // 2))
             played.append(game)

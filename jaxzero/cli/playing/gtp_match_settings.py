@@ -1,6 +1,7 @@
 """The settings of `jaxzero match`. No jax here: mistakes are answered at once."""
 
 import dataclasses
+import itertools
 import pathlib
 import shlex
 import shutil
@@ -60,9 +61,15 @@ def parse(arguments: list[str] | None = None) -> Config:
     words = shlex.split(config.opponent)
     if not words or shutil.which(words[0]) is None:
         name = words[0] if words else ""
-        raise SystemExit(f"match: --opponent {config.opponent!r}: there is no program {name!r}.")
+        raise SystemExit(
+            f"match: --opponent {config.opponent!r}: there is no program {name!r}. Install it, or give its whole path."
+        )
     if config.folder.exists() and not config.folder.is_dir():
         raise SystemExit(f"match: --folder {config.folder} is a file: name a new folder.")
     if config.folder.exists() and any(config.folder.iterdir()):
-        raise SystemExit(f"match: --folder {config.folder} is not empty, and nothing is overwritten: name another.")
+        others = (config.folder.with_name(f"{config.folder.name}-{i}") for i in itertools.count(2))
+        free = next(folder for folder in others if not folder.exists())
+        raise SystemExit(
+            f"match: --folder {config.folder} is not empty, and nothing is overwritten. Name another: --folder {free}"
+        )
     return config

@@ -120,7 +120,8 @@ def limits(player: Player) -> dict:
 
 def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
     """Raises a ValueError where what only our own Go has is given for another game."""
-    hints = {"hex": " Hex of another size is --game hex_7x7.", "go_": " Those of pgx are as they are."}
+    sized = f"hex_{size or 7}x{size or 7}"
+    hints = {"hex": f" Hex of another size is --game {sized}.", "go_": " Those of pgx are as they are."}
     hint = next((said for start, said in hints.items() if game.startswith(start)), "")
     for name, value in (("size", size), ("komi", komi)):
         if value is not None and game != "go":

@@ -74,7 +74,13 @@ def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[s
 
 
 def commands_after(
-    budget: Any, seed: int, folder: pathlib.Path, step: int, own: Sequence[str] = (), goal: float | None = None
+    budget: Any,
+    seed: int,
+    folder: pathlib.Path,
+    step: int,
+    minutes: float,
+    own: Sequence[str] = (),
+    goal: float | None = None,
 ) -> list[str]:
     """Commands that may be next after any run, with `own` ones of what was trained among them.
 
@@ -83,12 +89,14 @@ def commands_after(
         seed: likewise.
         folder: likewise.
         step: iterations so far.
+        minutes: of learning so far.
         own: commands for what was trained.
         goal: what ended the run, if not its budget.
     """
     by_steps = 0 < budget.steps <= step  # double what ran out
-    longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", 2 * budget.minutes)
-    on = f"{again(*longer)}    # train on, to twice the budget"
+    twice = round(2 * max(budget.minutes, minutes), 1)  # a budget that was lowered may be used up already
+    longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", twice)
+    on = f"{again(*longer)}    # train on, to twice as much"
     if goal is not None:
         on = f"{again('--budget.until', 'inf')}    # train on, to the end of the budget"
     return [

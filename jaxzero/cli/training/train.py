@@ -258,7 +258,7 @@ def following(config: Config, folder: pathlib.Path, step: int) -> list[str]:
         f"{shlex.join(command('play'))} {named} --weights {folder}    # play against it",
         f"{shlex.join(command('tournament'))} {named} --players {players}    # rating",
     ]
-    return commands_after(config.budget, config.seed, folder, step, own)
+    return commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), own)
 
 
 def run(config: Config) -> None:

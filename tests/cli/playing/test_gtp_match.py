@@ -141,6 +141,24 @@ def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, say
     assert 0 < len(results["games"]) < 4, "what was played is kept"
 
 
+@pytest.mark.parametrize("manner, says", [
+    ("foreign", r"after 0 of 4 games: it answered q16, which is no move in tic_tac_toe here \(.*Does it"),
+    ("chatters", "after 0 of 4 games: name: no answer in 2 s. Does it need a flag to speak the protocol"),
+])  # fmt: skip
+def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tmp_path, manner, says):
+    with pytest.raises(SystemExit, match=says):
+        gtp_match.main(config(tmp_path / "match", "--patience", "2", "--opening-plies", "0", manner=manner))
+    assert not (tmp_path / "match" / "result.json").exists()
+
+
+def test_a_folder_that_is_taken_is_answered_by_one_that_is_free(tmp_path):
+    for name in ("match", "match-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "001.sgf").touch()
+    with pytest.raises(SystemExit, match="is not empty, and nothing is overwritten. Name another: --folder .*match-3$"):
+        config(tmp_path / "match")
+
+
 def test_a_match_that_is_stopped_says_how_it_stands(tmp_path, monkeypatch, capsys):
     games, folder = [], tmp_path / "match"
 

@@ -192,7 +192,7 @@ def test_the_name_waits_for_nothing(arguments):
 
 
 @pytest.mark.parametrize("flags, says", [
-    (["--game", "hex", "--size", "7"], "--size 7 is for --game go only, and not for hex. Hex of another size is"),
+    (["--game", "hex", "--size", "7"], "not for hex. Hex of another size is --game hex_7x7"),
     (["--game", "go_9x9", "--komi", "6.5"], "--komi 6.5 is for --game go only"),
     (["--weights", "nowhere"], "no such file"), (["--exploration", "-1"], "--exploration -1: give 0 or more"),
     (["--exploration", "nan"], "--exploration nan"), (["--simulations", "0"], "--simulations 0"),
