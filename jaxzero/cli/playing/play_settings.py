@@ -64,7 +64,7 @@ class Player:
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0
-    """--gtp: gives up below this win rate; 0: never."""
+    """In matches and by the protocol: gives up below this win rate; 0: never."""
     ponder: bool = False
     """Think while the opponent does; not in the browser."""
     seed: int = 0
@@ -91,7 +91,7 @@ def parse(arguments: list[str] | None = None) -> Play:
     asked = sys.argv[1:] if arguments is None else arguments
     name, description = ("gtp", GTP_DESCRIPTION) if "--gtp" in asked else ("play", DESCRIPTION)
     config = tyro.cli(Play, args=arguments, prog=f"jaxzero {name}", description=description)
-    check("play", config.player)
+    check(name, config.player)
     if config.browser and config.gtp:
         raise SystemExit("play: --browser and --gtp: give one of them.")
     if config.browser and config.player.ponder:

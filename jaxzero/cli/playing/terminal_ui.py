@@ -44,7 +44,7 @@ def in_words(thinker: Engine, whose: str) -> str:
     points = f"{100 * board_json.share(best.value):.0f} % of the points for {whose}"
     if not _in_shares(thinker):
         points = f"a value of {best.value:+.2f} for {whose}"
-    return f"I expect {points}, after {report.visits:,} simulations, and this play: {line}"
+    return f"I expect {points}, after {report.visits:,} simulations, and the game to go on: {line}"
 
 
 def _in_shares(thinker: Engine) -> bool:
