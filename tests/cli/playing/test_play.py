@@ -50,7 +50,7 @@ def test_a_game_is_played_and_what_is_no_move_is_told(thinker, capsys):
     assert "Your move (X)" in asked[0] and len(asked) == 4 and out.count("I play") == 1
     assert "'b2' is no legal move" in out and "'hello' is no legal move. There are:" in out
     said = " ".join(out.split())
-    assert "of the points for me, after 30 simulations" in said and re.search(r"this play: [abc][123]", said)
+    assert "of the points for me, after 30 simulations" in said and re.search(r"the game to go on: [abc][123]", said)
 
 
 def test_undo_swap_and_hint(thinker, capsys):
