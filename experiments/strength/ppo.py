@@ -103,7 +103,7 @@ def loss(net, params, rows: Step, advantage, target):
     return -surrogate + VALUE * jnp.square(value - target).mean() - ENTROPY * entropy
 
 
-def train(game, net, params, minutes: float, seed: int, gae_lambda: float = 0.95) -> tuple[Any, int]:
+def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tuple[Any, int]:
     """The parameters after so many minutes, and how many positions were played."""
     optimiser = optax.chain(optax.clip_by_global_norm(GRADIENT), optax.adam(LEARNING_RATE, eps=1e-5))
 

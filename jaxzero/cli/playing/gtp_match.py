@@ -29,7 +29,6 @@ from jaxzero.play.notation import names
 from jaxzero.runs import progress_display
 
 COLOURS = "black", "white"
-FIRST = 30.0  # seconds for the first answer
 SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
 
 
@@ -54,14 +53,11 @@ class Program:
         self._lines.put(None)
 
     def introduce(self) -> str:
-        """Its name and version. A program that does not speak the protocol is found out here, and soon."""
-        patience, self._patience = self._patience, min(self._patience, FIRST)
+        """Its name and version. A program that does not speak the protocol is found out here."""
         try:
             return f"{self.ask('name')} {self.ask('version')}"
         except Refused as error:
-            raise Refused(f"{error}. Does it need a flag to speak the protocol, like gnugo --mode gtp?") from error
-        finally:
-            self._patience = patience
+            raise Refused(f"{error}: it may need a flag to speak the protocol, like gnugo --mode gtp") from error
 
     def ask(self, command: str) -> str:
         """The answer to a command.
@@ -72,8 +68,8 @@ class Program:
         try:
             self._process.stdin.write(command + "\n")
             self._process.stdin.flush()
-            lines = [self._line(command)]
-            while lines[-1] or len(lines) == 1:
+            lines = [self._line(command) or self._line(command)]  # some leave an empty line before
+            while lines[0][:1] in ("=", "?") and lines[-1]:
                 lines.append(self._line(command))
         except OSError as error:
             raise Refused(f"the other program has ended ({command})") from error
@@ -119,7 +115,6 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
     for action in opening:
         tell(thinker, other, called[action])
         thinker.play(action)
-    answered = False
     while not thinker.over() and len(thinker.moves) < config.max_moves:
         turn = thinker.to_move()
         if turn == ours:
@@ -134,21 +129,15 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
             if word == "resign":
                 return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+R", "the other resigned")
             action = told.get(word, -1)
-            if not answered and not (action >= 0 and thinker.legal()[action]):
-                here = f"{thinker.game.id} here ({some_moves(thinker)})"
-                raise Refused(f"it answered {word}, which is no move in {here}. Does it play that game?")
-            answered = True
         try:
             thinker.play(action)
         except ValueError:
+            if len(thinker.moves) < len(opening) + 2:  # its first move
+                legal = [name for name, ok in zip(called, thinker.legal()) if ok][:4]
+                here = f"{thinker.game.id} here ({', '.join(legal)} ...)"
+                raise Refused(f"it answered {word}, which is no move in {here}: it may play another game") from None
             return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+F", "the other made a move that is none here")
     return ended(thinker, other, config, ours)
-
-
-def some_moves(thinker: Engine) -> str:
-    """A few legal moves, by name."""
-    called = names(thinker.game)
-    return ", ".join([called[a] for a, ok in enumerate(thinker.legal()) if ok][:4]) + " ..."
 
 
 def tell(thinker: Engine, other: Program, move: str) -> None:
@@ -227,7 +216,8 @@ def main(config: Config) -> None:
     other, played, began = Program(config.opponent, config.patience), [], time.monotonic()
     opponent, problem = config.opponent, ""
     try:
-        opponent = other.introduce()
+        with progress_display.announced(f"Asking the other program for its name, for up to {config.patience:g} s"):
+            opponent = other.introduce()
         for number in range(config.games):
             game = play(thinker, other, config, number % 2, openings(thinker, config, number // 2))
             played.append(game)
