@@ -146,7 +146,7 @@ def _fitting(
     kind, given = _network_of(about, len(there))
     if about["game"] != game.id:
         raise WeightsError(
-            f"it is for the game {short(about['game'])}, and not for {short(game.id)}: give that game, or other weights."
+            f"it is for the game {short(about['game'])}, and not for {short(game.id)}: name that, or other weights."
         )
     given |= asked or {}
     net, expected = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
