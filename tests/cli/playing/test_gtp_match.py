@@ -142,7 +142,7 @@ def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, say
 
 
 @pytest.mark.parametrize("manner, says", [
-    ("foreign", r"after 0 of 4 games: q16, which is no move in tic_tac_toe here \(.*: it may play another game.$"),
+    ("foreign", r"of 4 games: it answered q16, which is no move in tic_tac_toe here \(.*: it may play another game.$"),
     ("chatters", "after 0 of 4 games: name: . welcome: it may need a flag to speak the protocol"),
 ])  # fmt: skip
 def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tmp_path, manner, says):
