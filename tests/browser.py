@@ -36,9 +36,17 @@ def browser() -> Iterator:
 
 
 def listening(page) -> list[str]:
-    """A list that fills with whatever the page complains of: errors on its console, exceptions, failed requests."""
+    """A list that fills with whatever the page complains of: errors on its console, exceptions, failed requests.
+
+    Requests that the browser drops because the page is left or loaded anew are no complaints.
+    """
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("requestfailed", lambda request: heard.append(f"{request.url}: {request.failure}"))
+    page.on("requestfailed", lambda request: heard.extend(failures(request)))
     return heard
+
+
+def failures(request) -> list[str]:
+    """What a request failed of, in a list of one; none where the browser itself dropped it."""
+    return [] if request.failure == "net::ERR_ABORTED" else [f"{request.url}: {request.failure}"]
