@@ -45,14 +45,17 @@ def main() -> None:
     """Judges, and prints the board."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it")
-    parser.add_argument("--simulations", type=int, default=2000)
+    parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
+    parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     game = games.by_name(given.game)
     if not game.id.startswith("hex"):
         parser.error(f"--game {given.game} is no Hex: give hex_7x7, or another size")
-    net, params, about = weights.load(given.weights or weights.trained(game.id), game)
+    try:
+        net, params, about = weights.load(given.weights or weights.trained(game.id), game)
+    except weights.WeightsError as error:
+        parser.error(f"--weights: {error}")
     worth, proven = judged(game, net, params, given.simulations)
     size = game.observation_shape[0]
     print(f"Worth of each first move, * where proven, {given.simulations} simulations:")

@@ -66,7 +66,10 @@ def main() -> None:
         net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
     except weights.WeightsError as error:
         parser.error(f"--weights: {error}")
-    positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
+    try:
+        positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
+    except (OSError, ValueError) as error:
+        parser.error(f"--positions: {error}")
     policies = {"raw": arena.raw_network(model)}
     scale = given.value_scale
     how = dict(gumbel_scale=0.0, qvalues=None if scale is None else completed_by_mix_value(scale, rescale_values=False))

@@ -97,13 +97,16 @@ def main() -> None:
     """Plays, and says who won."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--games", type=int, default=100, help="with each colour")
-    parser.add_argument("--simulations", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--games", type=int, default=100, help="with each colour; default: %(default)s")
+    parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="of the opponent's choices; default: %(default)s")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
-    net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
+    try:
+        net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
+    except weights.WeightsError as error:
+        parser.error(f"--weights: {error}")
     search = jz.gumbel(
         models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven, stop=jz.solved
     )

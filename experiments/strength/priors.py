@@ -39,10 +39,13 @@ def main() -> None:
     """Measures, and prints."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--positions", choices=("tuning", "held_out"), default="tuning")
+    parser.add_argument("--positions", choices=("tuning", "held_out"), default="tuning", help="default: %(default)s")
     given = parser.parse_args()
     game = games.from_pgx("connect_four")
-    net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
+    try:
+        net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
+    except weights.WeightsError as error:
+        parser.error(f"--weights: {error}")
     positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
     chosen = positions.tuning == (given.positions == "tuning")
     logits, _ = net(params, jax.vmap(game.observe)(positions.state))

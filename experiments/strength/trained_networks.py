@@ -48,9 +48,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
     parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
-    parser.add_argument("--games", type=int, default=100, help="of each pairing")
-    parser.add_argument("--opening-plies", type=int, default=4, help="random moves at the start")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--games", type=int, default=100, help="of each pairing; default: %(default)s")
+    parser.add_argument("--opening-plies", type=int, default=4, help="random moves at the start; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     if given.games < 2 or given.games % 2:

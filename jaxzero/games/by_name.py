@@ -50,7 +50,8 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         return from_pgx(name)
     except ValueError as error:
         words = str(error).replace(f"from_pgx({name!r})", f"game {name}")
-        own = f" For a game of your own in {name}.py give {name}:game." if pathlib.Path(f"{name}.py").is_file() else ""
+        file = name if name.endswith(".py") else f"{name}.py"
+        own = f" For a game of your own in {file} give {name}:game." if pathlib.Path(file).is_file() else ""
         raise ValueError(
             f"{words} Beside them go (--size 7), hex_7x7 and other sizes, and your own as module:attribute.{own}"
         ) from error

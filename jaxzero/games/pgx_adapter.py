@@ -94,7 +94,7 @@ def _make(env_id: str) -> Any:
         raise ImportError(f"from_pgx({env_id!r}) needs pgx, which is not installed: pip install -U pgx") from error
     known = pgx.available_envs()
     if env_id not in known:
-        nearest = difflib.get_close_matches(str(env_id), known, n=1, cutoff=0.4)
+        nearest = difflib.get_close_matches(str(env_id), known, n=1, cutoff=0.6)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"from_pgx({env_id!r}): no such game.{hint} Known games: {', '.join(known)}.")
     if env_id in HIDDEN:

@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 import random
+import re
 import sys
 
 import jax
@@ -215,3 +216,20 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     for one in found["matches"].values():
         assert sum(one["score"]) == 4 and one["interval"][0] <= one["share"] <= one["interval"][1]
     assert found["about"]["game"] == "tic_tac_toe" and "trained:8 against uct:10: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("script, words, said", [
+    (mistakes, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
+    (mistakes, "--positions wrong.txt", "--positions: wrong.txt, line 1: expected a JSON object"),
+    (mistakes, "--positions nowhere.jsonl", "--positions: .*nowhere.jsonl"),
+    (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
+    (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
+])  # fmt: skip
+def test_wrong_files_are_answered_in_a_sentence(script, words, said, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("wrong.txt").write_text("hello")
+    monkeypatch.setattr(sys, "argv", [script.__name__, *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        script.main()
+    assert ended.value.code == 2
+    assert re.search(said, capsys.readouterr().err)

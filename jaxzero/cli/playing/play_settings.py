@@ -1,12 +1,13 @@
 """The settings of `jaxzero play`, and of the engine in `jaxzero match`. No jax here: mistakes are answered at once."""
 
 import dataclasses
+import difflib
 import pathlib
 import sys
 
 import tyro
 
-__all__ = ["KOMI", "PLAYOUTS", "SIZE", "Play", "Player", "check", "komi", "limits", "parse"]
+__all__ = ["KOMI", "PLAYOUTS", "SIZE", "TRAINED", "Play", "Player", "check", "komi", "limits", "parse"]
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
@@ -35,6 +36,7 @@ For front ends like GoGui and Sabaki: give the whole command, with the full path
 DEFAULT = 400  # simulations per move
 SIZE, KOMI = 9, 7.0  # of Go, where nobody says
 PLAYOUTS = "none"  # as --weights: no network, although one may come along
+TRAINED = "trained"  # as --weights: the network that comes with jaxzero
 PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
@@ -47,7 +49,7 @@ class Player:
     your own as module:attribute. Default: the one that --weights are of, else go."""
     weights: str = ""
     """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts; none:
-    random playouts in any case."""
+    random playouts in any case; trained: what comes with jaxzero, or an error."""
     size: int | None = None
     """go: points on a side. Default: as the weights, else 9."""
     komi: float | None = None
@@ -154,5 +156,14 @@ def check(script: str, player: Player) -> None:
     komi = player.komi or 0.0
     if not abs(komi) <= 1000 or 2 * komi != round(2 * komi):
         raise SystemExit(f"{script}: --komi {komi:g}: give a whole or half number of points.")
-    if player.weights not in ("", PLAYOUTS) and not pathlib.Path(player.weights).exists():
-        raise SystemExit(f"{script}: --weights {player.weights}: there is no such file or folder.")
+    if player.weights not in ("", PLAYOUTS, TRAINED) and not pathlib.Path(player.weights).exists():
+        raise SystemExit(f"{script}: --weights {player.weights}: {no_such_path(player.weights)}")
+
+
+def no_such_path(given: str) -> str:
+    """What to say of a file or folder that is not there, with the nearest name beside it."""
+    path = pathlib.Path(given)
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    nearest = difflib.get_close_matches(path.name, beside, n=1)
+    hint = f" Did you mean {path.parent / nearest[0]}?" if nearest else ""
+    return f"there is no such file or folder.{hint}"

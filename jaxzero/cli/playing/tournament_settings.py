@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tyro
 
-from jaxzero.cli.playing.play_settings import of_go_alone, usual_opening_plies
+from jaxzero.cli.playing.play_settings import TRAINED, of_go_alone, usual_opening_plies
 
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
@@ -41,7 +41,6 @@ random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets mor
 
 CONSIDERED = 16  # moves at the root, as Danihelka et al. 2022 have it
 WEIGHTS = "weights.safetensors"  # in the folder of a run
-TRAINED = "trained"  # stands for the weights that come with jaxzero
 
 
 @dataclasses.dataclass(frozen=True)

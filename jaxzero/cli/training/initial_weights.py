@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxzero import games
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing import network_models
+from jaxzero.cli.playing.play_settings import TRAINED
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.settings import Config, Network
 from jaxzero.nets import weights
@@ -21,7 +22,6 @@ from jaxzero.runs import process_coordination
 
 __all__ = ["find", "keep", "load", "with_their_network"]
 
-SHIPPED = "trained"  # the weights that come with jaxzero
 COPY = "initial_weights.safetensors"
 
 
@@ -54,7 +54,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
 
 def _named(config: Config, game: games.Game) -> pathlib.Path:
     given = pathlib.Path(config.weights)
-    if config.weights == SHIPPED and not given.exists():
+    if config.weights == TRAINED and not given.exists():
         shipped = network_models.comes_along(game, config.game)
         if shipped is None:
             named = config.game if config.game == game.id else f"{config.game} ({game.id})"
@@ -63,7 +63,7 @@ def _named(config: Config, game: games.Game) -> pathlib.Path:
     file = network_models.weights_file(given)
     if not file.is_file():
         missing = f"there is no {file.name} in this folder" if given.is_dir() else "there is no such file"
-        raise ValueError(f"{missing}. Give a file of weights, a run's folder, or {SHIPPED}.")
+        raise ValueError(f"{missing}. Give a file of weights, a run's folder, or {TRAINED}.")
     return file
 
 

@@ -208,6 +208,19 @@ def test_a_mistake_is_answered_by_what_to_write(flags, says):
     assert says in str(caught.value)
 
 
+def test_a_folder_that_is_not_there_is_answered_by_the_nearest(tmp_path):
+    (tmp_path / "othello").mkdir()
+    with pytest.raises(SystemExit, match=r"there is no such file or folder\. Did you mean .*/othello\?"):
+        play_settings.parse(["--weights", str(tmp_path / "othelo")])
+
+
+def test_the_network_that_comes_along_can_be_asked_for():
+    player = play_settings.parse(["--game", "tic_tac_toe", "--weights", "trained"]).player
+    assert "that comes with jaxzero" in play.engine(play.resolved(player), 9, 7.0)[1]
+    with pytest.raises(ValueError, match="no network comes with jaxzero for hex_3x3. Leave --weights out"):
+        play.engine(play_settings.Player(game="hex_3x3", weights="trained"), 9, 7.0)
+
+
 @pytest.mark.parametrize("flags, rule, constants", [
     ([], "puct", [()]), (["--exploration", "0.5"], "puct", [(0.5,)]),
     (["--weights", "none"], "ucb1", [(0.5,)]), (["--weights", "none", "--exploration", "0.2"], "ucb1", [(0.2,)]),
@@ -246,7 +259,7 @@ def test_the_game_is_taken_from_the_weights(tmp_path):
 @pytest.mark.parametrize("kept, says", [
     ('{"game": "runs.evil:game"}', "If you trust it, name it: --game runs.evil:game"),
     ('{"game": "runs/evil.py:game"}', "If you trust it"), ('{"game": "a:evil.py:game"}', "If you trust it"),
-    ('{"game": 5}', "does not say which game"),
+    ('{"game": 5}', "does not say which game"), ('{"game": "cartpole"}', "of cartpole, which has no opponent"),
     ("{", "cannot be read: JSONDecodeError"), ("{}", "cannot be read: KeyError"), ("[]", "cannot be read: KeyError"),
     ('{"game": "go", "size": "9"}', "does not say which game"),
 ])  # fmt: skip
