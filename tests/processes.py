@@ -23,8 +23,9 @@ def python(code: str) -> subprocess.CompletedProcess:
 
 
 def on_four_devices(code: str) -> subprocess.CompletedProcess:
-    """A script where JAX sees four CPU devices."""
-    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    """A script where JAX sees four CPU devices; compiled as tests are."""
+    four = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": four}
     return subprocess.run(
         [sys.executable, "-c", code], env=os.environ | flags, cwd=ROOT, capture_output=True, text=True, timeout=900
     )
