@@ -191,7 +191,7 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     assert played.returncode == 0, played.stderr
     assert "Moves so far: none." in played.stdout and "I would play" in played.stdout
 
-    words = "tournament", "--games", "12", "--players", "random", "uct:4", f"runs/{name}:4"  # the game is the run's
+    words = "tournament", "--games", "12", "--players", "random", f"runs/{name}:4"  # the game is the run's
     rated = jaxzero(folder, *words)
     assert rated.returncode == 0, rated.stderr
     told = " ".join(rated.stdout.split())  # titles are as wide as their tables
