@@ -72,8 +72,9 @@ class Clock:
         monkeypatch.setattr(early_stopping, "time", types.SimpleNamespace(monotonic=lambda: self.now))
 
 
-def chunks(clock, seconds=1.0, size=8):
-    """A compiled chunk that takes `seconds`, where to begin, and the same search in one piece."""
+@functools.cache
+def searches():
+    """A compiled search of so many simulations, and where to begin."""
     world, keys = worlds.make(range(4), "open"), jax.random.split(jax.random.key(0), 4)
     rule, start = jz.puct(), jnp.zeros(4, jnp.int32)
     planted = jz.search.plant(*worlds.model.root(world, keys, start), rule, 50)
@@ -81,6 +82,13 @@ def chunks(clock, seconds=1.0, size=8):
     @functools.partial(jax.jit, static_argnums=1)
     def search(tree, count):
         return jz.search.search(world, keys, tree, worlds.model, rule, count)
+
+    return search, planted
+
+
+def chunks(clock, seconds=1.0, size=8):
+    """A compiled chunk that takes `seconds`, where to begin, and the same search in one piece."""
+    search, planted = searches()
 
     def chunk(tree):
         clock.now += seconds
