@@ -61,8 +61,12 @@ def main() -> None:
     """Writes the file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--file", type=pathlib.Path, required=True, help="to write; must not exist")
-    parser.add_argument("--openings", type=int, default=2000, help="positions after 4 to 14 plies; default: %(default)s")
-    parser.add_argument("--middles", type=int, default=1000, help="positions after 15 to 27 plies; default: %(default)s")
+    parser.add_argument(
+        "--openings", type=int, default=2000, help="positions after 4 to 14 plies; default: %(default)s"
+    )
+    parser.add_argument(
+        "--middles", type=int, default=1000, help="positions after 15 to 27 plies; default: %(default)s"
+    )
     parser.add_argument("--seed", type=int, default=0, help="games follow from it; default: %(default)s")
     given = parser.parse_args()
     (solver, board), rng = solver_and_board(), random.Random(given.seed)

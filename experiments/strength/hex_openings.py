@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.training.evaluation import to_win
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
 from jaxzero.runs.run_folder import write_whole
@@ -34,7 +34,7 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
     plain = game._replace(legal=lambda state: legal(state).at[-1].set(False))
     keys = jax.random.split(jax.random.key(0), squares)
     opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
-    search = jz.gumbel(models.perfect(plain, net), simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    search = to_win(plain, models.perfect(plain, net), simulations)
     out = jax.jit(with_greedy_value(search))(params, keys, opened)  # the mean leans on replies that were dropped
     low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
     proven = low == high

@@ -2,7 +2,8 @@
 
     python experiments/strength/mistakes.py                                    # the network that comes with jaxzero
     python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
-    python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2
+    python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2 # values weigh less
+    python experiments/strength/mistakes.py --rescale-values --value-scale 0.1 # as mctx has it
     python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
 
 An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.
@@ -57,7 +58,12 @@ def main() -> None:
     )
     parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600), help="default: 64 600")
     parser.add_argument(
-        "--value-scale", type=float, help="values as they are, at this scale; default: mapped to [0, 1]"
+        "--value-scale", type=float, default=1.0, help="how much values weigh; default: %(default)s, as in the paper"
+    )
+    parser.add_argument(
+        "--rescale-values",
+        action="store_true",
+        help="map the values of each node to [0, 1] first; default: as they are",
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
@@ -71,8 +77,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(f"--positions: {error}")
     policies = {"raw": arena.raw_network(model)}
-    scale = given.value_scale
-    how = dict(gumbel_scale=0.0, qvalues=None if scale is None else completed_by_mix_value(scale, rescale_values=False))
+    how = dict(gumbel_scale=0.0, qvalues=completed_by_mix_value(given.value_scale, rescale_values=given.rescale_values))
     for n in given.simulations:
         policies[f"{n}"] = jz.gumbel(model, n, wrap=jz.avoid_proven, **how)
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)

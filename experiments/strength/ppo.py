@@ -20,11 +20,11 @@ import jax
 import jax.numpy as jnp
 import optax
 
-import jaxzero as jz
 from jaxzero import models
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
+from jaxzero.cli.training.evaluation import to_win
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
@@ -142,7 +142,7 @@ def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tu
 
 def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str, Any]:
     """`ours` against `theirs`: networks without search, and with it."""
-    search = jz.gumbel(model, simulations, gumbel_scale=0.0, wrap=jz.avoid_proven)
+    search = to_win(game, model, simulations)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
         play = jax.jit(

@@ -18,6 +18,7 @@ from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
+from jaxzero.search.qvalues import completed_by_mix_value
 
 __all__ = ["Evaluation", "Rating", "draws", "evaluation", "provable", "store", "stored", "tables", "to_win", "verdict"]
 
@@ -54,15 +55,18 @@ class Rating(NamedTuple):
 def to_win(game: Any, model: Any, simulations: int, considered: int | None = None) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
+    Values weigh as in the paper (Danihelka et al. 2022, appendix D): as they are, with c_scale = 1. Mapped to [0, 1] at
+    each node first, noise between moves that are about equal weighs as much as a win: see experiments/README.md.
+
     Args:
         game: its rules.
         model: what the tree is made of.
         simulations: per move.
         considered: moves at the root; default 16, or as many as there are simulations.
     """
-    wrap = jz.avoid_proven if provable(game) else None
-    search = lambda model: jz.gumbel(model, simulations, max_considered=considered, gumbel_scale=0.0, wrap=wrap)
-    return with_listed_outcomes(search, model, game)
+    wrap, qvalues = jz.avoid_proven if provable(game) else None, completed_by_mix_value(1.0, rescale_values=False)
+    fixed = dict(max_considered=considered, gumbel_scale=0.0, qvalues=qvalues, wrap=wrap)
+    return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 
 
 def provable(game: Any) -> bool:
