@@ -18,6 +18,7 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
@@ -58,7 +59,7 @@ def main() -> None:
     )
     parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600), help="default: 64 600")
     parser.add_argument(
-        "--value-scale", type=float, default=1.0, help="how much values weigh; default: %(default)s, as in the paper"
+        "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh; default: %(default)s"
     )
     parser.add_argument(
         "--rescale-values",

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.tournament import Config, match, played, points
+from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.play import arena
 from jaxzero.runs.run_folder import write_whole
 
@@ -25,7 +26,15 @@ PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000",
 def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[dict], None]) -> None:
     """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
     game, players = tournament.prepare(config)
-    found = {"settings": {"game": game.id, "games": config.games, "openings": config.opening_plies}, "matches": {}}
+    found = {
+        "settings": {
+            "game": game.id,
+            "games": config.games,
+            "openings": config.opening_plies,
+            "value_scale": config.value_scale,
+        },
+        "matches": {},
+    }
     different = tournament.different_openings(config, game, config.games)
     tournament.warn_of_repeated_openings(config, game, config.games, different)
     found["about"] = next((one.about for one in players.values() if one.about is not None), None)
@@ -50,6 +59,9 @@ def main() -> None:
     parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
     parser.add_argument("--games", type=int, default=100, help="of each pairing; default: %(default)s")
     parser.add_argument("--opening-plies", type=int, default=4, help="random moves at the start; default: %(default)s")
+    parser.add_argument(
+        "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh in searches; default: %(default)s"
+    )
     parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
@@ -58,7 +70,12 @@ def main() -> None:
     pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
     players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
     config = Config(
-        players=players, game=given.game, games=given.games, opening_plies=given.opening_plies, seed=given.seed
+        players=players,
+        game=given.game,
+        games=given.games,
+        opening_plies=given.opening_plies,
+        value_scale=given.value_scale,
+        seed=given.seed,
     )
 
     def keep(found: dict) -> None:

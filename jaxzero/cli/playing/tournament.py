@@ -23,6 +23,7 @@ from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
 from jaxzero.cli.training.evaluation import draws, to_win
+from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
@@ -42,8 +43,8 @@ class Player(NamedTuple):
     about: Any = None  # what its file says of it
 
 
-def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
-    """A player of this game; `rules`: its name on the command line.
+def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE) -> Player:
+    """A player of this game; `rules`: its name on the command line; `value_scale`: see `to_win`.
 
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
@@ -70,7 +71,7 @@ def player(entrant: Entrant, game: Any, rules: str = "") -> Player:
         if learned:
             policy = jz.gumbel(model, number, max_considered=few, gumbel_scale=0.0)
         else:
-            policy = to_win(game, model, number, few)
+            policy = to_win(game, model, number, few, value_scale)
     return Player(word, policy, params, True, about)
 
 
@@ -285,7 +286,9 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
         if game.num_players > 2 and config.sprt:
             raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
         words = dict.fromkeys((*config.players, *config.sprt))
-        return game, {word: player(read(word, config.simulations), game, config.game) for word in words}
+        return game, {
+            word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words
+        }
     except (ValueError, OSError) as error:
         sys.exit(f"tournament: {error}")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import tyro
 
 from jaxzero.cli.playing.play_settings import TRAINED, of_go_alone, usual_opening_plies
+from jaxzero.cli.training.settings import VALUE_SCALE
 
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
@@ -60,6 +61,9 @@ class Config:
     """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100
     """Simulations per move for networks that are given without a number."""
+    value_scale: float = VALUE_SCALE
+    """How much searched values weigh beside a network's policy (c_scale, for values from -1 to 1); in Othello 1 is
+    better."""
     opening_plies: int | None = None
     """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
     many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
@@ -133,6 +137,8 @@ def _check(config: Config) -> None:
     ):  # fmt: skip
         if given < least:
             raise ValueError(f"--{name} {given}: at least {least}.")
+    if not 0 < config.value_scale < float("inf"):
+        raise ValueError(f"--value-scale {config.value_scale:g}: above 0, like 0.5.")
     if config.max_plies <= opening:
         raise ValueError(
             f"--max-plies {config.max_plies} --opening-plies {opening}: no player would make a move. Give "

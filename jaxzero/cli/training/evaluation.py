@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
@@ -52,19 +53,25 @@ class Rating(NamedTuple):
     params: Any
 
 
-def to_win(game: Any, model: Any, simulations: int, considered: int | None = None) -> Callable:
+def to_win(
+    game: Any, model: Any, simulations: int, considered: int | None = None, value_scale: float = VALUE_SCALE
+) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
-    Values weigh as in the paper (Danihelka et al. 2022, appendix D): as they are, with c_scale = 1. Mapped to [0, 1] at
-    each node first, noise between moves that are about equal weighs as much as a win: see experiments/README.md.
+    Values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx does: there noise between moves
+    that are about equal weighs as much as a win. What that brings is in experiments/README.md.
 
     Args:
         game: its rules.
         model: what the tree is made of.
         simulations: per move.
         considered: moves at the root; default 16, or as many as there are simulations.
+        value_scale: c_scale (Danihelka et al. 2022) for values in [−1, 1]; 0.5 is the paper's 1 for win rates.
     """
-    wrap, qvalues = jz.avoid_proven if provable(game) else None, completed_by_mix_value(1.0, rescale_values=False)
+    wrap, qvalues = (
+        jz.avoid_proven if provable(game) else None,
+        completed_by_mix_value(value_scale, rescale_values=False),
+    )
     fixed = dict(max_considered=considered, gumbel_scale=0.0, qvalues=qvalues, wrap=wrap)
     return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 

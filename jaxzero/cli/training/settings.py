@@ -3,9 +3,10 @@
 import dataclasses
 from typing import Literal
 
-__all__ = ["FREE", "Config", "for_game"]
+__all__ = ["FREE", "VALUE_SCALE", "Config", "for_game"]
 
 Preset = Literal["auto", "laptop", "gpu", "pod"]
+VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
 
 
 @dataclasses.dataclass(frozen=True)
