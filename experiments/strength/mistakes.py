@@ -3,7 +3,7 @@
     python experiments/strength/mistakes.py                                    # the network that comes with jaxzero
     python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
     python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2 # values weigh less
-    python experiments/strength/mistakes.py --rescale-values --value-scale 0.1 # as mctx has it
+    python experiments/strength/mistakes.py --rescale-values                   # values mapped to [0, 1], as mctx does
     python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
 
 An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.
@@ -25,6 +25,7 @@ from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 
 BATCH = 600  # positions that are searched at once
+MAPPED_SCALE = 0.1  # mctx's default, for values that are mapped to [0, 1]
 
 
 def wrong(policy, params, positions: outcome_mistakes.Positions) -> np.ndarray:
@@ -59,7 +60,7 @@ def main() -> None:
     )
     parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600), help="default: 64 600")
     parser.add_argument(
-        "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh; default: %(default)s"
+        "--value-scale", type=float, help=f"how much values weigh; default: {VALUE_SCALE}, mapped {MAPPED_SCALE}"
     )
     parser.add_argument(
         "--rescale-values",
@@ -68,6 +69,9 @@ def main() -> None:
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
+    scale = given.value_scale or (MAPPED_SCALE if given.rescale_values else VALUE_SCALE)
+    if not 0 < scale < float("inf"):
+        parser.error(f"--value-scale {scale:g}: above 0, like {VALUE_SCALE}")
     game = games.from_pgx("connect_four")
     try:
         net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
@@ -78,7 +82,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(f"--positions: {error}")
     policies = {"raw": arena.raw_network(model)}
-    how = dict(gumbel_scale=0.0, qvalues=completed_by_mix_value(given.value_scale, rescale_values=given.rescale_values))
+    how = dict(gumbel_scale=0.0, qvalues=completed_by_mix_value(scale, rescale_values=given.rescale_values))
     for n in given.simulations:
         policies[f"{n}"] = jz.gumbel(model, n, wrap=jz.avoid_proven, **how)
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)
@@ -92,7 +96,8 @@ def main() -> None:
             flush=True,
         )
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+        searches = {"value_scale": scale, "rescale_values": given.rescale_values}
+        given.json.write_text(json.dumps(found | {"searches": searches}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.games < 2 or given.games % 2:
         parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
+    if not 0 < given.value_scale < float("inf"):
+        parser.error(f"--value-scale {given.value_scale:g}: above 0, like {VALUE_SCALE}")
+    scaled = "" if given.value_scale == VALUE_SCALE else f"_value_scale_{given.value_scale:g}"
     pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
     players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
     config = Config(
@@ -82,7 +85,7 @@ def main() -> None:
         if given.save:
             RESULTS.mkdir(exist_ok=True)
             name = found["settings"]["game"]
-            write_whole(RESULTS / f"trained_{name}.json", json.dumps(found, indent=1, default=str) + "\n")
+            write_whole(RESULTS / f"trained_{name}{scaled}.json", json.dumps(found, indent=1, default=str) + "\n")
 
     results_of(config, pairings, keep)
 

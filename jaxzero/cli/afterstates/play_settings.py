@@ -8,6 +8,8 @@ from typing import Literal
 
 import tyro
 
+from jaxzero.cli.playing.play_settings import means_trained
+
 __all__ = ["TRAINED", "Play", "parse", "weights_file"]
 
 DESCRIPTION = """Play 2048, with the expected score of each move as a hint; or watch it being played.
@@ -60,7 +62,7 @@ def parse(arguments: list[str] | None = None) -> Play:
 
 def weights_file(config: Play) -> pathlib.Path:
     """The file that the settings name: itself, the one in a run's folder, or what comes with jaxzero."""
-    path = pathlib.Path(config.weights) if config.weights else TRAINED
+    path = TRAINED if not config.weights or means_trained(config.weights) else pathlib.Path(config.weights)
     return path / WEIGHTS if path.is_dir() else path
 
 

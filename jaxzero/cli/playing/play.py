@@ -18,7 +18,17 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
-from jaxzero.cli.playing.play_settings import KOMI, PLAYOUTS, SIZE, TRAINED, Play, Player, komi, limits, of_go_alone
+from jaxzero.cli.playing.play_settings import (
+    KOMI,
+    PLAYOUTS,
+    SIZE,
+    Play,
+    Player,
+    komi,
+    limits,
+    means_trained,
+    of_go_alone,
+)
 from jaxzero.cli.training.evaluation import provable
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
@@ -43,14 +53,12 @@ def resolved(player: Player) -> Player:
     """
     game, kept = player.game or "go", {}
     path = pathlib.Path(player.weights)
-    if player.weights not in ("", PLAYOUTS, TRAINED) and not player.game:
+    if player.weights not in ("", PLAYOUTS) and not means_trained(player.weights) and not player.game:
         kept = _settings_of(path) if path.is_dir() and (path / "config.json").is_file() else _of_file(path)
         game = str(kept["game"])
         if learned_only(game):
-            raise ValueError(
-                f"--weights {path}: they are of {game}, which has no opponent to play against. A run's report.html "
-                "shows what was learned."
-            )
+            how = "Give --game 2048, too." if game == "2048" else "A run's report.html shows what was learned."
+            raise ValueError(f"{path}: these weights are of {game}, which has no opponent to play against. {how}")
         plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
         if games.is_own(game) and not plain:
             raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
@@ -99,9 +107,12 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         ValueError: weights that are not for this game.
     """
     game, file = rules(player, size, komi), player.weights
-    along = network_models.comes_along(game, player.game) if file in ("", TRAINED) else None
-    if file == TRAINED and not along:
-        raise ValueError(f"--weights {TRAINED}: no network comes with jaxzero for {game.id}. Leave --weights out.")
+    along = network_models.comes_along(game, player.game) if not file or means_trained(file) else None
+    if means_trained(file) and not along:
+        named = player.game if player.game in ("go", game.id) else f"{player.game} ({game.id})"
+        raise ValueError(
+            f"--weights {file}: no network comes with jaxzero for --game {named} with these rules. Leave --weights out."
+        )
     if not (file or along) or file == PLAYOUTS:
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(of_playouts(player)))
         build = spreading(jz.uct, rule, capacity=player.capacity)

@@ -7,7 +7,7 @@ import sys
 
 import tyro
 
-__all__ = ["KOMI", "PLAYOUTS", "SIZE", "TRAINED", "Play", "Player", "check", "komi", "limits", "parse"]
+__all__ = ["KOMI", "PLAYOUTS", "SIZE", "TRAINED", "Play", "Player", "check", "komi", "limits", "means_trained", "parse"]
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
@@ -160,10 +160,18 @@ def check(script: str, player: Player) -> None:
         raise SystemExit(f"{script}: --weights {player.weights}: {no_such_path(player.weights)}")
 
 
+def means_trained(weights: str) -> bool:
+    """Whether the network that comes with jaxzero is meant, and no file or folder of that name."""
+    return weights == TRAINED and not pathlib.Path(weights).exists()
+
+
 def no_such_path(given: str) -> str:
     """What to say of a file or folder that is not there, with the nearest name beside it."""
     path = pathlib.Path(given)
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    nearest = difflib.get_close_matches(path.name, beside, n=1)
+    try:
+        beside = [other.name for other in path.parent.iterdir()]
+    except OSError:  # no such folder, or not ours to read
+        beside = []
+    nearest = difflib.get_close_matches(path.name, [*beside, TRAINED, PLAYOUTS], n=1)
     hint = f" Did you mean {path.parent / nearest[0]}?" if nearest else ""
     return f"there is no such file or folder.{hint}"

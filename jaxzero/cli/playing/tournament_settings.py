@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tyro
 
-from jaxzero.cli.playing.play_settings import TRAINED, of_go_alone, usual_opening_plies
+from jaxzero.cli.playing.play_settings import means_trained, of_go_alone, usual_opening_plies
 from jaxzero.cli.training.settings import VALUE_SCALE
 
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
@@ -62,8 +62,8 @@ class Config:
     simulations: int = 100
     """Simulations per move for networks that are given without a number."""
     value_scale: float = VALUE_SCALE
-    """How much searched values weigh beside a network's policy (c_scale, for values from -1 to 1); in Othello 1 is
-    better."""
+    """How much searched values weigh beside a network's policy (c_scale); for networks that know the rules, in games of
+    two without chance. In Othello 1 did better with the network that comes along."""
     opening_plies: int | None = None
     """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
     many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
@@ -200,7 +200,7 @@ def read(word: str, simulations: int) -> Entrant:
 
 def is_trained(entrant: Entrant) -> bool:
     """Whether the network that comes with jaxzero is meant, and no file of that name."""
-    return entrant.file == pathlib.Path(TRAINED) and not entrant.file.exists()
+    return means_trained(str(entrant.file))
 
 
 def _checked(entrant: Entrant) -> Entrant:

@@ -58,21 +58,20 @@ def to_win(
 ) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
-    Values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx does: there noise between moves
-    that are about equal weighs as much as a win. What that brings is in experiments/README.md.
+    In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
+    does: there noise between moves that are about equal weighs as much as a win. What that brings is in
+    experiments/README.md. Elsewhere it was not tried, and a win may pay less than 1 (a third in backgammon).
 
     Args:
         game: its rules.
         model: what the tree is made of.
         simulations: per move.
         considered: moves at the root; default 16, or as many as there are simulations.
-        value_scale: c_scale (Danihelka et al. 2022) for values in [−1, 1]; 0.5 is the paper's 1 for win rates.
+        value_scale: c_scale (Danihelka et al. 2022), where values weigh as they are. A win pays 1.
     """
-    wrap, qvalues = (
-        jz.avoid_proven if provable(game) else None,
-        completed_by_mix_value(value_scale, rescale_values=False),
-    )
-    fixed = dict(max_considered=considered, gumbel_scale=0.0, qvalues=qvalues, wrap=wrap)
+    fixed: dict[str, Any] = dict(max_considered=considered, gumbel_scale=0.0)
+    if provable(game):
+        fixed |= dict(qvalues=completed_by_mix_value(value_scale, rescale_values=False), wrap=jz.avoid_proven)
     return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 
 
@@ -179,7 +178,8 @@ def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -
     if few in results:
         mistakes = f"{results[few]['all']:.1%} outcome mistakes with {few} simulations"
         shipped = _shipped(game.id).get(few)
-        beside = f" (the network that comes with jaxzero: {shipped['all']:.1%})" if shipped else ""
+        # Its file tells what was measured when searches mapped values to [0, 1].
+        beside = f" (the network that comes with jaxzero, values mapped: {shipped['all']:.1%})" if shipped else ""
         found = f"{found}; {mistakes}{beside}" if found else f"It makes {mistakes}{beside}"
     even = " The games began with two random moves, and some of these openings are lost already." if said else ""
     return found and f"{found}.{even}"

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxzero import games
 from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing import network_models
-from jaxzero.cli.playing.play_settings import TRAINED
+from jaxzero.cli.playing.play_settings import TRAINED, means_trained
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.settings import Config, Network
 from jaxzero.nets import weights
@@ -54,7 +54,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
 
 def _named(config: Config, game: games.Game) -> pathlib.Path:
     given = pathlib.Path(config.weights)
-    if config.weights == TRAINED and not given.exists():
+    if means_trained(config.weights):
         shipped = network_models.comes_along(game, config.game)
         if shipped is None:
             named = config.game if config.game == game.id else f"{config.game} ({game.id})"

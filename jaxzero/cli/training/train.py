@@ -33,7 +33,7 @@ from jaxzero.cli.training.presets import BEFORE, preset_by_looks
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import FREE, Config, for_game
+from jaxzero.cli.training.settings import FREE, VALUE_SCALE, Config, for_game
 from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
@@ -198,7 +198,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say_resumed(step, minutes, over)
     measure = evaluation(game, models.perfect(game, run.net), config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
-    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
+    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None, "value_scale": VALUE_SCALE}))
     stopped = None
     if not over:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)

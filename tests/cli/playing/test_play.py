@@ -217,7 +217,7 @@ def test_a_folder_that_is_not_there_is_answered_by_the_nearest(tmp_path):
 def test_the_network_that_comes_along_can_be_asked_for():
     player = play_settings.parse(["--game", "tic_tac_toe", "--weights", "trained"]).player
     assert "that comes with jaxzero" in play.engine(play.resolved(player), 9, 7.0)[1]
-    with pytest.raises(ValueError, match="no network comes with jaxzero for hex_3x3. Leave --weights out"):
+    with pytest.raises(ValueError, match="no network comes with jaxzero for --game hex_3x3 with these rules. Leave"):
         play.engine(play_settings.Player(game="hex_3x3", weights="trained"), 9, 7.0)
 
 

@@ -168,6 +168,14 @@ def test_players_with_networks(trained):
     assert ((few.policy(few.params, keys, states).info.summary.visits > 0).sum(1) == 2).all()
 
 
+def test_the_value_scale_reaches_the_searches(trained, monkeypatch):
+    asked, whole = [], tournament.to_win
+    monkeypatch.setattr(tournament, "to_win", lambda *given: (asked.append(given[-1]), whole(*given))[1])
+    for given in ({}, {"value_scale": 2.0}):
+        tournament.prepare(Config(players=("random", f"{trained.folder}:4"), **given))
+    assert asked == [0.5, 2.0]
+
+
 def test_a_file_of_another_game_ends_in_a_sentence(trained):
     with pytest.raises(SystemExit, match="connect_four") as caught:
         tournament.prepare(Config(game="tic_tac_toe", players=("random", str(trained.folder))))
