@@ -69,7 +69,8 @@ def main() -> None:
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
-    scale = given.value_scale or (MAPPED_SCALE if given.rescale_values else VALUE_SCALE)
+    usual = MAPPED_SCALE if given.rescale_values else VALUE_SCALE
+    scale = usual if given.value_scale is None else given.value_scale
     if not 0 < scale < float("inf"):
         parser.error(f"--value-scale {scale:g}: above 0, like {VALUE_SCALE}")
     game = games.from_pgx("connect_four")

@@ -222,10 +222,11 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     (mistakes, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (mistakes, "--positions wrong.txt", "--positions: wrong.txt, line 1: expected a JSON object"),
     (mistakes, "--positions nowhere.jsonl", "--positions: .*nowhere.jsonl"),
+    (mistakes, "--value-scale 0", "--value-scale 0: above 0, like 0.5"),
     (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
 ])  # fmt: skip
-def test_wrong_files_are_answered_in_a_sentence(script, words, said, monkeypatch, tmp_path, capsys):
+def test_wrong_files_and_numbers_are_answered_in_a_sentence(script, words, said, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("wrong.txt").write_text("hello")
     monkeypatch.setattr(sys, "argv", [script.__name__, *words.split()])
