@@ -62,7 +62,8 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     asked = _asked_for(words)
     game = [Config.game, *values_of(words, "--game")][-1]
     default = defaults(preset or asked or preset_by_looks(), game)
-    config = tyro.cli(Config, default=default, args=arguments, prog="jaxzero train", description=DESCRIPTION)
+    given = _spelled_out(words, "selfplay.rescale_values")
+    config = tyro.cli(Config, default=default, args=given, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)
     if learned_only(config.game):
         raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
@@ -75,6 +76,24 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     if config.network.blocks > 40 or len(config.network.hidden) > 32:
         raise SystemExit("train: --network: a weights file holds at most 40 blocks, or 32 hidden layers.")
     return config
+
+
+def _spelled_out(words: list[str], name: str) -> list[str]:
+    """The arguments, with a value after the flag of a setting that may be None: tyro has no --no-... for these.
+
+    >>> _spelled_out(["--a.no-b", "--a.b", "--c", "1"], "a.b")
+    ['--a.b', 'False', '--a.b', 'True', '--c', '1']
+    >>> _spelled_out(["--a.b", "None"], "a.b")
+    ['--a.b', 'None']
+    """
+    group, last = name.replace("_", "-").split(".")
+    flag, off = f"--{group}.{last}", f"--{group}.no-{last}"
+    spelled = []
+    for word, following in zip(words, [*words[1:], ""]):
+        plain = word.replace("_", "-")
+        said = plain == flag and following in ("None", "True", "False")
+        spelled += [flag, str(plain == flag)] if plain in (flag, off) and not said else [word]
+    return spelled
 
 
 def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]]) -> None:

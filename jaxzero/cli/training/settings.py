@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-__all__ = ["FREE", "VALUE_SCALE", "Config", "for_game"]
+__all__ = ["FREE", "VALUE_SCALE", "Config", "for_game", "weighed"]
 
 Preset = Literal["auto", "laptop", "gpu", "pod"]
 VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
@@ -37,11 +37,13 @@ class SelfPlay:
     """Simulations per move."""
     max_considered: int = 16
     """Actions that the Gumbel search considers at the root (no more than the game has)."""
-    value_scale: float = 0.1
-    """c_scale of the Gumbel search: how much searched values weigh beside the priors."""
-    rescale_values: bool = True
-    """The values of a node are mapped to [0, 1] first, as mctx does. Without, they weigh as they are, in the paper with
-    a value scale of 1: of moves that are about equally good none is preferred."""
+    value_scale: float | None = None
+    """c_scale of the Gumbel search: how much searched values weigh beside the priors. Default: 1 for values as they
+    are, as in the paper, 0.1 for mapped ones, as in mctx."""
+    rescale_values: bool | None = None
+    """True (--selfplay.rescale-values): the values of a node are mapped to [0, 1] first, as mctx does. False
+    (--selfplay.no-rescale-values): they weigh as they are, so that of moves that are about equally good none is
+    preferred. Default: False for two players without chance, True elsewhere."""
     max_opening_plies: int = 0
     """Each game begins with a number of random moves, drawn uniformly from 0 to this. Use it with
     --selfplay.random-plies 0: that schedule starts after them, and its first move is always random."""
@@ -180,7 +182,25 @@ MANY_ACTIONS = 64  # of such games playouts are long
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
-def for_game(config: Config, num_actions: int, chance: bool = False, told_parity: bool = False) -> Config:
+def weighed(selfplay: SelfPlay, mapped: bool) -> SelfPlay:
+    """The settings of self-play that say how values weigh, filled in.
+
+    Args:
+        selfplay: the settings.
+        mapped: whether values are mapped to [0, 1] where nothing is said of that.
+
+    >>> [(own.rescale_values, own.value_scale) for own in (weighed(SelfPlay(), mapped) for mapped in (False, True))]
+    [(False, 1.0), (True, 0.1)]
+    """
+    rescale = mapped if selfplay.rescale_values is None else selfplay.rescale_values
+    usual = 0.1 if rescale else 1.0
+    scale = usual if selfplay.value_scale is None else selfplay.value_scale
+    return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
+
+
+def for_game(
+    config: Config, num_actions: int, chance: bool = False, told_parity: bool = False, mapped: bool = False
+) -> Config:
     """The settings with defaults that depend on the game filled in, and `stone_parity` off where it has none.
 
     Args:
@@ -188,6 +208,7 @@ def for_game(config: Config, num_actions: int, chance: bool = False, told_parity
         num_actions: of the game.
         chance: whether it lists outcomes of chance.
         told_parity: whether its networks can be told the parity of stones.
+        mapped: see `weighed`.
 
     >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
     (1000, 100)
@@ -201,4 +222,4 @@ def for_game(config: Config, num_actions: int, chance: bool = False, told_parity
     # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
     network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and told_parity)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
-    return dataclasses.replace(config, network=network, evaluate=evaluate)
+    return dataclasses.replace(config, network=network, selfplay=weighed(config.selfplay, mapped), evaluate=evaluate)

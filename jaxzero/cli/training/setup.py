@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.cli.training.evaluation import Rating, provable
-from jaxzero.cli.training.settings import Config, Network
+from jaxzero.cli.training.settings import Config, Network, weighed
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
@@ -82,7 +82,7 @@ def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     """The search that plays with itself."""
-    own = config.selfplay
+    own = weighed(config.selfplay, mapped=not provable(game))
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)

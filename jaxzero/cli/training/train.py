@@ -28,7 +28,17 @@ from jaxzero.cli.training.console import (
     say_stopped,
     warnings_said,
 )
-from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
+from jaxzero.cli.training.evaluation import (
+    Evaluation,
+    draws,
+    evaluation,
+    provable,
+    store,
+    stored,
+    tables,
+    to_win,
+    verdict,
+)
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
@@ -140,7 +150,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 "--model simulator, or --model learned."
             )
         parity = tells_parity(config.network, game)
-        config = for_game(config, game.num_actions, chance=game.outcomes is not None, told_parity=parity)
+        mapped = not provable(game)
+        config = for_game(config, game.num_actions, game.outcomes is not None, parity, mapped)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "

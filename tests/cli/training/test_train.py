@@ -245,7 +245,8 @@ def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag
 
 
 @pytest.mark.parametrize("flags, how", [
-    ((), {}),
+    ((), {"value_scale": 1.0, "rescale_values": False}),
+    (("--selfplay.rescale-values",), {"value_scale": 0.1, "rescale_values": True}),
     (("--selfplay.no-rescale-values", "--selfplay.value-scale", "2"), {"value_scale": 2.0, "rescale_values": False}),
 ])  # fmt: skip
 def test_self_play_weighs_values_as_its_settings_say(flags, how):
@@ -260,7 +261,21 @@ def test_self_play_weighs_values_as_its_settings_say(flags, how):
     )(params, keys, state)
     np.testing.assert_array_equal(found.action_weights, same.action_weights)
     other = jz.gumbel(models.perfect(game, net), 4, max_considered=4, wrap=jz.avoid_proven)(params, keys, state)
-    assert bool((found.action_weights == other.action_weights).all()) == (not flags)
+    assert bool((found.action_weights == other.action_weights).all()) == how["rescale_values"]
+
+
+def test_values_are_mapped_in_self_play_where_chance_decides():
+    settings = command_line.parse([], "laptop")
+    filled = [config.for_game(settings, 7, mapped=mapped).selfplay for mapped in (False, True)]
+    assert [(own.rescale_values, own.value_scale) for own in filled] == [(False, 1.0), (True, 0.1)]
+    dice = games.by_name("backgammon")
+    net, params = setup.network(settings.network, dice, jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), 2)
+    state = jax.vmap(dice.init)(keys)
+    play = lambda flags: setup.policy(command_line.parse([*SMALL, *flags], "laptop"), dice, net)(params, keys, state)
+    usual, mapped, plain = map(play, ((), ("--selfplay.rescale-values",), ("--selfplay.no-rescale-values",)))
+    np.testing.assert_array_equal(usual.action_weights, mapped.action_weights)
+    assert (usual.action_weights != plain.action_weights).any()
 
 
 def test_what_only_go_has_is_refused_for_other_games():
