@@ -77,7 +77,7 @@ def playouts(simulations: int) -> Callable:
 
 def main() -> None:
     """Scores what is asked for; with --save beside what was scored before."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("runs", nargs="*", type=pathlib.Path, help="folders of runs")
     parser.add_argument("--games", type=int, default=200, help="of each player")
     parser.add_argument("--simulations", type=int, nargs="+", default=[0, 16, 64], help="of each move")

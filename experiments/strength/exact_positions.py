@@ -59,7 +59,7 @@ def one(solver, board_of, rng: random.Random, phase: str, kind: str) -> tuple[st
 
 def main() -> None:
     """Writes the file."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--file", type=pathlib.Path, required=True, help="to write; must not exist")
     parser.add_argument(
         "--openings", type=int, default=2000, help="positions after 4 to 14 plies; default: %(default)s"

@@ -21,7 +21,8 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
-from jaxzero.runs.run_folder import write_whole
+from jaxzero.runs import progress_display
+from jaxzero.runs.run_folder import free_name, write_whole
 from jaxzero.train.bootstrap_values import with_greedy_value
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
@@ -35,7 +36,9 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
     keys = jax.random.split(jax.random.key(0), squares)
     opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
     search = to_win(plain, models.perfect(plain, net), simulations)
-    out = jax.jit(with_greedy_value(search))(params, keys, opened)  # the mean leans on replies that were dropped
+    with progress_display.announced(f"Searching {squares} openings, {simulations} simulations each, compiled first"):
+        greedy = jax.jit(with_greedy_value(search))  # the mean leans on replies that were dropped
+        out = progress_display.wait(greedy(params, keys, opened))
     low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
     proven = low == high
     return -np.where(proven, low, np.asarray(out.value)), proven
@@ -43,11 +46,13 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
 
 def main() -> None:
     """Judges, and prints the board."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
-    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument(
+        "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
+    )
     given = parser.parse_args()
     game = games.by_name(given.game)
     if not game.id.startswith("hex"):
@@ -68,7 +73,9 @@ def main() -> None:
         RESULTS.mkdir(exist_ok=True)
         results = circumstances() | {"simulations": given.simulations, "network": about}
         results |= {"worth": np.round(worth, 3).tolist(), "proven": proven.tolist()}
-        write_whole(RESULTS / f"{game.id}_openings.json", json.dumps(results, indent=1) + "\n")
+        file = free_name(RESULTS / f"{game.id}_openings.json")
+        write_whole(file, json.dumps(results, indent=1) + "\n")
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

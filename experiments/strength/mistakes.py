@@ -50,7 +50,7 @@ def intervals(mistakes: np.ndarray, positions: outcome_mistakes.Positions) -> di
 
 def main() -> None:
     """Measures, and prints a line for each way to move."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument(
         "--positions",
@@ -87,15 +87,16 @@ def main() -> None:
     for n in given.simulations:
         policies[f"{n}"] = jz.gumbel(model, n, wrap=jz.avoid_proven, **how)
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)
+    print("Mistakes in %, with intervals of 95 %")
+    print(f"Values {'mapped to [0, 1] at each node' if given.rescale_values else 'as they are'}, c_scale {scale:g}")
     found = {}
     for name, policy in policies.items():
         with progress_display.announced(f"{len(positions.phase)} positions, {name}"):
             found[name] = intervals(wrong(policy, params, positions), positions)
-        print(
-            f"{name:>20}",
-            "  ".join(f"{group} {x:.2%} ({low:.1%}-{high:.1%})" for group, (x, low, high) in found[name].items()),
-            flush=True,
-        )
+        told = {
+            group: f"{100 * x:.2f} ({100 * low:.1f}-{100 * high:.1f})" for group, (x, low, high) in found[name].items()
+        }
+        print(f"{name:>18}", "  ".join(f"{group} {said}" for group, said in told.items()), flush=True)
     if given.json:
         searches = {"value_scale": scale, "rescale_values": given.rescale_values}
         given.json.write_text(json.dumps(found | {"searches": searches}, indent=1) + "\n")

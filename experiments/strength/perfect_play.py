@@ -24,7 +24,7 @@ from jaxzero import games, models
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.nets import weights
 from jaxzero.runs import progress_display
-from jaxzero.runs.run_folder import write_whole
+from jaxzero.runs.run_folder import free_name, write_whole
 
 BATCH = 8  # positions that are searched at once
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
@@ -93,14 +93,26 @@ def summary(board_of, moves: list[str], ours: int) -> dict:
     }
 
 
+def in_words(found: dict) -> str:
+    """The summary in a line."""
+    ends = ", ".join(f"{found[end]} {end}" for end in ("won", "drawn", "lost") if end in found)
+    plies = found["plies"]
+    return (
+        f"{ends} of {found['games']} games, {found['different']} of them different; "
+        f"{plies['least']} to {plies['most']} plies, median {plies['median']}"
+    )
+
+
 def main() -> None:
     """Plays, and says who won."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument("--games", type=int, default=100, help="with each colour; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the opponent's choices; default: %(default)s")
-    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument(
+        "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
+    )
     given = parser.parse_args()
     game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
     try:
@@ -116,10 +128,12 @@ def main() -> None:
         with progress_display.announced(f"{given.games} games, jaxzero moves {seat}"):
             moves = played(game, think, solver, board_of, given.games, ours, given.seed)
         results[seat] = summary(board_of, moves, ours)
-        print(f"{seat}:", {name: x for name, x in results[seat].items() if name != "moves"})
+        print(f"Moving {seat}: {in_words(results[seat])}")
     if given.save:
         RESULTS.mkdir(exist_ok=True)
-        write_whole(RESULTS / "connect_four_perfect_play.json", json.dumps(results, indent=1) + "\n")
+        file = free_name(RESULTS / "connect_four_perfect_play.json")
+        write_whole(file, json.dumps(results, indent=1) + "\n")
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

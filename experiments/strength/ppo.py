@@ -161,7 +161,7 @@ def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str
 
 def main() -> None:
     """Trains PPO, and plays the run's network against it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, required=True, help="a file or a folder of `jaxzero train`")
     parser.add_argument("--minutes", type=float, default=13.0, help="of PPO")
     parser.add_argument("--gae-lambda", type=float, default=0.95, help="PPO's λ")

@@ -37,7 +37,7 @@ def honesty(priors: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
 def main() -> None:
     """Measures, and prints."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
     parser.add_argument("--positions", choices=("tuning", "held_out"), default="tuning", help="default: %(default)s")
     given = parser.parse_args()

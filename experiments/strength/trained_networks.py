@@ -3,8 +3,8 @@
     python experiments/strength/trained_networks.py --game othello --save
     python experiments/strength/trained_networks.py --game hex_7x7 --games 20 --pairings trained:64,uct:100
 
-Each match is played from openings of four random moves (--opening-plies), with both colours of each. The players are
-those of `jaxzero tournament`.
+Each match is played from openings of four random moves (--opening-plies; one in tic-tac-toe), with both colours of
+each. The players are those of `jaxzero tournament`.
 """
 
 import argparse
@@ -14,18 +14,21 @@ from collections.abc import Callable
 
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
-from jaxzero.cli.playing.tournament import Config, match, played, points
+from jaxzero.cli.playing.play_settings import usual_opening_plies
+from jaxzero.cli.playing.tournament import Config, Player, match, played, points
 from jaxzero.cli.training.settings import VALUE_SCALE
+from jaxzero.games import Game
 from jaxzero.play import arena
-from jaxzero.runs.run_folder import write_whole
+from jaxzero.runs.run_folder import free_name, write_whole
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000", "trained:400,uct:10000")
 
 
-def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[dict], None]) -> None:
+def results_of(
+    config: Config, game: Game, players: dict[str, Player], pairings: list[list[str]], keep: Callable[[dict], None]
+) -> None:
     """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
-    game, players = tournament.prepare(config)
     found = {
         "settings": {
             "game": game.id,
@@ -54,40 +57,53 @@ def results_of(config: Config, pairings: list[tuple[str, str]], keep: Callable[[
 
 def main() -> None:
     """Plays what is asked for, and prints a line for each match."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
     parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
     parser.add_argument("--games", type=int, default=100, help="of each pairing; default: %(default)s")
-    parser.add_argument("--opening-plies", type=int, default=4, help="random moves at the start; default: %(default)s")
+    parser.add_argument("--opening-plies", type=int, help="random moves at the start; default: 4, in tic-tac-toe 1")
     parser.add_argument(
         "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh in searches; default: %(default)s"
     )
     parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
-    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument(
+        "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
+    )
     given = parser.parse_args()
     if given.games < 2 or given.games % 2:
         parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
     if not 0 < given.value_scale < float("inf"):
         parser.error(f"--value-scale {given.value_scale:g}: above 0, like {VALUE_SCALE}")
     scaled = "" if given.value_scale == VALUE_SCALE else f"_value_scale_{given.value_scale:g}"
-    pairings = [tuple(pairing.split(",", 1)) for pairing in given.pairings]
+    pairings = [pairing.split(",", 1) for pairing in given.pairings]
+    alone = [pairing for pairing in given.pairings if "," not in pairing]
+    if alone:
+        parser.error(f"--pairings {alone[0]}: two players, with a comma between them, like trained:64,uct:1000")
     players = tuple(dict.fromkeys(player for pairing in pairings for player in pairing))
     config = Config(
         players=players,
         game=given.game,
         games=given.games,
-        opening_plies=given.opening_plies,
+        opening_plies=usual_opening_plies(given.game) if given.opening_plies is None else given.opening_plies,
         value_scale=given.value_scale,
         seed=given.seed,
     )
 
+    try:
+        game, contestants = tournament.prepare(config)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    file = free_name(RESULTS / f"trained_{game.id}{scaled}.json")
+
     def keep(found: dict) -> None:
         if given.save:
             RESULTS.mkdir(exist_ok=True)
-            name = found["settings"]["game"]
-            write_whole(RESULTS / f"trained_{name}{scaled}.json", json.dumps(found, indent=1, default=str) + "\n")
+            write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
-    results_of(config, pairings, keep)
+    print(f"{game.id}, {given.games} games of each pairing; values weigh as they are, c_scale {given.value_scale:g}")
+    results_of(config, game, contestants, pairings, keep)
+    if given.save:
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.other_names import did_you_mean
 from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
@@ -122,7 +123,7 @@ def main(arguments: list[str] | None = None) -> Any:
     command = meant(name, rest)
     try:
         config = parsed(name, command, rest)
-        return importlib.import_module(command.work).run(config)
+        return ending_at_once(lambda: importlib.import_module(command.work).run(config))
     except ModuleNotFoundError as error:
         if error.name is None or install(error.name) is None:
             raise

@@ -114,7 +114,8 @@ def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table, the first column left-aligned."""
-    made = Table(title=title, title_justify="left")
+    console.print(f"[italic]{title}[/]")  # not the table's own, which is broken where that is narrow
+    made = Table()
     for i, name in enumerate(columns):
         made.add_column(name, justify="right" if i else "left")
     for row in rows:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxzero.search.argument_checks import in_range
 from jaxzero.types import EdgeView
 
 __all__ = [
@@ -116,7 +117,12 @@ def completed_by_mix_value(
         epsilon: the least denominator of the rescaling.
         probabilities: the prior probabilities of a view, up to a factor; default: what the rules here store, be it
             probabilities or logits.
+
+    Raises:
+        ValueError: value_scale or maxvisit_init below 0.
     """
+    in_range("value_scale", value_scale, 0, float("inf"))
+    in_range("maxvisit_init", maxvisit_init, 0, float("inf"))
     probabilities = prior_weights if probabilities is None else probabilities
 
     def transform(view: EdgeView) -> Array:

@@ -56,7 +56,8 @@ def puct(c: Any = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
     Args:
         c: exploration constant; a number, or one per game `[B]`; it may be traced.
         qvalues: what an edge is worth (see `jaxzero.search.qvalues` for what it must keep); AlphaGo Zero's is the plain
-            mean with 0 for an unvisited edge.
+            mean with 0 for an unvisited edge. Those of the Gumbel search, `completed_by_mix_value`, are in nats and far
+            larger: beside them c hardly counts.
 
     Raises:
         ValueError: c below 0.

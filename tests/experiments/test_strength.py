@@ -215,7 +215,11 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     assert list(found["matches"]) == ["raw:trained,random", "trained:8,uct:10"]
     for one in found["matches"].values():
         assert sum(one["score"]) == 4 and one["interval"][0] <= one["share"] <= one["interval"][1]
-    assert found["about"]["game"] == "tic_tac_toe" and "trained:8 against uct:10: " in capsys.readouterr().out
+    assert found["about"]["game"] == "tic_tac_toe" and found["settings"]["openings"] == 1
+    assert "trained:8 against uct:10: " in capsys.readouterr().out
+    trained_networks.main()  # what was saved stays
+    assert (tmp_path / "results" / "trained_tic_tac_toe-2.json").exists()
+    assert json.loads((tmp_path / "results" / "trained_tic_tac_toe.json").read_text()) == found
 
 
 @pytest.mark.parametrize("script, words, said", [
@@ -223,6 +227,9 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     (mistakes, "--positions wrong.txt", "--positions: wrong.txt, line 1: expected a JSON object"),
     (mistakes, "--positions nowhere.jsonl", "--positions: .*nowhere.jsonl"),
     (mistakes, "--value-scale 0", "--value-scale 0: above 0, like 0.5"),
+    (mistakes, "--rescale-value", "unrecognized arguments: --rescale-value"),
+    (trained_networks, "--game tic_tac_toe --pairings trained:16", "--pairings trained:16: two players, with a comma"),
+    (trained_networks, "--game othelo", "error: game othelo: no such game. Did you mean 'othello'?"),
     (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
 ])  # fmt: skip

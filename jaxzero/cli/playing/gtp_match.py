@@ -285,7 +285,8 @@ def result(config: Config, played: list[Game], words: str, opponent: str) -> Non
 
 def run(config: Config) -> None:
     """`jaxzero match` with these settings."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
+    as_ctrl_c = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGTERM, as_ctrl_c if callable(as_ctrl_c) else signal.default_int_handler)
     try:
         main(config)
     except KeyboardInterrupt:

@@ -122,17 +122,25 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             who = "I play" if len(sides) == 2 else f"I play for {sides[side]}:"
             say(f"{who} {called[action]}.", in_words(thinker, "me" if len(sides) == 2 else sides[side]))
             thinker.play(action)
+            if called[action] == SWAP:
+                say(f"Your stone is mine now, on its mirror image. You are still {sides[you]}.")
             changed = True
             if player.ponder:
                 thinker.ponder()
         else:
-            word = ask(f"Your move ({sides[you]}), hint, undo, swap, help or quit: ").strip().lower()
+            taking = SWAP in called and thinker.legal()[called.index(SWAP)]
+            move = (
+                f"Your move ({sides[you]}), {SWAP} to take over the first stone"
+                if taking
+                else f"Your move ({sides[you]})"
+            )
+            word = ask(f"{move}, hint, undo, swap, help or quit: ").strip().lower()
             if word in ("quit", "q"):
                 return
             if changed := word in ("swap", "s"):
                 you = (you + 1) % len(sides)
                 say(f"You are {sides[you]} now.")
-                if SWAP in called and thinker.legal()[called.index(SWAP)]:
+                if taking:
                     say(f"(To take over the first stone, change sides again, and play {SWAP}.)")
             elif word in ("undo", "u"):
                 changed = _back(thinker, you)

@@ -22,7 +22,7 @@ from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
-from jaxzero.cli.training.evaluation import draws, to_win
+from jaxzero.cli.training.evaluation import draws, provable, to_win
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -277,20 +277,20 @@ def with_game(config: Config) -> Config:
 
 
 def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
-    """The game, and everybody who plays; what cannot be ends here, in a sentence."""
-    try:
-        config = with_game(config)
-        game = games.by_name(config.game, config.size, config.komi)
-        if game.num_players < 2:
-            raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two or more.")
-        if game.num_players > 2 and config.sprt:
-            raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
-        words = dict.fromkeys((*config.players, *config.sprt))
-        return game, {
-            word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words
-        }
-    except (ValueError, OSError) as error:
-        sys.exit(f"tournament: {error}")
+    """The game, and everybody who plays.
+
+    Raises:
+        ValueError: an unknown game, too few players, or what `player` refuses.
+        OSError: a file that cannot be read.
+    """
+    config = with_game(config)
+    game = games.by_name(config.game, config.size, config.komi)
+    if game.num_players < 2:
+        raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two or more.")
+    if game.num_players > 2 and config.sprt:
+        raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
+    words = dict.fromkeys((*config.players, *config.sprt))
+    return game, {word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words}
 
 
 def main(config: Config) -> None:
@@ -300,14 +300,16 @@ def main(config: Config) -> None:
         config = with_game(config)
         if config.mistakes and config.game != "connect_four":
             raise ValueError(f"--mistakes with {config.game}: the solved positions are of connect_four only.")
+        game, players = prepare(config)
     except (ValueError, OSError) as error:
         sys.exit(f"tournament: {error}")
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
-    game, players = prepare(config)
     progress_display.console.print(
         f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}"
     )
+    if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
+        progress_display.console.print(f"Searches by the rules take values as they are, c_scale {config.value_scale:g}")
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere

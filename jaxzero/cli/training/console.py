@@ -103,6 +103,6 @@ def commands_after(
         on,
         f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",
         *own,
-        f"{python()} -m pip install tensorboard",
+        f"{python()} -m pip install tensorboard    # for the next one",
         f"{python()} -m tensorboard.main --logdir {folder.parent}    # the curves, live",
     ]

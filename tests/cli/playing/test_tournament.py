@@ -71,7 +71,7 @@ def test_the_network_that_comes_along_is_that_of_the_game():
     assert game.id == players["raw:trained"].about["game"] == "tic_tac_toe"
     for other in (dict(game="chess"), dict(game="go", size=5, komi=7.0), dict(game="go_9x9")):
         none = f"raw:trained: no network comes with jaxzero for --game {other['game']} of this size, but for connect_"
-        with pytest.raises(SystemExit, match=none):
+        with pytest.raises(ValueError, match=none):
             tournament.prepare(dataclasses.replace(config, **other))
 
 
@@ -132,7 +132,7 @@ def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, setting
     monkeypatch.setattr(
         tournament.perfect_player, "solve", functools.partial(tournament.perfect_player.solve, limit=1_000)
     )
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(ValueError) as caught:
         tournament.prepare(dataclasses.replace(Config(players=("random", "uct:2")), **settings))
     assert expected in str(caught.value)
 

@@ -1,0 +1,61 @@
+"""Commands end at once after Ctrl-C, whatever XLA is at."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from jaxzero.cli.interrupted_process import ending_at_once
+
+# A program that computes for minutes, and what a command makes of Ctrl-C: it ends in words, by a status, or returns.
+PROGRAM = """
+import signal, sys, time
+import jax
+from jaxzero.cli.interrupted_process import ending_at_once
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have it ignored
+endless = jax.jit(lambda x: jax.lax.while_loop(lambda c: c[0] < 2**30, lambda c: (c[0] + 1, c[1] @ c[1]), x))
+
+def work():
+    try:
+        found = endless((0, jax.numpy.eye(64)))
+        print("computing", flush=True)
+        time.sleep(100)
+    except KeyboardInterrupt:
+        print("Stopped.")
+        {answer}
+
+ending_at_once(work)
+"""
+
+
+@pytest.mark.parametrize(
+    "answer, status, words",
+    [("sys.exit('Saved; to go on: again')", 1, "Saved; to go on: again\n"), ("sys.exit(130)", 130, ""),
+     ("return None", 0, ""), ("raise", 130, "")],
+)  # fmt: skip
+def test_ctrl_c_ends_what_computes_at_once(answer, status, words):
+    program = [sys.executable, "-c", PROGRAM.format(answer=answer)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "computing\n"
+        began = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (status, "Stopped.\n", words)
+    assert time.monotonic() - began < 10
+
+
+def test_without_ctrl_c_nothing_changes():
+    before = signal.getsignal(signal.SIGINT)
+    assert ending_at_once(lambda: 3) == 3
+    for raised in (SystemExit(4), ValueError("wrong"), KeyboardInterrupt()):
+
+        def fails(raised=raised):
+            raise raised
+
+        with pytest.raises(type(raised)) as caught:
+            ending_at_once(fails)
+        assert caught.value is raised
+    assert signal.getsignal(signal.SIGINT) is before
