@@ -5,7 +5,7 @@
 
 import sys
 
-from jaxzero.cli.main import main
+from jaxzero.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main(["match", *sys.argv[1:]]))
+    program(["match", *sys.argv[1:]])

@@ -7,7 +7,7 @@
 
 import sys
 
-from jaxzero.cli.main import main
+from jaxzero.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main(["play", *sys.argv[1:]]))
+    program(["play", *sys.argv[1:]])

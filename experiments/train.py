@@ -8,7 +8,7 @@ make train ARGS="--budget.minutes 3"                    # shorter
 
 import sys
 
-from jaxzero.cli.main import main
+from jaxzero.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main(["train", *sys.argv[1:]]))
+    program(["train", *sys.argv[1:]])

@@ -1,10 +1,6 @@
 """The commands: `python -m jaxzero`."""
 
-import sys
-
-from jaxzero.cli.main import main
-
-__all__ = ["main"]
+from jaxzero.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -54,7 +54,10 @@ def main() -> None:
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
     )
     given = parser.parse_args()
-    game = games.by_name(given.game)
+    try:
+        game = games.by_name(given.game)
+    except ValueError as error:
+        parser.error(f"--game: {error}")
     if not game.id.startswith("hex"):
         parser.error(f"--game {given.game} is no Hex: give hex_7x7, or another size")
     try:

@@ -18,14 +18,13 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.training.settings import VALUE_SCALE
+from jaxzero.cli.training.settings import MAPPED_SCALE, VALUE_SCALE
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 
 BATCH = 600  # positions that are searched at once
-MAPPED_SCALE = 0.1  # mctx's default, for values that are mapped to [0, 1]
 
 
 def wrong(policy, params, positions: outcome_mistakes.Positions) -> np.ndarray:
@@ -69,6 +68,8 @@ def main() -> None:
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
+    if given.json is not None and given.json.exists():
+        parser.error(f"--json {given.json} exists: name a new file")
     usual = MAPPED_SCALE if given.rescale_values else VALUE_SCALE
     scale = usual if given.value_scale is None else given.value_scale
     if not 0 < scale < float("inf"):

@@ -171,17 +171,23 @@ def main() -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="where PPO's weights go")
     parser.add_argument("--json", type=pathlib.Path, help="where the results go")
     given = parser.parse_args()
-    player = resolved(Player(weights=str(given.weights)))
-    game = rules(player, player.size or SIZE, player.komi or 0.0)
+    for name, path in (("--json", given.json), ("--folder", given.folder)):
+        if path is not None and path.exists():
+            parser.error(f"{name} {path} exists: name a new one")
+    try:
+        player = resolved(Player(weights=str(given.weights)))
+        game = rules(player, player.size or SIZE, player.komi or 0.0)
+        net, ours, about = weights.load(given.weights, game)
+    except (ValueError, OSError) as error:
+        parser.error(f"--weights: {error}")
     if game.num_players != 2:
         parser.error(f"{game.id} has {game.num_players} players, and this PPO is for games of two")
-    net, ours, about = weights.load(given.weights, game)
     fresh = network(dataclasses.replace(BEFORE.network, **about["network"]), game, jax.random.key(given.seed))[1]
     theirs, positions = train(game, net, fresh, given.minutes, given.seed, given.gae_lambda)
     if given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)
         kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
-        weights.save(given.folder / "weights.safetensors", theirs, kept, overwrite=True, game=game)
+        weights.save(given.folder / "weights.safetensors", theirs, kept, game=game)
     results = circumstances() | {"minutes": given.minutes, "opening_plies": OPENING_PLIES}
     results |= {"gae_lambda": given.gae_lambda, "positions": positions, "network": about}
     results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)

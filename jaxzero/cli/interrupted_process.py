@@ -1,11 +1,13 @@
-"""How a command ends after Ctrl-C: at once, and without a crash."""
+"""How a program ends after Ctrl-C: at once, and without a crash."""
 
+import contextlib
 import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["ending_at_once"]
 
@@ -13,12 +15,12 @@ __all__ = ["ending_at_once"]
 def ending_at_once(work: Callable[[], Any]) -> Any:
     """Does the work; if Ctrl-C was pressed meanwhile, the process ends where the work does.
 
-    Python's own end would wait for what XLA still compiles or computes, for half a minute, and then crash in it. All
-    files are written atomically, so none is left half written. What the work made of Ctrl-C, its words and the exit
-    status, stays; an error is told as Python tells it.
+    For programs, not for functions: the process ends here. Python's own end would wait for what XLA still compiles or
+    computes, for half a minute, and then crash in it. Threads are cut off, and `atexit` is not called.
 
     Args:
-        work: what a command does. Its `SystemExit` says how the process ends.
+        work: what the program does. Its `SystemExit` says how the process ends. A `KeyboardInterrupt` that it lets
+            through ends it by the signal, as shells want it, without a traceback. Other errors are told as always.
 
     Returns:
         What the work returns, where Ctrl-C was not pressed.
@@ -35,24 +37,33 @@ def ending_at_once(work: Callable[[], Any]) -> Any:
     signal.signal(signal.SIGINT, note)
     try:
         found = work()
-    except (SystemExit, KeyboardInterrupt) as end:
+        if not pressed:
+            return found
+        _end(found)
+    except BaseException as end:
         if not pressed:
             raise
-        found = end.code if isinstance(end, SystemExit) else 130
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
+        if not isinstance(end, SystemExit | KeyboardInterrupt):
+            traceback.print_exception(end)
+        status = end.code if isinstance(end, SystemExit) else 1
+        _end(status, by_signal=isinstance(end, KeyboardInterrupt))
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if pressed:
-        _end(found)
-    return found
+        if not pressed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _end(found: Any) -> None:
-    """Ends the process as `sys.exit(found)` does, but for what Python does at its end."""
-    words = "" if found is None or isinstance(found, int) else f"{found}\n"
-    status = (found or 0) if not words else 1
-    try:
-        for stream in (sys.stdout, sys.stderr):
+def _end(status: Any, by_signal: bool = False) -> NoReturn:
+    """Ends the process as `sys.exit(status)` does, but for what Python does at its end."""
+    nobody_reads = contextlib.suppress(OSError, ValueError)
+    with nobody_reads:
+        if not (status is None or isinstance(status, int)):
+            print(status, file=sys.stderr)
+            status = 1
+    for stream in (sys.stdout, sys.stderr):
+        with nobody_reads:
             stream.flush()
-        os.write(2, words.encode())
-    finally:  # also where nobody reads what is printed any more
-        os._exit(status)
+    if by_signal:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status if isinstance(status, int) else 0 if status is None else 1)

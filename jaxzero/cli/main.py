@@ -4,14 +4,14 @@ import difflib
 import importlib
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.other_names import did_you_mean
 from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "program"]
 
 
 class Command(NamedTuple):
@@ -123,8 +123,13 @@ def main(arguments: list[str] | None = None) -> Any:
     command = meant(name, rest)
     try:
         config = parsed(name, command, rest)
-        return ending_at_once(lambda: importlib.import_module(command.work).run(config))
+        return importlib.import_module(command.work).run(config)
     except ModuleNotFoundError as error:
         if error.name is None or install(error.name) is None:
             raise
         sys.exit(f"jaxzero {name} needs {error.name}: {install(error.name)}")
+
+
+def program(arguments: list[str] | None = None) -> NoReturn:
+    """`main` as a program: the process ends with it, after Ctrl-C at once."""
+    sys.exit(ending_at_once(lambda: main(arguments)))

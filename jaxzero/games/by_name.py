@@ -46,8 +46,8 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         return backgammon()
     if sized := re.fullmatch(r"hex(?:_(\d+)x\1)?", name):
         return hex_game(int(sized[1] or 11))
-    if sized := re.fullmatch(r"hex[_-]?(\d+)(?:x\1)?", name):
-        raise ValueError(f"game {name}: no such game. Did you mean hex_{sized[1]}x{sized[1]}?")
+    if near := re.fullmatch(r"hex[_-]?(1?\d)(?:x\1)?", name):
+        raise ValueError(f"game {name}: no such game. Hex of another size is like hex_7x7: hex_{near[1]}x{near[1]}.")
     try:
         return from_pgx(name)
     except ValueError as error:

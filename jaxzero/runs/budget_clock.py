@@ -63,13 +63,17 @@ def compiled_together(programs: Mapping[str, tuple[Any, tuple]], clock: Clock, a
         clock: paused while they compile.
         announce: a context manager, called with what is done.
     """
-    with clock.paused(), announce(f"Compiling {', '.join(programs)}"), ThreadPoolExecutor(len(programs)) as pool:
-        # Traced one after the other; each is handed over as soon as it is.
-        compiling = {
-            name: pool.submit(lambda lowered: lowered.compile(), jitted.lower(*args))
-            for name, (jitted, args) in programs.items()
-        }
-        return {name: one.result() for name, one in compiling.items()}
+    pool = ThreadPoolExecutor(len(programs))
+    try:
+        with clock.paused(), announce(f"Compiling {', '.join(programs)}"):
+            # Traced one after the other; each is handed over as soon as it is.
+            compiling = {
+                name: pool.submit(lambda lowered: lowered.compile(), jitted.lower(*args))
+                for name, (jitted, args) in programs.items()
+            }
+            return {name: one.result() for name, one in compiling.items()}
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what compiles
 
 
 def first_call_for_free(what: str, function: Callable, clock: Clock, announce: Callable = announced) -> Callable:

@@ -129,6 +129,7 @@ def open_run(
     say: Callable[[str], Any] = print,
     defaults: dict[str, Any] | None = None,
     follows: dict[str, str] | None = None,
+    together: tuple[str, ...] = (),
 ) -> bool:
     """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
 
@@ -139,9 +140,10 @@ def open_run(
         say: told (on process 0) what came back.
         defaults: stands for settings that the folder lacks, as in `folder.open_run`.
         follows: settings that follow from another, as in `folder.open_run`.
+        together: settings that are named together, as in `folder.open_run`.
     """
     process_coordination.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
-    return folders.open_run(folder, config, free, defaults, follows)
+    return folders.open_run(folder, config, free, defaults, follows, together)
 
 
 def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> None:

@@ -40,6 +40,7 @@ def open_run(
     free: tuple[str, ...] = (),
     defaults: dict[str, Any] | None = None,
     follows: dict[str, str] | None = None,
+    together: tuple[str, ...] = (),
 ) -> bool:
     """Make a run folder with these settings, or check that it is one with the same settings.
 
@@ -53,6 +54,8 @@ def open_run(
             setting's default is what the program did before there was that setting.
         follows: names of settings (or their first part) that follow from another where that is not empty, e.g.
             {"network": "weights"}: the refusal names no flags for them.
+        together: dotted names of settings whose defaults depend on one another: where one of them differs, the refusal
+            names flags for all.
 
     Returns:
         True if the run was there already.
@@ -63,10 +66,17 @@ def open_run(
     """
     folder = pathlib.Path(folder)
     config, defaults = (json.loads(json.dumps(settings)) for settings in (config, defaults or {}))  # lists, no tuples
-    return process_coordination.on_first(lambda: _open(folder, config, free, defaults, follows or {}))
+    return process_coordination.on_first(lambda: _open(folder, config, free, defaults, follows or {}, together))
 
 
-def _open(folder: pathlib.Path, config: dict, free: tuple[str, ...], defaults: dict, follows: dict[str, str]) -> bool:
+def _open(
+    folder: pathlib.Path,
+    config: dict,
+    free: tuple[str, ...],
+    defaults: dict,
+    follows: dict[str, str],
+    together: tuple[str, ...],
+) -> bool:
     file = folder / "config.json"
     try:
         if file.exists():
@@ -76,6 +86,10 @@ def _open(folder: pathlib.Path, config: dict, free: tuple[str, ...], defaults: d
                 lines = "".join(f"\n    {name}: {old!r} there, {new!r} now" for name, old, new in differing)
                 said = f"{folder} holds a run with other settings:{lines}\n"
                 asked = [one for one in differing if not there.get(follows.get(one[0].split(".")[0], ""))]
+                if any(name in together for name, *_ in asked):
+                    known = _flat(there)
+                    asked = [one for one in asked if one[0] not in together]
+                    asked += [(name, known[name], None) for name in together if name in known]
                 raise _refused(folder, said, f"Go on with the settings that are there{_as_flags(asked, there, config)}")
             return True
         _check_room(folder)

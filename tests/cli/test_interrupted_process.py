@@ -11,7 +11,7 @@ from jaxzero.cli.interrupted_process import ending_at_once
 
 # A program that computes for minutes, and what a command makes of Ctrl-C: it ends in words, by a status, or returns.
 PROGRAM = """
-import signal, sys, time
+import signal, sys, threading, time
 import jax
 from jaxzero.cli.interrupted_process import ending_at_once
 
@@ -20,11 +20,10 @@ endless = jax.jit(lambda x: jax.lax.while_loop(lambda c: c[0] < 2**30, lambda c:
 
 def work():
     try:
-        found = endless((0, jax.numpy.eye(64)))
+        threading.Thread(target=lambda: endless((0, jax.numpy.eye(64)))).start()
         print("computing", flush=True)
         time.sleep(100)
     except KeyboardInterrupt:
-        print("Stopped.")
         {answer}
 
 ending_at_once(work)
@@ -34,28 +33,48 @@ ending_at_once(work)
 @pytest.mark.parametrize(
     "answer, status, words",
     [("sys.exit('Saved; to go on: again')", 1, "Saved; to go on: again\n"), ("sys.exit(130)", 130, ""),
-     ("return None", 0, ""), ("raise", 130, "")],
+     ("return None", 0, ""), ("raise", -signal.SIGINT, ""),
+     ("1 / 0", 1, "ZeroDivisionError: division by zero\n")],
 )  # fmt: skip
 def test_ctrl_c_ends_what_computes_at_once(answer, status, words):
-    program = [sys.executable, "-c", PROGRAM.format(answer=answer)]
+    program = [sys.executable, "-c", PROGRAM.format(answer=f"print('Stopped.'); {answer}")]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stdout.readline() == "computing\n"
-        began = time.monotonic()
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        try:
+            assert running.stdout.readline() == "computing\n"
+            began = time.monotonic()
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    err = err[err.rfind("ZeroDivisionError") :] if "Traceback" in err else err
     assert (running.returncode, out, err) == (status, "Stopped.\n", words)
     assert time.monotonic() - began < 10
 
 
 def test_without_ctrl_c_nothing_changes():
-    before = signal.getsignal(signal.SIGINT)
-    assert ending_at_once(lambda: 3) == 3
-    for raised in (SystemExit(4), ValueError("wrong"), KeyboardInterrupt()):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have it ignored
+    try:
+        assert ending_at_once(lambda: signal.getsignal(signal.SIGINT)) is not signal.default_int_handler
+        for raised in (SystemExit(4), ValueError("wrong"), KeyboardInterrupt()):
 
-        def fails(raised=raised):
-            raise raised
+            def fails(raised=raised):
+                raise raised
 
-        with pytest.raises(type(raised)) as caught:
-            ending_at_once(fails)
-        assert caught.value is raised
-    assert signal.getsignal(signal.SIGINT) is before
+            with pytest.raises(type(raised)) as caught:
+                ending_at_once(fails)
+            assert caught.value is raised
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_words_are_told_where_nobody_reads_the_rest():
+    program = [sys.executable, "-c", PROGRAM.format(answer="sys.exit('Saved.')")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout.readline() == "computing\n"
+            running.stdout.close()
+            running.send_signal(signal.SIGINT)
+            assert running.stderr.read() == "Saved.\n" and running.wait(60) == 1
+        finally:
+            running.kill()

@@ -73,3 +73,9 @@ def test_rescaled_values_do_not_know_the_unit_of_the_rewards(seed, scale, shift)
     for transform in (q.by_parent_and_siblings(), q.completed_by_mix_value(1.0, 1.0)):
         np.testing.assert_allclose(transform(other), transform(view), atol=2e-3)
     assert ((q.by_parent_and_siblings()(view) >= 0) & (q.by_parent_and_siblings()(view) <= 1)).all()
+
+
+@pytest.mark.parametrize("wrong", [dict(value_scale=-1), dict(value_scale=float("nan")), dict(maxvisit_init=-0.5)])
+def test_scales_below_zero_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        q.completed_by_mix_value(**wrong)

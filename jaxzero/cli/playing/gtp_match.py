@@ -235,8 +235,10 @@ def main(config: Config) -> None:
         problem = "it was stopped"
         print()
     finally:
-        thinker.rest()  # it ponders yet where the other resigned or failed, and a thread must not outlive the rest
-        other.close()
+        try:
+            thinker.rest()  # it ponders yet where the other resigned or failed, and a thread must not outlive the rest
+        finally:
+            other.close()
     if played:
         result(config, played, words, opponent)
         print(summary(config, played, words, opponent))
@@ -285,9 +287,9 @@ def result(config: Config, played: list[Game], words: str, opponent: str) -> Non
 
 def run(config: Config) -> None:
     """`jaxzero match` with these settings."""
-    as_ctrl_c = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGTERM, as_ctrl_c if callable(as_ctrl_c) else signal.default_int_handler)
+    handler = signal.getsignal(signal.SIGINT)  # a shell's job in the background has it ignored
+    signal.signal(signal.SIGTERM, handler if callable(handler) else signal.default_int_handler)
     try:
         main(config)
     except KeyboardInterrupt:
-        sys.exit("match: stopped before the first game.")
+        sys.exit("match: stopped. Games that were played are in the folder.")

@@ -87,13 +87,13 @@ def _spelled_out(words: list[str], name: str) -> list[str]:
     ['--a.b', 'None']
     """
     group, last = name.replace("_", "-").split(".")
-    flag, off = f"--{group}.{last}", f"--{group}.no-{last}"
-    spelled = []
+    on, off = f"--{group}.{last}", f"--{group}.no-{last}"
+    arguments = []
     for word, following in zip(words, [*words[1:], ""]):
-        plain = word.replace("_", "-")
-        said = plain == flag and following in ("None", "True", "False")
-        spelled += [flag, str(plain == flag)] if plain in (flag, off) and not said else [word]
-    return spelled
+        flag = word.replace("_", "-")
+        has_value = flag == on and following in ("None", "True", "False")
+        arguments += [on, str(flag == on)] if flag in (on, off) and not has_value else [word]
+    return arguments
 
 
 def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]]) -> None:

@@ -3,10 +3,11 @@
 import dataclasses
 from typing import Literal
 
-__all__ = ["FREE", "VALUE_SCALE", "Config", "for_game", "weighed"]
+__all__ = ["FREE", "MAPPED_SCALE", "TOGETHER", "VALUE_SCALE", "Config", "for_game", "with_value_weights"]
 
 Preset = Literal["auto", "laptop", "gpu", "pod"]
 VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
+LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # of self-play with values as they are, as in the paper; mapped, as in mctx
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,7 @@ class SelfPlay:
     rescale_values: bool | None = None
     """True (--selfplay.rescale-values): the values of a node are mapped to [0, 1] first, as mctx does. False
     (--selfplay.no-rescale-values): they weigh as they are, so that of moves that are about equally good none is
-    preferred. Default: False for two players without chance, True elsewhere."""
+    preferred; a win should pay 1. Default: False for two players without chance, True elsewhere."""
     max_opening_plies: int = 0
     """Each game begins with a number of random moves, drawn uniformly from 0 to this. Use it with
     --selfplay.random-plies 0: that schedule starts after them, and its first move is always random."""
@@ -179,41 +180,43 @@ class Config:
 
 
 MANY_ACTIONS = 64  # of such games playouts are long
+TOGETHER = ("selfplay.rescale_values", "selfplay.value_scale")  # the default of one depends on the other
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
 
-def weighed(selfplay: SelfPlay, mapped: bool) -> SelfPlay:
-    """The settings of self-play that say how values weigh, filled in.
+def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
+    """The settings of self-play with `rescale_values` and `value_scale` filled in.
+
+    Danihelka et al. 2022, "Policy improvement by planning with Gumbel": c_scale = 1, values as they are. mctx:
+    c_scale = 0.1, the values of each node mapped to [0, 1].
 
     Args:
         selfplay: the settings.
-        mapped: whether values are mapped to [0, 1] where nothing is said of that.
+        rescale: whether values are mapped where nothing is said of that.
 
-    >>> [(own.rescale_values, own.value_scale) for own in (weighed(SelfPlay(), mapped) for mapped in (False, True))]
+    >>> filled = [with_value_weights(SelfPlay(), rescale) for rescale in (False, True)]
+    >>> [(own.rescale_values, own.value_scale) for own in filled]
     [(False, 1.0), (True, 0.1)]
     """
-    rescale = mapped if selfplay.rescale_values is None else selfplay.rescale_values
-    usual = 0.1 if rescale else 1.0
+    rescale = rescale if selfplay.rescale_values is None else selfplay.rescale_values
+    usual = MAPPED_SCALE if rescale else LEARNING_SCALE
     scale = usual if selfplay.value_scale is None else selfplay.value_scale
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-def for_game(
-    config: Config, num_actions: int, chance: bool = False, told_parity: bool = False, mapped: bool = False
-) -> Config:
+def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool) -> Config:
     """The settings with defaults that depend on the game filled in, and `stone_parity` off where it has none.
 
     Args:
         config: the settings.
         num_actions: of the game.
         chance: whether it lists outcomes of chance.
+        rescale: whether self-play maps values to [0, 1], see `with_value_weights`.
         told_parity: whether its networks can be told the parity of stones.
-        mapped: see `weighed`.
 
-    >>> for_game(Config(), 7).evaluate.rollouts, for_game(Config(), 82).evaluate.rollouts
-    (1000, 100)
-    >>> for_game(Config(), 7).network.stone_parity, for_game(Config(), 7, told_parity=True).network.stone_parity
-    (False, True)
+    >>> filled = [for_game(Config(), n, chance=False, rescale=False, told_parity=n < 50) for n in (7, 82)]
+    >>> [(one.evaluate.rollouts, one.network.stone_parity) for one in filled]
+    [(1000, True), (100, False)]
     """
     asked = config.evaluate
     many = 4 if chance else 1000 if num_actions <= MANY_ACTIONS else 100
@@ -222,4 +225,5 @@ def for_game(
     # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
     network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and told_parity)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
-    return dataclasses.replace(config, network=network, selfplay=weighed(config.selfplay, mapped), evaluate=evaluate)
+    selfplay = with_value_weights(config.selfplay, rescale)
+    return dataclasses.replace(config, network=network, selfplay=selfplay, evaluate=evaluate)

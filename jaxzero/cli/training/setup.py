@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.cli.training.evaluation import Rating, provable
-from jaxzero.cli.training.settings import Config, Network, weighed
+from jaxzero.cli.training.settings import Config, Network, for_game
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
@@ -73,6 +73,17 @@ def tells_parity(net: Network, game: games.Game) -> bool:
     return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
 
 
+def filled(config: Config, game: games.Game) -> Config:
+    """The settings with what this game wants where nothing was said; those that are filled in stay as they are."""
+    return for_game(
+        config,
+        game.num_actions,
+        chance=game.outcomes is not None,
+        rescale=not provable(game),
+        told_parity=tells_parity(config.network, game),
+    )
+
+
 def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
     """The network and its first parameters, which do not depend on the type that it computes in."""
     given = about(net, game)
@@ -82,7 +93,7 @@ def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
     """The search that plays with itself."""
-    own = weighed(config.selfplay, mapped=not provable(game))
+    own = filled(config, game).selfplay
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
     qvalues = completed_by_mix_value(value_scale=own.value_scale, rescale_values=own.rescale_values)

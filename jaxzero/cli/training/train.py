@@ -28,23 +28,13 @@ from jaxzero.cli.training.console import (
     say_stopped,
     warnings_said,
 )
-from jaxzero.cli.training.evaluation import (
-    Evaluation,
-    draws,
-    evaluation,
-    provable,
-    store,
-    stored,
-    tables,
-    to_win,
-    verdict,
-)
+from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
-from jaxzero.cli.training.settings import FREE, VALUE_SCALE, Config, for_game
-from jaxzero.cli.training.setup import Run, about, build, expected, fits, newest, tells_parity
+from jaxzero.cli.training.settings import FREE, TOGETHER, VALUE_SCALE, Config
+from jaxzero.cli.training.setup import Run, about, build, expected, filled, fits, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest
@@ -149,9 +139,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
                 f"--game {config.game} has {game.num_players} player(s); self-play needs two or more. For one player: "
                 "--model simulator, or --model learned."
             )
-        parity = tells_parity(config.network, game)
-        mapped = not provable(game)
-        config = for_game(config, game.num_actions, game.outcomes is not None, parity, mapped)
+        config = filled(config, game)
         if game.outcomes is None and draws(game):
             say(
                 f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
@@ -166,7 +154,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
         unsaid = settings_of(dataclasses.replace(BEFORE, game=config.game))
-        known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid, {"network": "weights"})
+        theirs = {"network": "weights"}  # what follows from the weights that a run began with
+        known = checkpoint.open_run(folder, settings_of(config), FREE, say, unsaid, theirs, TOGETHER)
         initial_weights.keep(begun_with, folder)
         found = checkpoint.restore(folder, expected(run, mesh), say) if known else None
         if digest:

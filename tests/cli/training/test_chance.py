@@ -17,7 +17,6 @@ from jaxzero.cli.playing.play_settings import Player
 from jaxzero.cli.training import setup, train
 from jaxzero.cli.training.command_line import parse
 from jaxzero.cli.training.evaluation import provable, to_win
-from jaxzero.cli.training.settings import for_game
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.play import analysis
 from jaxzero.search.tree import unpack_facts
@@ -68,10 +67,11 @@ def test_nothing_counts_as_proven_where_dice_decide():
 
 
 def test_measuring_is_short_where_games_are_long():
-    asked = for_game(parse([]), 156, chance=True).evaluate
+    asked = setup.filled(parse([]), dice_race.game).evaluate
     assert (asked.simulations, asked.rollouts) == (16, 4)
-    assert for_game(parse(["--evaluate.simulations", "9"]), 7).evaluate.simulations == 9
-    assert for_game(parse([]), 7).evaluate.simulations == 200
+    plain = games.by_name("tic_tac_toe")
+    assert setup.filled(parse(["--evaluate.simulations", "9"]), plain).evaluate.simulations == 9
+    assert setup.filled(parse([]), plain).evaluate.simulations == 200
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import pytest
 from jaxzero import games, nets
 from jaxzero.cli.training import setup, train
 from jaxzero.cli.training.command_line import parse
-from jaxzero.cli.training.settings import for_game
 from jaxzero.games.by_name import by_name
 from jaxzero.nets import weights
 
@@ -35,7 +34,7 @@ SMALL = [*NO_NETWORK, "--network.window", "2", "--network.channels", "4", "--net
 )
 def test_it_is_told_where_the_planes_do_not_say_who_began(game, flags, told):
     game, config = by_name(game), parse(["--network.channels", "4", "--network.hidden", "8", *flags], "laptop")
-    config = for_game(config, game.num_actions, told_parity=setup.tells_parity(config.network, game))
+    config = setup.filled(config, game)
     assert config.network.stone_parity is told
     assert setup.about(config.network, game).get("stone_parity", False) is told
     network = lambda net: setup.network(net, game, jax.random.key(0))[1]

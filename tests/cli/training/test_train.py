@@ -264,20 +264,6 @@ def test_self_play_weighs_values_as_its_settings_say(flags, how):
     assert bool((found.action_weights == other.action_weights).all()) == how["rescale_values"]
 
 
-def test_values_are_mapped_in_self_play_where_chance_decides():
-    settings = command_line.parse([], "laptop")
-    filled = [config.for_game(settings, 7, mapped=mapped).selfplay for mapped in (False, True)]
-    assert [(own.rescale_values, own.value_scale) for own in filled] == [(False, 1.0), (True, 0.1)]
-    dice = games.by_name("backgammon")
-    net, params = setup.network(settings.network, dice, jax.random.key(0))
-    keys = jax.random.split(jax.random.key(1), 2)
-    state = jax.vmap(dice.init)(keys)
-    play = lambda flags: setup.policy(command_line.parse([*SMALL, *flags], "laptop"), dice, net)(params, keys, state)
-    usual, mapped, plain = map(play, ((), ("--selfplay.rescale-values",), ("--selfplay.no-rescale-values",)))
-    np.testing.assert_array_equal(usual.action_weights, mapped.action_weights)
-    assert (usual.action_weights != plain.action_weights).any()
-
-
 def test_what_only_go_has_is_refused_for_other_games():
     for flags, said in (("--game hex --size 9", "--size 9 is for"), ("--komi=7", "--komi 7 is for --game go only")):
         with pytest.raises(SystemExit, match=said):
