@@ -65,6 +65,37 @@ def test_undo_swap_and_hint(thinker, capsys):
     assert len(thinker.moves) == 1
 
 
+@pytest.mark.slow
+def test_the_pie_rule_of_hex_is_told(capsys):
+    settings = play_settings.parse(["--game", "hex_3x3", "--simulations", "4", "--weights", "none"]).player
+    thinker = play.engine(settings, 9, 0.0)[0]
+    asked, words = [], iter(["swap", "quit"])
+
+    def ask(question):
+        asked.append(question)
+        return next(words)
+
+    thought = thinker.think
+
+    def think(**limit):
+        """It searches, and then begins in the centre, or takes over."""
+        thought(**limit)
+        return thinker.game.num_actions - 1 if thinker.moves else 4
+
+    thinker.think = think
+    terminal_ui.play(thinker, settings, play.limits(settings), False, ask)
+    assert asked[0].startswith("Your move (X), hint")  # there is no stone to take over yet
+    out = " ".join(capsys.readouterr().out.split())
+    assert asked[1].startswith("Your move (O), swap-pieces to take over the first stone, hint")
+    assert "I play b2." in out
+
+    thinker.clear()
+    words = iter(["b2", "quit"])
+    terminal_ui.play(thinker, settings, play.limits(settings), False, ask)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "I play swap-pieces." in out and "Your stone is mine now, on its mirror image. You are still X." in out
+
+
 def test_help_lists_the_commands_and_enter_alone_asks_again(thinker, capsys):
     asked = typed(thinker, "help", "?", "", "   ")
     out = capsys.readouterr().out

@@ -206,6 +206,7 @@ def test_mistakes_alone_play_no_game(trained, monkeypatch, tmp_path, capsys, set
     assert caught.value.code == 0 and json.loads(file.read_text())["mistakes"] == list(words)
     shown = capsys.readouterr().out.replace("\n", "")
     assert all(f"{word}: weights of step 7" in shown for word in words)  # a run's weights may be old: it says so
+    assert "take values as they are, c_scale 0.5" in shown
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
