@@ -32,9 +32,9 @@ PRESETS = {
 # against the defaults (experiments/README.md, "What was tried").
 CONNECT_FOUR = Config(selfplay=SelfPlay(bootstrap="greedy", tolerance=0.4), learn=Learn(playing_decay=0.99))
 # Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
-# searched values. Against a network of the defaults, after as many positions, that took 61 % of 400 games of Othello
-# with 64 simulations, and 81 % of 100 of Go with 32 (experiments/README.md, "Go and Othello: outcomes"). The window
-# is for 9×9 Go, whose games last for 95 plies; longer ones lean on the searched value where it ends.
+# searched values. Against a network of the defaults of then, after as many positions, that took 61 % of 400 games of
+# Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/README.md, "Go and Othello: outcomes"). The
+# window is for 9×9 Go, whose games last for 95 plies; longer ones lean on the searched value where it ends.
 OUTCOMES = {"go": {"trace": 1.0, "window": 128}, "othello": {"trace": 1.0}}
 
 
