@@ -12,9 +12,9 @@ import jax
 import pytest
 
 import jaxzero as jz
-from jaxzero import __main__ as command
 from jaxzero import compilation_cache
 from jaxzero.cli import doctor, self_check
+from jaxzero.cli import main as command
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSIONS = {package.name: "99" for package in doctor.PACKAGES} | {"jaxzero": "0.1.0"}

@@ -25,6 +25,7 @@ def prepared(words):
     return own.rescale_values, own.value_scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags, found", [
     ((), (False, 1.0)),
     (("--selfplay.rescale-values",), (True, 0.1)),
@@ -51,6 +52,7 @@ def test_values_are_mapped_where_chance_decides_or_several_play():
         assert (own.rescale_values, own.value_scale) == found
 
 
+@pytest.mark.slow
 def test_self_play_with_dice_is_as_it_was():
     network = lambda params, seen: (seen @ np.linspace(-2, 2, seen.shape[-1] * 2).reshape(-1, 2), seen.sum(-1) / 50)
     keys = jax.random.split(jax.random.key(0), 3)
@@ -62,6 +64,7 @@ def test_self_play_with_dice_is_as_it_was():
     assert (np.asarray(usual.action_weights) != plain.action_weights).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [(True, 0.1), (None, None), (True, 1.0), (False, 0.1)])
 def test_a_run_from_before_goes_on_with_the_flags_that_are_named(tmp_path, there):
     """Where config.json does not say, values were mapped, with a scale of 0.1."""
