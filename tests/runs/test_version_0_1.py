@@ -38,8 +38,8 @@ def test_a_run_resumes_with_the_flags_that_are_told(tmp_path):
         [*command, *flags], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     told = run()
-    then = "--learn.learning-rate 0.002 --learn.average-decay 0.999 --selfplay.rescale-values --selfplay.value-scale 0.1"
-    then = then.split()
+    then = ["--learn.learning-rate", "0.002", "--learn.average-decay", "0.999"]
+    then += ["--selfplay.rescale-values", "--selfplay.value-scale", "0.1"]
     assert told.returncode == 1 and f"settings that are there ({' '.join(then)})" in told.stderr, told.stderr
     done = run(*then)
     assert done.returncode == 0 and "Going on from iteration 6" in done.stdout, done.stdout + done.stderr
