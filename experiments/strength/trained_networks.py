@@ -72,6 +72,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.games < 2 or given.games % 2:
         parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
+    if given.opening_plies is not None and given.opening_plies < 0:
+        parser.error(f"--opening-plies {given.opening_plies}: 0 or more")
     if not 0 < given.value_scale < float("inf"):
         parser.error(f"--value-scale {given.value_scale:g}: above 0, like {VALUE_SCALE}")
     scaled = "" if given.value_scale == VALUE_SCALE else f"_value_scale_{given.value_scale:g}"

@@ -229,6 +229,7 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     (mistakes, "--value-scale 0", "--value-scale 0: above 0, like 0.5"),
     (mistakes, "--rescale-value", "unrecognized arguments: --rescale-value"),
     (trained_networks, "--game tic_tac_toe --pairings trained:16", "--pairings trained:16: two players, with a comma"),
+    (trained_networks, "--game tic_tac_toe --opening-plies -1", "--opening-plies -1: 0 or more"),
     (trained_networks, "--game othelo", "error: game othelo: no such game. Did you mean 'othello'?"),
     (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
