@@ -1,11 +1,18 @@
 """Atomic file writes: a file is complete or absent, even after a power cut."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 from collections.abc import Iterable
 
-__all__ = ["flush", "make_folder", "write_whole"]
+__all__ = ["flush", "free_name", "make_folder", "write_whole"]
+
+
+def free_name(file: pathlib.Path) -> pathlib.Path:
+    """This name, or where there is such a file or folder the first of `name-2.json`, `name-3.json` that is free."""
+    names = (file.with_name(f"{file.stem}-{i}{file.suffix}") for i in itertools.count(2))
+    return next(name for name in itertools.chain([file], names) if not name.exists())
 
 
 def write_whole(file: pathlib.Path, pieces: Iterable[bytes | memoryview]) -> None:

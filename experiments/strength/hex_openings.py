@@ -17,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero import games, models
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import to_win
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
 from jaxzero.runs import progress_display
-from jaxzero.runs.run_folder import free_name, write_whole
+from jaxzero.runs.run_folder import write_whole
 from jaxzero.train.bootstrap_values import with_greedy_value
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"

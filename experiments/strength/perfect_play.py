@@ -21,10 +21,11 @@ import jax.numpy as jnp
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.nets import weights
 from jaxzero.runs import progress_display
-from jaxzero.runs.run_folder import free_name, write_whole
+from jaxzero.runs.run_folder import write_whole
 
 BATCH = 8  # positions that are searched at once
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"

@@ -12,6 +12,7 @@ import json
 import pathlib
 from collections.abc import Callable
 
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.play_settings import usual_opening_plies
@@ -19,7 +20,7 @@ from jaxzero.cli.playing.tournament import Config, Player, match, played, points
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games import Game
 from jaxzero.play import arena
-from jaxzero.runs.run_folder import free_name, write_whole
+from jaxzero.runs.run_folder import write_whole
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000", "trained:400,uct:10000")
@@ -96,10 +97,12 @@ def main() -> None:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     file = free_name(RESULTS / f"trained_{game.id}{scaled}.json")
+    if given.save:  # the name is taken now: another process may look for one before there are results
+        RESULTS.mkdir(exist_ok=True)
+        file.touch(exist_ok=False)
 
     def keep(found: dict) -> None:
         if given.save:
-            RESULTS.mkdir(exist_ok=True)
             write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
     print(f"{game.id}, {given.games} games of each pairing; values weigh as they are, c_scale {given.value_scale:g}")

@@ -56,14 +56,14 @@ def ending_at_once(work: Callable[[], Any]) -> Any:
 def _end(status: Any, by_signal: bool = False) -> NoReturn:
     """Ends the process as `sys.exit(status)` does, but for what Python does at its end."""
     nobody_reads = contextlib.suppress(OSError, ValueError)
+    in_words = not (status is None or isinstance(status, int))
     with nobody_reads:
-        if not (status is None or isinstance(status, int)):
+        if in_words:
             print(status, file=sys.stderr)
-            status = 1
     for stream in (sys.stdout, sys.stderr):
         with nobody_reads:
             stream.flush()
     if by_signal:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    os._exit(status if isinstance(status, int) else 0 if status is None else 1)
+    os._exit(1 if in_words else status or 0)

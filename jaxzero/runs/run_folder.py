@@ -25,7 +25,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["differences", "free_name", "keep_aside", "open_run", "write_whole", "writing"]
+__all__ = ["differences", "keep_aside", "open_run", "write_whole", "writing"]
 
 Path = str | os.PathLike
 
@@ -247,12 +247,6 @@ def keep_aside(file: pathlib.Path) -> pathlib.Path | None:
     names = (file.with_name(f"{file.stem}.damaged-{i}{file.suffix}") for i in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     return file.rename(aside)
-
-
-def free_name(file: pathlib.Path) -> pathlib.Path:
-    """This name, or where there is such a file the first of `name-2.json`, `name-3.json` that is free."""
-    names = (file.with_name(f"{file.stem}-{i}{file.suffix}") for i in itertools.count(2))
-    return next(name for name in itertools.chain([file], names) if not name.exists())
 
 
 def write_whole(file: pathlib.Path, text: str) -> None:

@@ -1,13 +1,13 @@
 """The settings of `jaxzero match`. No jax here: mistakes are answered at once."""
 
 import dataclasses
-import itertools
 import pathlib
 import shlex
 import shutil
 
 import tyro
 
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.playing.play_settings import Player, check, usual_opening_plies
 
 __all__ = ["Config", "opening_plies", "parse"]
@@ -67,9 +67,8 @@ def parse(arguments: list[str] | None = None) -> Config:
     if config.folder.exists() and not config.folder.is_dir():
         raise SystemExit(f"match: --folder {config.folder} is a file: name a new folder.")
     if config.folder.exists() and any(config.folder.iterdir()):
-        others = (config.folder.with_name(f"{config.folder.name}-{i}") for i in itertools.count(2))
-        free = next(folder for folder in others if not folder.exists())
         raise SystemExit(
-            f"match: --folder {config.folder} is not empty, and nothing is overwritten. Name another: --folder {free}"
+            f"match: --folder {config.folder} is not empty, and nothing is overwritten. Name another: "
+            f"--folder {free_name(config.folder)}"
         )
     return config

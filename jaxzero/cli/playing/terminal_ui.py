@@ -129,12 +129,8 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
                 thinker.ponder()
         else:
             taking = SWAP in called and thinker.legal()[called.index(SWAP)]
-            move = (
-                f"Your move ({sides[you]}), {SWAP} to take over the first stone"
-                if taking
-                else f"Your move ({sides[you]})"
-            )
-            word = ask(f"{move}, hint, undo, swap, help or quit: ").strip().lower()
+            pie = f", {SWAP} to take over the first stone" if taking else ""
+            word = ask(f"Your move ({sides[you]}){pie}, hint, undo, swap, help or quit: ").strip().lower()
             if word in ("quit", "q"):
                 return
             if changed := word in ("swap", "s"):
