@@ -4,6 +4,7 @@
     python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
     python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2 # values weigh less
     python experiments/strength/mistakes.py --rescale-values                   # values mapped to [0, 1], as mctx does
+    python experiments/strength/mistakes.py --average-symmetries               # the mean over both mirror images
     python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
 
 An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.
@@ -19,6 +20,7 @@ import numpy as np
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.training.settings import MAPPED_SCALE, VALUE_SCALE
+from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
@@ -66,6 +68,11 @@ def main() -> None:
         action="store_true",
         help="map the values of each node to [0, 1] first; default: as they are",
     )
+    parser.add_argument(
+        "--average-symmetries",
+        action="store_true",
+        help="the network answers the mean over a position and its mirror image",
+    )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()
     if given.json is not None and given.json.exists():
@@ -80,15 +87,18 @@ def main() -> None:
     except weights.WeightsError as error:
         parser.error(f"--weights: {error}")
     try:
-        positions, model = outcome_mistakes.load(game, given.positions), models.perfect(game, net)
+        positions = outcome_mistakes.load(game, given.positions)
     except (OSError, ValueError) as error:
         parser.error(f"--positions: {error}")
+    model = models.perfect(game, averaged(game, net) if given.average_symmetries else net)
     policies = {"raw": arena.raw_network(model)}
     how = dict(gumbel_scale=0.0, qvalues=completed_by_mix_value(scale, rescale_values=given.rescale_values))
     for n in given.simulations:
         policies[f"{n}"] = jz.gumbel(model, n, wrap=jz.avoid_proven, **how)
         policies[f"{n} without proofs"] = jz.gumbel(model, n, **how)
     print("Mistakes in %, with intervals of 95 %")
+    if given.average_symmetries:
+        print("The network's mean over each position and its mirror image")
     print(f"Values {'mapped to [0, 1] at each node' if given.rescale_values else 'as they are'}, c_scale {scale:g}")
     found = {}
     for name, policy in policies.items():
@@ -99,7 +109,11 @@ def main() -> None:
         }
         print(f"{name:>18}", "  ".join(f"{group} {said}" for group, said in told.items()), flush=True)
     if given.json:
-        searches = {"value_scale": scale, "rescale_values": given.rescale_values}
+        searches = {
+            "value_scale": scale,
+            "rescale_values": given.rescale_values,
+            "average_symmetries": given.average_symmetries,
+        }
         given.json.write_text(json.dumps(found | {"searches": searches}, indent=1) + "\n")
 
 

@@ -36,6 +36,7 @@ def results_of(
             "games": config.games,
             "openings": config.opening_plies,
             "value_scale": config.value_scale,
+            "average_symmetries": config.average_symmetries,
         },
         "matches": {},
     }
@@ -66,6 +67,11 @@ def main() -> None:
     parser.add_argument(
         "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh in searches; default: %(default)s"
     )
+    parser.add_argument(
+        "--average-symmetries",
+        action="store_true",
+        help="the network answers the mean over all symmetric forms of a position",
+    )
     parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
@@ -78,6 +84,7 @@ def main() -> None:
     if not 0 < given.value_scale < float("inf"):
         parser.error(f"--value-scale {given.value_scale:g}: above 0, like {VALUE_SCALE}")
     scaled = "" if given.value_scale == VALUE_SCALE else f"_value_scale_{given.value_scale:g}"
+    scaled += "_average_symmetries" if given.average_symmetries else ""
     pairings = [pairing.split(",", 1) for pairing in given.pairings]
     alone = [pairing for pairing in given.pairings if "," not in pairing]
     if alone:
@@ -89,6 +96,7 @@ def main() -> None:
         games=given.games,
         opening_plies=usual_opening_plies(given.game) if given.opening_plies is None else given.opening_plies,
         value_scale=given.value_scale,
+        average_symmetries=given.average_symmetries,
         seed=given.seed,
     )
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxzero import games, models, nets
+from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.nets.files.params_file import OF_A_RUN
 from jaxzero.types import Model, Params
@@ -64,16 +65,28 @@ def comes_along(game: games.Game, rules: str) -> pathlib.Path | None:
     return file if about.get("rules", about.get("game")) == rules else None
 
 
-def load(path: pathlib.Path, game: games.Game) -> NetworkModel:
+def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False) -> NetworkModel:
     """The model of a file or a run's folder.
+
+    Args:
+        path: of the file, or of the folder.
+        game: to be played.
+        average_symmetries: the network answers the mean over all symmetric forms of a position, see `averaged`.
 
     Raises:
         WeightsError: the file is damaged, or of another game.
+        ValueError: symmetries of a game that has none, or of a model that was learned without the rules.
     """
     file = weights_file(path)
     if "environment" not in weights.read_about(file):
         net, params, about = weights.load(file, game)
+        net = _averaged(game, net) if average_symmetries else net
         return NetworkModel(models.perfect(game, net), params, about, learned=False)
+    if average_symmetries:
+        raise ValueError(
+            f"--average-symmetries with {file}, which looks ahead without the rules: the positions that it imagines "
+            "have no symmetric forms. Leave the flag out."
+        )
     network, params, about = nets.load_learned(file)
     of = about["environment"]
     here = game.id, list(game.observation_shape), game.num_actions
@@ -88,3 +101,12 @@ def load(path: pathlib.Path, game: games.Game) -> NetworkModel:
     functions = nets.for_search(network, -1.0)
     model = models.learned(*functions, observe=jax.vmap(game.observe), legal=jax.vmap(game.legal))
     return NetworkModel(model, params, about, learned=True)
+
+
+def _averaged(game: games.Game, net: Any) -> Any:
+    if len(game.symmetries) < 2:
+        raise ValueError(
+            f"--average-symmetries: {game.id} names no symmetry (`Game.symmetries`) but the identity. Leave the flag "
+            "out."
+        )
+    return averaged(game, net)

@@ -114,6 +114,10 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
             f"--weights {file}: no network comes with jaxzero for --game {named} with these rules. Leave --weights out."
         )
     if not (file or along) or file == PLAYOUTS:
+        if player.average_symmetries:
+            raise ValueError(
+                "--average-symmetries without a network: random playouts have nothing to average. Leave the flag out."
+            )
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(of_playouts(player)))
         build = spreading(jz.uct, rule, capacity=player.capacity)
         words = f"random playouts, {player.rollouts} per simulation"
@@ -121,10 +125,12 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     path = along or pathlib.Path(file)
     if not weights_file(path).exists():
         raise ValueError(f"--weights {path}: no {WEIGHTS} in this folder. Give a run's folder, or a file.")
-    network = network_models.load(path, game)
+    network = network_models.load(path, game, player.average_symmetries)
     whose = "that comes with jaxzero" if along else f"of {path}"
     how = ", which learned its model of the rules" if network.learned else ""
     learned_with = network_models.komi_of(network.about)
+    forms = len(game.symmetries)
+    how += f", as the mean over {forms} symmetric forms of a position" if player.average_symmetries else ""
     other = player.game == "go" and learned_with not in (None, komi)
     how += f", which learned with a komi of {learned_with:g}" if other else ""
     words = f"the network {whose} (step {network.about.get('step', 'unknown')}){how}"

@@ -63,6 +63,9 @@ class Player:
     exploration: float | None = None
     """Exploration constant: the smaller, the more closely the search follows the values that it has found. Default:
     1.25 with a network (PUCT), 0.5 with random playouts (UCB1)."""
+    average_symmetries: bool = False
+    """The network answers the mean over all symmetric forms of a position (AlphaGo's ensemble): stronger with as many
+    simulations, and each takes longer."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0

@@ -43,8 +43,12 @@ class Player(NamedTuple):
     about: Any = None  # what its file says of it
 
 
-def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE) -> Player:
-    """A player of this game; `rules`: its name on the command line; `value_scale`: see `to_win`.
+def player(
+    entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE, average_symmetries: bool = False
+) -> Player:
+    """A player of this game; `rules`: its name on the command line.
+
+    `value_scale`: see `to_win`; `average_symmetries`: see `network_models.load`.
 
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
@@ -63,7 +67,7 @@ def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VA
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     if is_trained(entrant):
         file = network_models.comes_along(game, rules or game.id) or _none_comes_along(word, rules or game.id)
-    model, params, about, learned = network_models.load(file, game)
+    model, params, about, learned = network_models.load(file, game, average_symmetries)
     if kind == "raw":
         policy = arena.raw_network(model)
     else:
@@ -290,7 +294,8 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     if game.num_players > 2 and config.sprt:
         raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
     words = dict.fromkeys((*config.players, *config.sprt))
-    return game, {word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words}
+    weighed = config.value_scale, config.average_symmetries
+    return game, {word: player(read(word, config.simulations), game, config.game, *weighed) for word in words}
 
 
 def main(config: Config) -> None:

@@ -64,6 +64,9 @@ class Config:
     value_scale: float = VALUE_SCALE
     """How much searched values weigh beside a network's policy (c_scale); for networks that know the rules, in games of
     two without chance. In Othello 1 did better with the network that comes along."""
+    average_symmetries: bool = False
+    """Networks answer the mean over all symmetric forms of a position (AlphaGo's ensemble): stronger with as many
+    simulations, and each takes longer. For networks that know the rules, in games that name their symmetries."""
     opening_plies: int | None = None
     """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
     many, they decide the game. Default: 4, and 1 in tic-tac-toe."""

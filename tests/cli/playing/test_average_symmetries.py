@@ -1,0 +1,81 @@
+"""`--average-symmetries`: networks that answer the mean over all symmetric forms of a position."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games, nets
+from jaxzero.cli.playing import network_models, play, tournament
+from jaxzero.cli.playing.play_settings import Player
+from jaxzero.cli.playing.tournament_settings import Config
+from jaxzero.nets import weights
+
+
+@pytest.fixture(scope="module")
+def game():
+    return games.from_pgx("tic_tac_toe")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory, game):
+    path = tmp_path_factory.mktemp("weights") / "weights.safetensors"
+    _, params = nets.mlp(game, (8,), key=jax.random.key(0))
+    weights.save(path, params, {"game": game.id, "network": {"kind": "mlp", "hidden": [8]}, "step": 7})
+    return path
+
+
+def answers(network, game):
+    """The logits and the value of a position, and of the same turned by a quarter."""
+    keys = jax.random.split(jax.random.key(0), 1)
+    states = []
+    for actions in ((0, 1), (2, 5)):  # the corner at the top left and the side after it, clockwise; the same, turned
+        state = jax.vmap(game.init)(keys)
+        for action in actions:
+            state = jax.vmap(game.step)(state, jnp.full(1, action), keys)
+        states.append(state)
+    steps = [network.model.root(network.params, keys, state)[0] for state in states]
+    turned = np.rot90(np.asarray(steps[0].prior_logits).reshape(3, 3), -1).ravel()
+    return (turned, steps[0].value), (np.asarray(steps[1].prior_logits).ravel(), steps[1].value)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_all_forms_of_a_position_are_answered_alike_where_the_mean_is_asked_for(game, file, average):
+    network = network_models.load(file, game, average)
+    (logits, value), (turned_logits, turned_value) = answers(network, game)
+    legal = np.isfinite(turned_logits)
+    alike = np.allclose(logits[legal], turned_logits[legal], atol=1e-5) and np.allclose(value, turned_value, atol=1e-5)
+    assert alike == average
+
+
+def test_a_tournament_and_an_engine_ask_for_the_mean(game, file):
+    player = Player(game=game.id, weights=str(file), average_symmetries=True)
+    words = play.engine(player, 9, 7.0)[1]
+    assert words.endswith("(step 7), as the mean over 8 symmetric forms of a position")
+    assert "symmetric" not in play.engine(Player(game=game.id, weights=str(file)), 9, 7.0)[1]
+    config = Config(game=game.id, players=("random", f"raw:{file}"), average_symmetries=True)
+    _, players = tournament.prepare(config)
+    keys, squares = jax.random.split(jax.random.key(0), 9), jnp.arange(9)
+    states = jax.vmap(game.step)(jax.vmap(game.init)(keys), squares, keys)
+    raw = players[f"raw:{file}"]
+    logits, alone = (
+        network.model.root(network.params, keys, states)[0].prior_logits
+        for network in (network_models.load(file, game, average) for average in (True, False))
+    )
+    taken = raw.policy(raw.params, keys, states).action
+    legal = jax.vmap(game.legal)(states)
+
+    def short(logits):  # of the best, and not which action it is: a square may be the symmetric form of another
+        return jnp.max(jnp.where(legal, logits, -jnp.inf), 1) - logits[jnp.arange(9), taken]
+
+    assert (short(logits) < 1e-5).all() and (short(alone) > 1e-3).any()
+
+
+def test_what_has_no_symmetric_forms_is_refused(game, file, monkeypatch):
+    with pytest.raises(ValueError, match="tic_tac_toe names no symmetry .* Leave the flag out"):
+        network_models.load(file, game._replace(symmetries=()), True)
+    with pytest.raises(ValueError, match="without a network: random playouts have nothing to average"):
+        play.engine(Player(game="tic_tac_toe", weights="none", average_symmetries=True), 9, 7.0)
+    monkeypatch.setattr(weights, "read_about", lambda file: {"environment": {}})
+    with pytest.raises(ValueError, match="looks ahead without the rules: .* Leave the flag out"):
+        network_models.load(file, game, True)
