@@ -114,6 +114,8 @@ def main() -> None:
             write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
     print(f"{game.id}, {given.games} games of each pairing; values weigh as they are, c_scale {given.value_scale:g}")
+    if given.average_symmetries:
+        print(f"The network answers the mean over {len(game.symmetries)} symmetric forms of a position")
     results_of(config, game, contestants, pairings, keep)
     if given.save:
         print(f"Written to {file}")

@@ -315,6 +315,8 @@ def main(config: Config) -> None:
     )
     if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
         progress_display.console.print(f"Searches by the rules take values as they are, c_scale {config.value_scale:g}")
+    if config.average_symmetries:
+        progress_display.console.print(f"Networks answer the mean over {len(game.symmetries)} symmetric forms")
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere

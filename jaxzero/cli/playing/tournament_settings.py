@@ -110,8 +110,9 @@ def parse(arguments: list[str] | None = None) -> Config:
         _check(config)
         if config.game:
             of_go_alone(config.game, config.size, config.komi)
-        for word in (*config.players, *config.sprt):
-            read(word, config.simulations)
+        kinds = {read(word, config.simulations).kind for word in (*config.players, *config.sprt)}
+        if config.average_symmetries and not kinds & {"raw", "search"}:
+            raise ValueError("--average-symmetries: none of the players has a network. Leave it out, or name one.")
     except ValueError as error:
         raise SystemExit(f"tournament: {error}") from None
     return config

@@ -99,6 +99,7 @@ PLAYERS = ["--players", "random", "uct:10"]
     ([*PLAYERS, "--opening-plies", "6", "--max-plies", "6"], "no player would make a move. Give --max-plies 7 or more"),
     (["--mistakes"], "0 player(s): give two or more"),
     (["--players", "random", "uct:9", "--value-scale", "0"], "--value-scale 0: above 0"),
+    ([*PLAYERS, "--average-symmetries"], "none of the players has a network"),
     (["--sprt", "random", "uct:10", "--mistakes", "--games", "0"], "--games 0: at least 2"),
     ([*PLAYERS, "--simulations", "0"], "at least 1"), ([*PLAYERS, "--max-plies", "0"], "at least 1"),
     (["--sprt", "random", "uct:10", "--max-games", "50"], "at least 100, the --games of one batch"),
