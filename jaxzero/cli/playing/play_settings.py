@@ -65,7 +65,7 @@ class Player:
     1.25 with a network (PUCT), 0.5 with random playouts (UCB1)."""
     average_symmetries: bool = False
     """The network answers the mean over all symmetric forms of a position (AlphaGo's ensemble): stronger with as many
-    simulations, and each takes longer."""
+    simulations, each of which takes 1.3 times as long in Othello and Hex, 5 times in Go."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0
