@@ -4,7 +4,7 @@
     python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
     python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2 # values weigh less
     python experiments/strength/mistakes.py --rescale-values                   # values mapped to [0, 1], as mctx does
-    python experiments/strength/mistakes.py --average-symmetries               # the mean over both mirror images
+    python experiments/strength/mistakes.py --average-symmetries               # mean over the mirror image, too
     python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
 
 An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.

@@ -36,7 +36,6 @@ def results_of(
             "games": config.games,
             "openings": config.opening_plies,
             "value_scale": config.value_scale,
-            "average_symmetries": config.average_symmetries,
         },
         "matches": {},
     }
@@ -67,11 +66,6 @@ def main() -> None:
     parser.add_argument(
         "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh in searches; default: %(default)s"
     )
-    parser.add_argument(
-        "--average-symmetries",
-        action="store_true",
-        help="the network answers the mean over all symmetric forms of a position",
-    )
     parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
@@ -84,7 +78,6 @@ def main() -> None:
     if not 0 < given.value_scale < float("inf"):
         parser.error(f"--value-scale {given.value_scale:g}: above 0, like {VALUE_SCALE}")
     scaled = "" if given.value_scale == VALUE_SCALE else f"_value_scale_{given.value_scale:g}"
-    scaled += "_average_symmetries" if given.average_symmetries else ""
     pairings = [pairing.split(",", 1) for pairing in given.pairings]
     alone = [pairing for pairing in given.pairings if "," not in pairing]
     if alone:
@@ -96,7 +89,6 @@ def main() -> None:
         games=given.games,
         opening_plies=usual_opening_plies(given.game) if given.opening_plies is None else given.opening_plies,
         value_scale=given.value_scale,
-        average_symmetries=given.average_symmetries,
         seed=given.seed,
     )
 
@@ -114,8 +106,6 @@ def main() -> None:
             write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
     print(f"{game.id}, {given.games} games of each pairing; values weigh as they are, c_scale {given.value_scale:g}")
-    if given.average_symmetries:
-        print(f"The network answers the mean over {len(game.symmetries)} symmetric forms of a position")
     results_of(config, game, contestants, pairings, keep)
     if given.save:
         print(f"Written to {file}")

@@ -82,11 +82,6 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
         net, params, about = weights.load(file, game)
         net = _averaged(game, net) if average_symmetries else net
         return NetworkModel(models.perfect(game, net), params, about, learned=False)
-    if average_symmetries:
-        raise ValueError(
-            f"--average-symmetries with {file}, which looks ahead without the rules: the positions that it imagines "
-            "have no symmetric forms. Leave the flag out."
-        )
     network, params, about = nets.load_learned(file)
     of = about["environment"]
     here = game.id, list(game.observation_shape), game.num_actions
@@ -98,6 +93,11 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
         )
     if game.num_players != 2:
         raise weights.WeightsError(f"{file}: {game.id} has {game.num_players} player(s): a learned model plays two.")
+    if average_symmetries:
+        raise ValueError(
+            f"the mean over symmetric forms with {file}, which looks ahead without the rules: the positions that it "
+            "imagines have no symmetric forms. Leave it out."
+        )
     functions = nets.for_search(network, -1.0)
     model = models.learned(*functions, observe=jax.vmap(game.observe), legal=jax.vmap(game.legal))
     return NetworkModel(model, params, about, learned=True)
@@ -106,7 +106,7 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
 def _averaged(game: games.Game, net: Any) -> Any:
     if len(game.symmetries) < 2:
         raise ValueError(
-            f"--average-symmetries: {game.id} names no symmetry (`Game.symmetries`) but the identity. Leave the flag "
-            "out."
+            f"the mean over symmetric forms: {game.id} names no symmetries besides the identity "
+            "(`Game.symmetries`). Leave it out."
         )
     return averaged(game, net)

@@ -115,8 +115,10 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         )
     if not (file or along) or file == PLAYOUTS:
         if player.average_symmetries:
+            why = "" if file else f"no network comes with jaxzero for {game.id} with these rules, and "
             raise ValueError(
-                "--average-symmetries without a network: random playouts have nothing to average. Leave the flag out."
+                f"--average-symmetries: {why}random playouts have nothing to average. Give --weights FILE, or "
+                "leave the flag out."
             )
         model, rule = models.rollout(game, player.rollouts), proving(game, jz.ucb1(of_playouts(player)))
         build = spreading(jz.uct, rule, capacity=player.capacity)
@@ -129,10 +131,9 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     whose = "that comes with jaxzero" if along else f"of {path}"
     how = ", which learned its model of the rules" if network.learned else ""
     learned_with = network_models.komi_of(network.about)
-    forms = len(game.symmetries)
-    how += f", as the mean over {forms} symmetric forms of a position" if player.average_symmetries else ""
     other = player.game == "go" and learned_with not in (None, komi)
     how += f", which learned with a komi of {learned_with:g}" if other else ""
+    how += f", averaged over {len(game.symmetries)} symmetric forms" if player.average_symmetries else ""
     words = f"the network {whose} (step {network.about.get('step', 'unknown')}){how}"
     return network_engine(player, game, network), words
 

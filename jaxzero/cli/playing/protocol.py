@@ -37,7 +37,10 @@ def session(player: Player) -> gtp.Session:
     if player.weights in ("", PLAYOUTS) and player.game in ("", "go"):
         size, points = player.size or SIZE, KOMI if player.komi is None else player.komi
         player = dataclasses.replace(player, game="go", size=size, komi=points)
-        return gtp.Session(functools.partial(_engine, player), size=size, komi=points, sizes=SIZES, **common)
+        talk = gtp.Session(functools.partial(_engine, player), size=size, komi=points, sizes=SIZES, **common)
+        if player.average_symmetries:
+            talk.engine  # noqa: B018  # whether there is a network of this size is said at once
+        return talk
 
     from jaxzero.cli.playing import play
 

@@ -43,17 +43,13 @@ class Player(NamedTuple):
     about: Any = None  # what its file says of it
 
 
-def player(
-    entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE, average_symmetries: bool = False
-) -> Player:
-    """A player of this game; `rules`: its name on the command line.
-
-    `value_scale`: see `to_win`; `average_symmetries`: see `network_models.load`.
+def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE) -> Player:
+    """A player of this game; `rules`: its name on the command line; `value_scale`: see `to_win`.
 
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
     """
-    word, kind, number, file, considered = entrant
+    word, kind, number, file, considered, averaged = entrant
     if kind == "random":
         return Player(word, arena.random_player(game))
     if kind == "uct":
@@ -67,7 +63,7 @@ def player(
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
     if is_trained(entrant):
         file = network_models.comes_along(game, rules or game.id) or _none_comes_along(word, rules or game.id)
-    model, params, about, learned = network_models.load(file, game, average_symmetries)
+    model, params, about, learned = network_models.load(file, game, averaged)
     if kind == "raw":
         policy = arena.raw_network(model)
     else:
@@ -294,8 +290,7 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     if game.num_players > 2 and config.sprt:
         raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
     words = dict.fromkeys((*config.players, *config.sprt))
-    weighed = config.value_scale, config.average_symmetries
-    return game, {word: player(read(word, config.simulations), game, config.game, *weighed) for word in words}
+    return game, {word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words}
 
 
 def main(config: Config) -> None:
@@ -315,8 +310,6 @@ def main(config: Config) -> None:
     )
     if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
         progress_display.console.print(f"Searches by the rules take values as they are, c_scale {config.value_scale:g}")
-    if config.average_symmetries:
-        progress_display.console.print(f"Networks answer the mean over {len(game.symmetries)} symmetric forms")
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere

@@ -27,6 +27,7 @@ DESCRIPTION = """A tournament: every player meets every other one. Or a sequenti
     FILE:64:4       the same, and the root considers the 4 moves that the network likes best (default: 16)
     raw:FILE        that network's most probable move, without search
     trained:64      the network that comes with jaxzero for the --game; raw:trained, without search
+    mean:FILE:64    its answers are the mean over all symmetric forms of a position; mean:raw:FILE, mean:trained:64
 
 FILE is what `jaxzero.nets.weights` wrote, or the folder of a training run, for the weights.safetensors in it: of
 which step these are is said at the start. The checkpoints of a run are not read.
@@ -64,9 +65,6 @@ class Config:
     value_scale: float = VALUE_SCALE
     """How much searched values weigh beside a network's policy (c_scale); for networks that know the rules, in games of
     two without chance. In Othello 1 did better with the network that comes along."""
-    average_symmetries: bool = False
-    """Networks answer the mean over all symmetric forms of a position (AlphaGo's ensemble): stronger with as many
-    simulations, and each takes longer. For networks that know the rules, in games that name their symmetries."""
     opening_plies: int | None = None
     """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
     many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
@@ -110,9 +108,8 @@ def parse(arguments: list[str] | None = None) -> Config:
         _check(config)
         if config.game:
             of_go_alone(config.game, config.size, config.komi)
-        kinds = {read(word, config.simulations).kind for word in (*config.players, *config.sprt)}
-        if config.average_symmetries and not kinds & {"raw", "search"}:
-            raise ValueError("--average-symmetries: none of the players has a network. Leave it out, or name one.")
+        for word in (*config.players, *config.sprt):
+            read(word, config.simulations)
     except ValueError as error:
         raise SystemExit(f"tournament: {error}") from None
     return config
@@ -172,6 +169,7 @@ class Entrant(NamedTuple):
     number: int = 0  # rollouts or simulations per move
     file: pathlib.Path = pathlib.Path()
     considered: int = CONSIDERED  # moves at the root of a Gumbel search
+    averaged: bool = False  # over the symmetric forms of a position
 
 
 def read(word: str, simulations: int) -> Entrant:
@@ -181,6 +179,8 @@ def read(word: str, simulations: int) -> Entrant:
         ValueError: no such player, or no such file.
     """
     kind, colon, rest = word.partition(":")
+    if kind == "mean" and colon and not pathlib.Path(word).exists():
+        return _averaged(word, read(rest, simulations))
     numbered = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?", word)
     if numbered and pathlib.Path(word.rpartition(":")[0]).exists():  # a name with a colon in it
         numbered = re.fullmatch(r"(.+):(\d+)()", word)
@@ -205,6 +205,12 @@ def read(word: str, simulations: int) -> Entrant:
 def is_trained(entrant: Entrant) -> bool:
     """Whether the network that comes with jaxzero is meant, and no file of that name."""
     return means_trained(str(entrant.file))
+
+
+def _averaged(word: str, entrant: Entrant) -> Entrant:
+    if entrant.kind not in ("raw", "search") or entrant.averaged:
+        raise ValueError(f"{word}: mean: is for a network, like mean:FILE:64 or mean:raw:FILE.")
+    return entrant._replace(word=word, averaged=True)
 
 
 def _checked(entrant: Entrant) -> Entrant:

@@ -1,4 +1,4 @@
-"""`--average-symmetries`: networks that answer the mean over all symmetric forms of a position."""
+"""`--average-symmetries`, and `mean:` in a tournament: networks average over all symmetric forms of a position."""
 
 import jax
 import jax.numpy as jnp
@@ -51,13 +51,13 @@ def test_all_forms_of_a_position_are_answered_alike_where_the_mean_is_asked_for(
 def test_a_tournament_and_an_engine_ask_for_the_mean(game, file):
     player = Player(game=game.id, weights=str(file), average_symmetries=True)
     words = play.engine(player, 9, 7.0)[1]
-    assert words.endswith("(step 7), as the mean over 8 symmetric forms of a position")
+    assert words.endswith("(step 7), averaged over 8 symmetric forms")
     assert "symmetric" not in play.engine(Player(game=game.id, weights=str(file)), 9, 7.0)[1]
-    config = Config(game=game.id, players=("random", f"raw:{file}"), average_symmetries=True)
-    _, players = tournament.prepare(config)
+    names = f"mean:raw:{file}", f"raw:{file}", f"mean:{file}:8", f"{file}:8"
+    _, players = tournament.prepare(Config(game=game.id, players=names))
     keys, squares = jax.random.split(jax.random.key(0), 9), jnp.arange(9)
     states = jax.vmap(game.step)(jax.vmap(game.init)(keys), squares, keys)
-    raw = players[f"raw:{file}"]
+    raw, raw_alone, searching, searching_alone = (players[name] for name in names)
     logits, alone = (
         network.model.root(network.params, keys, states)[0].prior_logits
         for network in (network_models.load(file, game, average) for average in (True, False))
@@ -69,13 +69,17 @@ def test_a_tournament_and_an_engine_ask_for_the_mean(game, file):
         return jnp.max(jnp.where(legal, logits, -jnp.inf), 1) - logits[jnp.arange(9), taken]
 
     assert (short(logits) < 1e-5).all() and (short(alone) > 1e-3).any()
+    taken = raw_alone.policy(raw_alone.params, keys, states).action
+    assert (short(alone) < 1e-5).all()
+    values = [one.policy(one.params, keys, states).value for one in (searching, searching_alone)]
+    corners = jnp.array([0, 2, 6, 8])  # are each other's symmetric forms
+    assert np.ptp(values[0][corners]) < 1e-5 < 1e-3 < np.ptp(values[1][corners])
 
 
-def test_what_has_no_symmetric_forms_is_refused(game, file, monkeypatch):
-    with pytest.raises(ValueError, match="tic_tac_toe names no symmetry .* Leave the flag out"):
+def test_what_has_no_symmetric_forms_is_refused(game, file):
+    with pytest.raises(ValueError, match="tic_tac_toe names no symmetries besides the identity .* Leave it out"):
         network_models.load(file, game._replace(symmetries=()), True)
-    with pytest.raises(ValueError, match="without a network: random playouts have nothing to average"):
+    with pytest.raises(ValueError, match="no network comes with jaxzero for hex_5x5 .* Give --weights FILE"):
+        play.engine(Player(game="hex_5x5", average_symmetries=True), 9, 7.0)
+    with pytest.raises(ValueError, match="--average-symmetries: random playouts have nothing to average"):
         play.engine(Player(game="tic_tac_toe", weights="none", average_symmetries=True), 9, 7.0)
-    monkeypatch.setattr(weights, "read_about", lambda file: {"environment": {}})
-    with pytest.raises(ValueError, match="looks ahead without the rules: .* Leave the flag out"):
-        network_models.load(file, game, True)

@@ -64,6 +64,11 @@ def test_a_tournament_takes_them(folder, word):
     assert np.all(np.asarray(out.action) != 4), "that square is taken"
 
 
+def test_positions_that_are_imagined_have_no_symmetric_forms(folder):
+    with pytest.raises(ValueError, match="looks ahead without the rules: .* Leave it out"):
+        player(read(f"mean:{folder}:4", 8), GAME)
+
+
 @pytest.mark.parametrize("differing", [{"id": "cartpole"}, {"num_actions": 10}, {"observation_shape": [3, 3, 4]}])
 def test_those_of_another_environment_are_refused(tmp_path, differing):
     with pytest.raises(weights.WeightsError, match=f"it is for {differing.get('id', 'tic_tac_toe')!r}"):
