@@ -55,12 +55,16 @@ def test_what_words_mean(tmp_path, monkeypatch):
     assert read("net.safetensors", 50) == Entrant("net.safetensors", "search", 50, file)
     assert read("net.safetensors:8", 50) == Entrant("net.safetensors:8", "search", 8, file)
     assert read("raw:net.safetensors", 50) == Entrant("raw:net.safetensors", "raw", 0, file)
-    assert read("run:8", 50)[1:] == ("search", 8, folder, 16) and read("raw:run", 50)[1:4] == ("raw", 0, folder)
+    assert read("run:8", 50)[1:] == ("search", 8, folder, 16, False) and read("raw:run", 50)[1:4] == ("raw", 0, folder)
     assert read("odd:7", 50)[1:4] == ("search", 50, pathlib.Path("odd:7"))  # a file's own name comes first
-    assert read("odd:7:9", 50)[2:] == (9, pathlib.Path("odd:7"), 16)
-    assert read("net.safetensors:8:3", 50)[1:] == ("search", 8, file, 3) and read("run:8", 50).considered == 16
+    assert read("odd:7:9", 50)[2:5] == (9, pathlib.Path("odd:7"), 16)
+    assert read("net.safetensors:8:3", 50)[1:5] == ("search", 8, file, 3) and read("run:8", 50).considered == 16
     along = [read(word, 50) for word in ("trained", "trained:8", "raw:trained")]
     assert [one[1:3] for one in along] == [("search", 50), ("search", 8), ("raw", 0)] and all(map(is_trained, along))
+    assert read("mean:run:8:4", 50) == Entrant("mean:run:8:4", "search", 8, folder, 4, averaged=True)
+    assert read("mean:raw:run", 50)[1:4] == ("raw", 0, folder) and is_trained(read("mean:trained:8", 50))
+    pathlib.Path("mean:9").touch()
+    assert read("mean:9", 50)[2:] == (50, pathlib.Path("mean:9"), 16, False)
     pathlib.Path("trained").touch()
     assert not is_trained(read("trained:8", 50)) and not is_trained(read("raw:run", 50))
 
