@@ -50,6 +50,7 @@ def results_of(
             "share": share,
             "interval": [low, high],
             "score": [result.wins, result.draws, result.losses, result.unfinished],
+            "pairs": [int(n) for n in result.pairs],  # openings that brought 0, 1/2, 1, 3/2 and 2 points
         }
         score = f"+{result.wins} ={result.draws + result.unfinished} -{result.losses}"
         print(f"{one} against {other}: {share:.1%} ({low:.0%} to {high:.0%})  {score}", flush=True)

@@ -215,6 +215,7 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     assert list(found["matches"]) == ["raw:trained,random", "trained:8,uct:10"]
     for one in found["matches"].values():
         assert sum(one["score"]) == 4 and one["interval"][0] <= one["share"] <= one["interval"][1]
+        assert sum(one["pairs"]) == 2 and sum(n * i / 2 for i, n in enumerate(one["pairs"])) == 4 * one["share"]
     assert found["about"]["game"] == "tic_tac_toe" and found["settings"]["openings"] == 1
     assert "trained:8 against uct:10: " in capsys.readouterr().out
     trained_networks.main()  # what was saved stays
