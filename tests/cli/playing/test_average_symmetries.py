@@ -48,11 +48,17 @@ def test_all_forms_of_a_position_are_answered_alike_where_the_mean_is_asked_for(
     assert alike == average
 
 
-def test_a_tournament_and_an_engine_ask_for_the_mean(game, file):
+def test_an_engine_asks_for_the_mean_and_says_so(game, file, monkeypatch):
+    asked, whole = [], network_models.load
+    monkeypatch.setattr(network_models, "load", lambda *given: (asked.append(given[2]), whole(*given))[1])
     player = Player(game=game.id, weights=str(file), average_symmetries=True)
     words = play.engine(player, 9, 7.0)[1]
     assert words.endswith("(step 7), averaged over 8 symmetric forms")
     assert "symmetric" not in play.engine(Player(game=game.id, weights=str(file)), 9, 7.0)[1]
+    assert asked == [True, False]
+
+
+def test_a_tournament_has_players_with_the_mean_and_without(game, file):
     names = f"mean:raw:{file}", f"raw:{file}", f"mean:{file}:8", f"{file}:8"
     _, players = tournament.prepare(Config(game=game.id, players=names))
     keys, squares = jax.random.split(jax.random.key(0), 9), jnp.arange(9)
