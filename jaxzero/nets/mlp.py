@@ -9,6 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.dense import Dense
 from jaxzero.nets.network import apart
 from jaxzero.types import Params
 
@@ -21,14 +22,16 @@ class Perceptron(nnx.Module):
     def __init__(self, sizes: tuple[int, ...], num_actions: int, values: int, dtype: jnp.dtype | None, rngs: nnx.Rngs):
         self.depth = len(sizes) - 1
         for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
-            setattr(self, f"dense_{i}", nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs))
+            setattr(self, f"dense_{i}", Dense(fan_in, fan_out, dtype=dtype, rngs=rngs))
         self.policy = nnx.Linear(sizes[-1], num_actions, rngs=rngs)
         self.value = nnx.Linear(sizes[-1], values, rngs=rngs)
 
-    def __call__(self, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
+    def __call__(
+        self, observation: Float[Array, "B ..."], beside: Float[Array, "B J"] | None = None
+    ) -> tuple[Array, Array]:
         x = observation.reshape(len(observation), -1)
         for i in range(self.depth):
-            x = nnx.relu(getattr(self, f"dense_{i}")(x))
+            x = nnx.relu(getattr(self, f"dense_{i}")(x, None if i else beside))
         x = x.astype(jnp.float32)
         value = nnx.tanh(self.value(x))
         return self.policy(x), value[:, 0] if value.shape[1] == 1 else value

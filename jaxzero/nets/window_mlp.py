@@ -8,6 +8,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from jaxzero.games import Game
+from jaxzero.nets.dense import Dense
 from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
 from jaxzero.nets.network import apart
@@ -33,16 +34,14 @@ class Windows(nnx.Module):
         height, width, planes = game.observation_shape
         count = (height - window + 1) * (width - window + 1)
         self.window, self.parity = window, parity
-        self.look = nnx.Linear(window * window * planes, channels, dtype=dtype, rngs=rngs)
+        self.look = Dense(window * window * planes, channels, dtype=dtype, rngs=rngs)
         values = game.num_players if game.num_players > 2 else 1
         self.rest = Perceptron((count * channels + parity, *hidden), game.num_actions, values, dtype, rngs)
 
     def __call__(self, observation: Float[Array, "B H W F"]) -> tuple[Array, Array]:
-        x = nnx.relu(self.look(windows_of(observation, self.window)))
-        if self.parity:
-            x = x.reshape(len(x), -1)
-            x = jnp.concatenate([x, parity_of_stones(observation)[:, None].astype(x.dtype)], -1)
-        return self.rest(x)
+        seen = observation if self.look.dtype is None else observation.astype(self.look.dtype)  # before it is copied
+        x = nnx.relu(self.look(windows_of(seen, self.window)))
+        return self.rest(x, parity_of_stones(observation)[:, None] if self.parity else None)
 
 
 def windows(

@@ -4,10 +4,11 @@ import dataclasses
 import glob
 import importlib.util
 import os
+import pathlib
 
 from jaxzero.cli.training.settings import Config, Learn, Network, SelfPlay
 
-__all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks"]
+__all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks", "preset_of_processor"]
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
 BEFORE = Config(network=Network(stone_parity=False), selfplay=SelfPlay(rescale_values=True, value_scale=0.1))
@@ -16,9 +17,10 @@ LARGE = Config(
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
     learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
 )
-# The laptop's are the defaults of `settings`. Of the others a variant of "gpu" was measured, on an H100.
+# The laptop's are the defaults of `settings`. Of the large ones a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
+    "amx": Config(selfplay=SelfPlay(dtype="bfloat16"), learn=Learn(dtype="bfloat16")),
     "gpu": LARGE,
     "pod": dataclasses.replace(
         LARGE,
@@ -30,7 +32,7 @@ PRESETS = {
 }
 # Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
 # against the defaults (experiments/README.md, "What was tried").
-CONNECT_FOUR = Config(selfplay=SelfPlay(bootstrap="greedy", tolerance=0.4), learn=Learn(playing_decay=0.99))
+CONNECT_FOUR = {"selfplay": {"bootstrap": "greedy", "tolerance": 0.4}, "learn": {"playing_decay": 0.99}}
 # Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
 # searched values. Against a network of the defaults of then, after as many positions, that took 61 % of 400 games of
 # Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/README.md, "Go and Othello: outcomes"). The
@@ -48,14 +50,25 @@ def defaults(preset: str, game: str) -> Config:
     >>> [defaults("gpu", game).selfplay.trace for game in ("go", "go_19x19", "othello", "hex_7x7")]
     [1.0, 1.0, 1.0, 0.9]
     """
-    if (preset, game) == ("laptop", "connect_four"):
-        return CONNECT_FOUR
-    config, own = PRESETS[preset], OUTCOMES.get(game.split("_")[0], {})  # pgx has go_9x9 and go_19x19
-    return dataclasses.replace(config, selfplay=dataclasses.replace(config.selfplay, **own))
+    own = {"selfplay": OUTCOMES.get(game.split("_")[0], {})}  # pgx has go_9x9 and go_19x19
+    if game == "connect_four" and preset in ("laptop", "amx"):
+        own = CONNECT_FOUR
+    config = PRESETS[preset]
+    changed = {part: dataclasses.replace(getattr(config, part), **settings) for part, settings in own.items()}
+    return dataclasses.replace(config, **changed)
 
 
 def preset_by_looks() -> str:
     """Which preset will be right, without importing jax: `--help` is to answer at once."""
     platforms = os.environ.get("JAX_PLATFORMS", "")
     plugin = any(importlib.util.find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
-    return "gpu" if plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu") else "laptop"
+    gpu = plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu")
+    return "gpu" if gpu else preset_of_processor()
+
+
+def preset_of_processor(about: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
+    """The preset without an accelerator: "amx" where Linux names matrix units for bfloat16 among what there is."""
+    try:
+        return "amx" if "amx_bf16" in about.read_text(errors="replace").split() else "laptop"
+    except OSError:  # another system
+        return "laptop"

@@ -5,7 +5,7 @@ from typing import Literal
 
 __all__ = ["FREE", "MAPPED_SCALE", "TOGETHER", "VALUE_SCALE", "Config", "for_game", "with_value_weights"]
 
-Preset = Literal["auto", "laptop", "gpu", "pod"]
+Preset = Literal["auto", "laptop", "amx", "gpu", "pod"]
 VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
 LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # of self-play with values as they are, as in the paper; mapped, as in mctx
 
@@ -67,7 +67,8 @@ class SelfPlay:
     stop_proven: bool = False
     """A game ends when the value of its position is proven."""
     dtype: Literal["bfloat16"] | None = None
-    """The network's arithmetic while it plays, for accelerators; None: float32, in which it learns in any case."""
+    """The network's arithmetic while it plays, for accelerators and processors with units for bfloat16. None:
+    float32."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +106,9 @@ class Learn:
     """Sample from this newest share of all positions so far (the early ones are the worst)."""
     start: int = 10_000
     """Positions to have before learning begins."""
+    dtype: Literal["bfloat16"] | None = None
+    """The arithmetic of the network's layers while it learns, for processors with units for bfloat16; sums and
+    parameters stay float32. None: float32."""
     parts: int = 8
     """Games and replay are kept in so many parts, which the devices share out: a multiple of their number."""
 
@@ -158,9 +162,9 @@ class Config:
     """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's. That has
     settings of its own, as have stochastic (learned chances) and simulator (one player): --model learned --help."""
     preset: Preset = "auto"
-    """Where the other defaults come from: laptop (two cores), gpu (one or a few) or pod (many); auto: by looks.
-    The laptop's has three settings of its own for Connect Four: selfplay.bootstrap, selfplay.tolerance and
-    learn.playing_decay; all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
+    """Where the other defaults come from: laptop (two cores), amx (the same, but in bfloat16: for Intel
+    processors of 2023 and later), gpu (one or a few) or pod (many); auto: by looks. Laptop and amx have three settings
+    of their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay; all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""

@@ -154,6 +154,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     net, params = network(config.network, game, key)
     params = params if initial is None else initial
     rounded, _ = network(config.network, game, key, own.dtype)
+    learning, _ = network(config.network, game, key, learn.dtype)
     choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace, tolerance=own.tolerance)
     begin_play, play_some = selfplay.self_play(
         game,
@@ -166,7 +167,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     )
     begin_learning, update = learner.learner(
         game,
-        net,
+        learning,
         batch_size=learn.batch_size,
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,

@@ -29,7 +29,7 @@ from jaxzero.cli.training.console import (
     warnings_said,
 )
 from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
-from jaxzero.cli.training.presets import BEFORE, preset_by_looks
+from jaxzero.cli.training.presets import BEFORE, preset_by_looks, preset_of_processor
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
 from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
@@ -184,7 +184,7 @@ def main(config: Config) -> None:
     start(config.learn.parts, config.hosts)
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
         say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
-        config = parse(flags(), "laptop")
+        config = parse(flags(), preset_of_processor())
     with contextlib.ExitStack() as stack:
         prepared = prepare(config, stack)
         say(kept[0].upper() + kept[1:])

@@ -1,6 +1,7 @@
 """The training script as a user meets it: a process, its output, its folder."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.training import command_line, setup, train
+from jaxzero.cli.training import command_line, presets, setup, train
 from jaxzero.cli.training import settings as config
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, metrics
@@ -30,7 +31,7 @@ from jaxzero.train.parameter_update import LearnerOfTwoAverages, playing_params
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FLAGS = """
-    --game tic_tac_toe
+    --preset laptop --game tic_tac_toe
     --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 9
     --learn.reuse 4 --learn.start 100 --learn.batch-size 32 --learn.capacity 2000
     --evaluate.games 0 --evaluate.every 0
@@ -203,6 +204,36 @@ def test_it_plays_in_bfloat16_if_asked_and_rounds_every_weight_once():
     found = re.findall(r"stablehlo\.convert %\S+ : \(tensor<([\dx]+)xf32>\) -> tensor<\1xbf16>", play)
     assert sorted(found) == ["16x18", "16x18", "18x32", "32"]  # positions at the root and in the loop; kernel and bias
     assert "bf16" not in update and {str(x.dtype) for x in jax.tree.leaves(state["learner"].params)} == {"float32"}
+
+
+def test_it_learns_in_bfloat16_if_asked_and_keeps_its_weights_in_float32():
+    (play, _, update), state = programs("--learn.dtype", "bfloat16")
+    assert "bf16" not in play and re.search(r"dot_general.*xbf16>, tensor<\S+xbf16>\) -> tensor<\S+xf32>", update)
+    assert {str(x.dtype) for x in jax.tree.leaves(state["learner"])} <= {"float32", "int32"}
+
+
+@pytest.mark.parametrize("game, bootstrap", [("connect_four", "greedy"), ("hex_7x7", "mean")])
+def test_matrix_units_change_the_arithmetic_and_nothing_that_a_game_wants(game, bootstrap):
+    plain, units = presets.defaults("laptop", game), presets.defaults("amx", game)
+    assert units.selfplay.dtype == units.learn.dtype == "bfloat16" and units.selfplay.bootstrap == bootstrap
+    same = dataclasses.replace(units.selfplay, dtype=None), dataclasses.replace(units.learn, dtype=None)
+    assert same == (plain.selfplay, plain.learn)
+
+
+@pytest.mark.parametrize(
+    "said, preset",
+    [
+        ("processor : 0\nflags\t\t: fpu avx512_bf16 amx_bf16 amx_tile\n", "amx"),
+        ("flags : fpu avx512_bf16\n", "laptop"),
+        ("flags : fpu amx_bf16x\n", "laptop"),
+        (None, "laptop"),
+    ],
+)
+def test_the_preset_without_an_accelerator_is_by_what_linux_says_of_the_processor(said, preset, tmp_path):
+    file = tmp_path / "cpuinfo"
+    if said is not None:
+        file.write_text(said)
+    assert presets.preset_of_processor(file) == preset
 
 
 @pytest.mark.slow

@@ -1,0 +1,122 @@
+"""What bfloat16 brings on this device: networks that answer and learn in it, beside the same ones in float32.
+
+    .venv/bin/python experiments/bfloat16.py                    # about two minutes
+    .venv/bin/python experiments/bfloat16.py --quick            # in miniature, to see that it works
+    .venv/bin/python experiments/bfloat16.py --games othello --rows 256
+
+Answers of so many positions as a search asks for at once, the gradient of a minibatch, and a whole search; each in both
+types in turn in one process. Prints a table, and writes `experiments/results/bfloat16-<device>-<date>.json`, never over
+a file that is there.
+"""
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import tyro
+from bench.measure import circumstances, compiled, interleaved, markdown, save, sentence
+
+import jaxzero as jz
+from jaxzero import games, models, nets
+from jaxzero.train import learner
+from jaxzero.train.selfplay import Row
+
+HERE = pathlib.Path(__file__).parent
+NETWORKS = {
+    "windows 256 256": lambda game, **given: nets.windows(game, **given),
+    "windows 512 256": lambda game, **given: nets.windows(game, hidden=(512, 256), **given),
+    "mlp 256 256": lambda game, **given: nets.mlp(game, (256, 256), **given),
+    "resnet 6 64": lambda game, **given: nets.resnet(game, channels=64, blocks=6, **given),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    quick: bool = False
+    """Everything in miniature."""
+    games: tuple[str, ...] = ("connect_four", "othello")
+    """The games whose boards the networks see."""
+    networks: tuple[str, ...] = tuple(NETWORKS)
+    """Which networks."""
+    rows: int = 128
+    """Positions answered at once, and games of the search."""
+    minibatch: int = 1024
+    """Rows of the gradient."""
+    simulations: int = 16
+    """Of the search."""
+    seconds: float = 3.0
+    """For each figure, in both types."""
+    output: pathlib.Path = HERE / "results"
+    """Folder for the JSON file."""
+
+
+QUICK = Config(
+    quick=True, games=("tic_tac_toe",), networks=("mlp 256 256",), rows=2, minibatch=2, simulations=2, seconds=0.01,
+    output=HERE.parent / "runs" / "quick",
+)  # fmt: skip
+
+
+def programs(game: games.Game, build: Callable, dtype: Any, config: Config) -> dict[str, Callable[[], Any]]:
+    """What is measured, compiled."""
+    net, params = build(game, key=jax.random.key(0), dtype=dtype)
+    ready = nets.to_bfloat16(net, params)
+    keys = jax.random.split(jax.random.key(1), config.rows)
+    states = jax.jit(jax.vmap(game.init))(keys)
+    seen = jax.random.bernoulli(keys[0], 0.3, (config.minibatch, *game.observation_shape)).astype(jnp.float32)
+    rows = Row(seen, jnp.full((config.minibatch, game.num_actions), 1 / game.num_actions), jnp.zeros(config.minibatch))
+    search = jz.gumbel(models.perfect(game, net), config.simulations, max_considered=min(16, config.simulations))
+    return {
+        f"answers, {config.rows} at once": compiled(net, ready, seen[: config.rows]),
+        f"gradient of {config.minibatch} rows": compiled(
+            jax.grad(lambda params, rows: learner.loss(net, params, rows)[0]), params, rows
+        ),
+        f"search of {config.rows} games": compiled(lambda p, k, s: search(p, k, s).action, ready, keys, states),
+    }
+
+
+def measured(config: Config) -> list[dict[str, Any]]:
+    """A row for each game, network and program: seconds in both types."""
+    rows = []
+    for name in config.games:
+        game = games.by_name(name)
+        for network in config.networks:
+            print(f"Compiling {network} for {name}", flush=True)
+            plain, half = (programs(game, NETWORKS[network], dtype, config) for dtype in (None, jnp.bfloat16))
+            for what in plain:
+                times = interleaved({"float32": plain[what], "bfloat16": half[what]}, config.seconds, least=5, most=400)
+                seconds = {dtype: timing.seconds for dtype, timing in times.items()}
+                rows.append({"game": name, "network": network, "what": what, "seconds": seconds})
+    return rows
+
+
+def main() -> None:
+    """Measures, prints and saves."""
+    default = QUICK if "--quick" in sys.argv else Config()
+    config = tyro.cli(Config, default=default, description=__doc__)
+    if unknown := [name for name in config.networks if name not in NETWORKS]:
+        sys.exit(f"--networks {', '.join(unknown)}: use {', '.join(NETWORKS)}.")
+    results = circumstances()
+    print(sentence(results))
+    rows = measured(config)
+    told = [
+        (row["game"], row["network"], row["what"], 1e3 * both["float32"], 1e3 * both["bfloat16"],
+         both["float32"] / both["bfloat16"])
+        for row in rows for both in [row["seconds"]]
+    ]  # fmt: skip
+    print(markdown(["game", "network", "what", "float32, ms", "bfloat16, ms", "times as fast"], told))
+    settings = {name: x for name, x in dataclasses.asdict(config).items() if name != "output"}
+    hardware = results["hardware"]
+    device = (
+        f"{hardware['cpu']} {hardware['cores_usable']} cores"
+        if hardware["device"] == "cpu"
+        else hardware["device_kind"]
+    )
+    print(f"Written to {save(results | {'settings': settings, 'rows': rows}, config.output, f'bfloat16 {device}')}")
+
+
+if __name__ == "__main__":
+    main()
