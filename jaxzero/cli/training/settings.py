@@ -162,9 +162,10 @@ class Config:
     """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's. That has
     settings of its own, as have stochastic (learned chances) and simulator (one player): --model learned --help."""
     preset: Preset = "auto"
-    """Where the other defaults come from: laptop (two cores), amx (the same, but in bfloat16: for Intel
-    processors of 2023 and later), gpu (one or a few) or pod (many); auto: by looks. Laptop and amx have three settings
-    of their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay; all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
+    """Where the other defaults come from: laptop (two cores), amx (two cores with matrix units for bfloat16, which
+    Intel's Xeons have since 2023), gpu (one or a few) or pod (many); auto: by looks. laptop and amx have settings of
+    their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay; all have selfplay.trace
+    1 for Go and Othello, and for Go selfplay.window 128."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""
