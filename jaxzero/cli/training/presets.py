@@ -20,8 +20,8 @@ LARGE = Config(
 # The laptop's are the defaults of `settings`. Of the large ones a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
-    # Products of 256 rows on each of two cores: weights are laid out anew for each, and fewer do not pay for that.
-    "amx": Config(selfplay=SelfPlay(games=512, plies=4, dtype="bfloat16"), learn=Learn(dtype="bfloat16")),
+    # Of 512 games each of two cores has 256: the weights are laid out anew for every product, so few rows do not pay.
+    "amx": Config(selfplay=SelfPlay(games=512, dtype="bfloat16"), learn=Learn(dtype="bfloat16")),
     "gpu": LARGE,
     "pod": dataclasses.replace(
         LARGE,
