@@ -33,9 +33,9 @@ PRESETS = {
 }
 # Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
 # against the defaults (experiments/README.md, "What was tried").
-# With matrix units there is time for a larger network: mistakes on 4,000 openings fell from 6.1 to 4.75 %.
-MORE_HIDDEN = {"network": {"hidden": (512, 256)}}
 CONNECT_FOUR = {"selfplay": {"bootstrap": "greedy", "tolerance": 0.4}, "learn": {"playing_decay": 0.99}}
+# With matrix units there is time for a larger network (experiments/README.md, "A larger network in bfloat16").
+CONNECT_FOUR_AMX = CONNECT_FOUR | {"network": {"hidden": (512, 256)}}
 # Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
 # searched values. Against a network of the defaults of then, after as many positions, that took 61 % of 400 games of
 # Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/README.md, "Go and Othello: outcomes"). The
@@ -50,12 +50,14 @@ def defaults(preset: str, game: str) -> Config:
     ('greedy', 'mean')
     >>> defaults("gpu", "connect_four") == PRESETS["gpu"]
     True
+    >>> [defaults(name, "connect_four").network.hidden for name in ("laptop", "amx")]
+    [(256, 256), (512, 256)]
     >>> [defaults("gpu", game).selfplay.trace for game in ("go", "go_19x19", "othello", "hex_7x7")]
     [1.0, 1.0, 1.0, 0.9]
     """
-    own = {"selfplay": OUTCOMES.get(game.split("_")[0], {})}  # pgx has go_9x9 and go_19x19
-    if game == "connect_four" and preset in ("laptop", "amx"):
-        own = CONNECT_FOUR | (MORE_HIDDEN if preset == "amx" else {})
+    outcomes = {"selfplay": OUTCOMES.get(game.split("_")[0], {})}  # pgx has go_9x9 and go_19x19
+    connect_four = {"laptop": CONNECT_FOUR, "amx": CONNECT_FOUR_AMX}
+    own = connect_four.get(preset, outcomes) if game == "connect_four" else outcomes
     config = PRESETS[preset]
     changed = {part: dataclasses.replace(getattr(config, part), **settings) for part, settings in own.items()}
     return dataclasses.replace(config, **changed)

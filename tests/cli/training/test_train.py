@@ -212,12 +212,16 @@ def test_it_learns_in_bfloat16_if_asked_and_keeps_its_weights_in_float32():
     assert {str(x.dtype) for x in jax.tree.leaves(state["learner"])} <= {"float32", "int32"}
 
 
-@pytest.mark.parametrize("game, bootstrap", [("connect_four", "greedy"), ("hex_7x7", "mean")])
-def test_matrix_units_change_the_arithmetic_and_nothing_that_a_game_wants(game, bootstrap):
+@pytest.mark.parametrize(
+    "game, bootstrap, hidden", [("connect_four", "greedy", (512, 256)), ("hex_7x7", "mean", (256, 256))]
+)
+def test_matrix_units_change_arithmetic_and_sizes_and_nothing_else_that_a_game_wants(game, bootstrap, hidden):
     plain, units = presets.defaults("laptop", game), presets.defaults("amx", game)
     assert units.selfplay.dtype == units.learn.dtype == "bfloat16" and units.selfplay.bootstrap == bootstrap
-    same = dataclasses.replace(units.selfplay, dtype=None), dataclasses.replace(units.learn, dtype=None)
-    assert same == (plain.selfplay, plain.learn)
+    assert units.network.hidden == hidden and plain.network.hidden == (256, 256)
+    selfplay = dataclasses.replace(units.selfplay, dtype=None, games=plain.selfplay.games)
+    learn, network = dataclasses.replace(units.learn, dtype=None), dataclasses.replace(units.network, hidden=(256, 256))
+    assert (selfplay, learn, network) == (plain.selfplay, plain.learn, plain.network)
 
 
 @pytest.mark.parametrize(
