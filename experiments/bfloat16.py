@@ -27,7 +27,7 @@ from jaxzero.train.selfplay import Row
 
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {
-    "windows 256 256": lambda game, **given: nets.windows(game, **given),
+    "windows 256 256": nets.windows,
     "windows 512 256": lambda game, **given: nets.windows(game, hidden=(512, 256), **given),
     "mlp 256 256": lambda game, **given: nets.mlp(game, (256, 256), **given),
     "resnet 6 64": lambda game, **given: nets.resnet(game, channels=64, blocks=6, **given),
@@ -63,7 +63,7 @@ QUICK = Config(
 def programs(game: games.Game, build: Callable, dtype: Any, config: Config) -> dict[str, Callable[[], Any]]:
     """What is measured, compiled."""
     net, params = build(game, key=jax.random.key(0), dtype=dtype)
-    ready = nets.to_bfloat16(net, params)
+    ready = nets.to_bfloat16(net, params)  # to play; what learns keeps all of its digits
     keys = jax.random.split(jax.random.key(1), config.rows)
     states = jax.jit(jax.vmap(game.init))(keys)
     seen = jax.random.bernoulli(keys[0], 0.3, (config.minibatch, *game.observation_shape)).astype(jnp.float32)
@@ -93,6 +93,12 @@ def measured(config: Config) -> list[dict[str, Any]]:
     return rows
 
 
+def cells(row: dict[str, Any]) -> list[Any]:
+    """A row of the table."""
+    plain, half = row["seconds"]["float32"], row["seconds"]["bfloat16"]
+    return [row["game"], row["network"], row["what"], 1e3 * plain, 1e3 * half, plain / half]
+
+
 def main() -> None:
     """Measures, prints and saves."""
     default = QUICK if "--quick" in sys.argv else Config()
@@ -102,12 +108,8 @@ def main() -> None:
     results = circumstances()
     print(sentence(results))
     rows = measured(config)
-    told = [
-        (row["game"], row["network"], row["what"], 1e3 * both["float32"], 1e3 * both["bfloat16"],
-         both["float32"] / both["bfloat16"])
-        for row in rows for both in [row["seconds"]]
-    ]  # fmt: skip
-    print(markdown(["game", "network", "what", "float32, ms", "bfloat16, ms", "times as fast"], told))
+    head = ["game", "network", "what", "float32, ms", "bfloat16, ms", "times as fast"]
+    print(markdown(head, [cells(row) for row in rows]))
     settings = {name: x for name, x in dataclasses.asdict(config).items() if name != "output"}
     hardware = results["hardware"]
     device = (

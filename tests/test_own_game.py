@@ -16,8 +16,9 @@ from tests import documents
 
 PAGE = "notebooks/train_your_own_game.md"
 TINY = """
-    --network.kind mlp --network.hidden 16 --selfplay.games 8 --selfplay.plies 4 --selfplay.simulations 4
-    --selfplay.max-considered 4 --selfplay.window 32 --learn.start 40 --learn.batch-size 16 --learn.capacity 1000
+    --preset laptop --network.kind mlp --network.hidden 16 --selfplay.games 8 --selfplay.plies 4
+    --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 32
+    --learn.start 40 --learn.batch-size 16 --learn.capacity 1000
     --evaluate.games 6 --evaluate.simulations 4 --evaluate.rollouts 4 --evaluate.every 3 --budget.steps 6
 """.split()
 

@@ -12,36 +12,56 @@ __all__ = ["Dense"]
 
 
 class Dense(nnx.Linear):
-    """x W + b in float32; with `dtype=jnp.bfloat16` inputs and weights are rounded first, and sums stay float32.
+    """x W + b; with `dtype=jnp.bfloat16` inputs and weights are rounded first, and sums stay float32.
 
     XLA uses a CPU's matrix units (AMX) where factors are bfloat16 and their sums float32. Sums that are rounded, too,
-    are no faster than float32 there (experiments/README.md, "bfloat16.py").
+    are no faster than float32 there (experiments/README.md, "bfloat16.py"). Slopes are products of rounded factors,
+    summed in float32, too; those of the bias are rounded at the end.
     """
 
     def __call__(self, x: Float[Array, "... I"], beside: Float[Array, "... J"] | None = None) -> Float[Array, "... O"]:
-        """Float32 in any case.
+        """The outputs, in float32 if the inputs are.
 
         Args:
             x: the inputs.
-            beside: a few more, that stand behind them. To put them into one array would copy the others.
+            beside: a few inputs more, whose weights are the last rows of the kernel. To put all inputs into one array
+                would copy x.
+
+        Raises:
+            ValueError: more inputs, or fewer, than the kernel has rows.
         """
-        read = lambda weights: weights if self.dtype is None else weights.astype(self.dtype).astype(jnp.float32)
-        kernel, inputs = self.kernel[...], x.shape[-1]
-        if self.dtype is None or self.dtype == jnp.float32:
-            sums = x @ kernel[:inputs]
-        else:
-            sums = _product(self.dtype, x.reshape(-1, inputs), kernel[:inputs]).reshape(*x.shape[:-1], -1)
+        kernel, bias, inputs = self.kernel[...], self.bias[...], x.shape[-1]
+        given = inputs + (0 if beside is None else beside.shape[-1])
+        if given != kernel.shape[0]:
+            raise ValueError(f"Dense: {given} inputs for a layer of {kernel.shape[0]}: give as many.")
+        dtype = None if self.dtype is None else jnp.dtype(self.dtype)
+        plain = dtype is None or dtype == jnp.dtype(jnp.float32)
+        product = jnp.matmul if plain else partial(_rounded_product, dtype)
+        sums = product(x, kernel[:inputs])
         if beside is not None:
-            sums = sums + beside @ read(kernel[inputs:])
-        return sums + read(self.bias[...])
+            sums = sums + product(beside, kernel[inputs:])
+        bias = bias if dtype is None else _rounded(bias, dtype)
+        return sums + bias.astype(sums.dtype).reshape((1,) * (sums.ndim - 1) + (-1,))
+
+
+def _rounded(x: Array, dtype: jnp.dtype) -> Array:
+    """To the type and back. XLA may leave out two conversions that follow one another, but not this."""
+    kind = jnp.finfo(dtype)
+    return jax.lax.reduce_precision(x, kind.nexp, kind.nmant)
+
+
+def _rounded_product(dtype: jnp.dtype, x: Float[Array, "... I"], kernel: Float[Array, "I O"]) -> Float[Array, "... O"]:
+    rows = _product(dtype, x.reshape(-1, x.shape[-1]), kernel)
+    return rows.reshape(*x.shape[:-1], -1)
 
 
 def _summed(dtype: jnp.dtype, a: Array, b: Array, over: tuple[int, int]) -> Float[Array, "N O"]:
     contracted = (((over[0],), (over[1],)), ((), ()))
-    return jax.lax.dot_general(a.astype(dtype), b.astype(dtype), contracted, preferred_element_type=jnp.float32)
+    sums = jnp.promote_types(dtype, jnp.float32)
+    return jax.lax.dot_general(a.astype(dtype), b.astype(dtype), contracted, preferred_element_type=sums)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=0)
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _product(dtype: jnp.dtype, x: Float[Array, "N I"], kernel: Float[Array, "I O"]) -> Float[Array, "N O"]:
     return _summed(dtype, x, kernel, (1, 0))
 
@@ -55,7 +75,7 @@ def _kernel_slope(dtype: jnp.dtype, x: Float[Array, "N I"], slope: Float[Array, 
 
 
 def _kernel_slope_on_cpu(dtype: jnp.dtype, x: Float[Array, "N I"], slope: Float[Array, "N O"]) -> Float[Array, "I O"]:
-    """XLA's matrix units sum along rows, so x is turned first: a third of the time, the turning counted in."""
+    """XLA's matrix units sum along rows, so x is turned first: all in all a third of the time of `_kernel_slope`."""
     turned = with_layout_constraint(x.astype(dtype).T, Layout(major_to_minor=(0, 1)))
     return _summed(dtype, turned, slope, (1, 0))
 

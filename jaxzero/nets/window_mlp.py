@@ -67,7 +67,7 @@ def windows(
         stone_parity: the hidden layers are also told whether the number of stones is odd, see `parity_of_stones`. For
             boards of two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         key: for the initial parameters.
-        dtype: of the arithmetic in all layers but the heads, e.g. `jnp.bfloat16`; as in `resnet`.
+        dtype: of what all layers but the heads multiply, e.g. `jnp.bfloat16`; as in `mlp`.
 
     Returns:
         `net(params, observation [B, H, W, F]) -> (logits [B, A], value)`, a pure function, and the initial

@@ -13,17 +13,15 @@ from jaxzero import nets
 from jaxzero.games import from_pgx
 from jaxzero.nets.dense import Dense
 
-RANDOM = np.random.default_rng(0)
-
 
 def layer(inputs=24, outputs=20, dtype=None):
     made = Dense(inputs, outputs, dtype=dtype, rngs=nnx.Rngs(0))
-    made.bias[...] = jnp.asarray(RANDOM.normal(size=outputs), jnp.float32)
+    made.bias[...] = drawn(outputs)
     return made
 
 
 def drawn(*shape):
-    return jnp.asarray(RANDOM.normal(size=shape), jnp.float32)
+    return jax.random.normal(jax.random.key(sum(shape)), shape)
 
 
 def rounded(x):
@@ -64,7 +62,28 @@ def test_slopes_are_products_of_what_was_rounded(given):
     close = dict(rtol=1e-5, atol=1e-4) if given == jnp.float32 else dict(rtol=8e-3, atol=1e-2)
     np.testing.assert_allclose(slopes["kernel"].astype(jnp.float32), rounded(x).T @ rounded(met), **close)
     np.testing.assert_allclose(of_x.astype(jnp.float32), rounded(met) @ rounded(params["kernel"]).T, **close)
-    np.testing.assert_allclose(slopes["bias"], np.asarray(met).sum(0), rtol=1e-2, atol=0.05)
+    np.testing.assert_allclose(slopes["bias"], np.asarray(met).sum(0), rtol=2**-8)
+
+
+@pytest.mark.parametrize("dtype, expected", [("float32", jnp.float32), (jnp.float16, jnp.float32)])
+def test_other_types_are_read_as_they_are_named(dtype, expected):
+    made, x = layer(dtype=dtype), drawn(32, 24)
+    read = lambda y: np.asarray(y.astype(dtype), np.float64)
+    assert made(x).dtype == expected
+    np.testing.assert_allclose(made(x), read(x) @ read(made.kernel[...]) + read(made.bias[...]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [None, jnp.bfloat16])
+def test_another_number_of_inputs_is_refused(dtype):
+    made = layer(inputs=24, dtype=dtype)
+    for x, beside in ((drawn(4, 23), None), (drawn(4, 25), None), (drawn(4, 24), drawn(4, 1))):
+        with pytest.raises(ValueError, match=r"Dense: 2\d inputs for a layer of 24"):
+            made(x, beside)
+
+
+def test_ranks_are_not_promoted():
+    with jax.numpy_rank_promotion("raise"):
+        assert layer()(drawn(4, 8, 24)).shape == (4, 8, 20)
 
 
 def test_it_can_be_mapped_over():

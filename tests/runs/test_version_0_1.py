@@ -15,7 +15,7 @@ from tests.documents import ROOT
 
 OLD = ROOT / "tests" / "data" / "version_0_1"
 FLAGS = """
-    --game tic_tac_toe --network.kind mlp --network.hidden 8 --selfplay.games 4 --selfplay.plies 4
+    --preset laptop --game tic_tac_toe --network.kind mlp --network.hidden 8 --selfplay.games 4 --selfplay.plies 4
     --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 9 --learn.reuse 4 --learn.start 16
     --learn.batch-size 8 --learn.capacity 64 --learn.parts 2 --evaluate.games 0 --evaluate.every 0 --budget.steps 8
 """.split()

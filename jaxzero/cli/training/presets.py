@@ -20,7 +20,8 @@ LARGE = Config(
 # The laptop's are the defaults of `settings`. Of the large ones a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
-    # Of 512 games each of two cores has 256: the weights are laid out anew for every product, so few rows do not pay.
+    # 512 games, so that each of two cores has 256 rows: XLA lays out the weights anew for every product, for which few
+    # rows do not pay.
     "amx": Config(selfplay=SelfPlay(games=512, dtype="bfloat16"), learn=Learn(dtype="bfloat16")),
     "gpu": LARGE,
     "pod": dataclasses.replace(
@@ -71,9 +72,9 @@ def preset_by_looks() -> str:
     return "gpu" if gpu else preset_of_processor()
 
 
-def preset_of_processor(about: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
-    """The preset without an accelerator: "amx" where Linux names matrix units for bfloat16 among what there is."""
+def preset_of_processor(cpuinfo: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
+    """The preset without an accelerator: "amx" where Linux names `amx_bf16` among the processor's flags."""
     try:
-        return "amx" if "amx_bf16" in about.read_text(errors="replace").split() else "laptop"
+        return "amx" if "amx_bf16" in cpuinfo.read_text(errors="replace").split() else "laptop"
     except OSError:  # another system
         return "laptop"

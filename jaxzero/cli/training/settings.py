@@ -164,8 +164,8 @@ class Config:
     preset: Preset = "auto"
     """Where the other defaults come from: laptop (two cores), amx (two cores with matrix units for bfloat16, which
     Intel's Xeons have since 2023), gpu (one or a few) or pod (many); auto: by looks. laptop and amx have settings of
-    their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay; all have selfplay.trace
-    1 for Go and Othello, and for Go selfplay.window 128."""
+    their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay, amx network.hidden, too;
+    all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
     folder: str = ""
     """Where the run lives. Default: runs/<the game's id>."""
     weights: str = ""

@@ -522,7 +522,7 @@ def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_a_folder_is_made(tmp_path, flags, said):
-    done = run(*flags, "--folder", str(tmp_path / "run"))
+    done = run("--preset", "laptop", *flags, "--folder", str(tmp_path / "run"))
     assert done.returncode != 0 and re.search(said, " ".join(done.stderr.split())), done.stderr[-500:]
     assert "Traceback" not in done.stderr and not (tmp_path / "run").exists()
 
