@@ -23,7 +23,7 @@ from jaxzero.search.tree import unpack_facts
 from tests.games import dice_race
 
 FLAGS = """
-    --preset laptop --game tests/games/dice_race.py:game --network.hidden 16
+    --game tests/games/dice_race.py:game --preset laptop --network.hidden 16
     --selfplay.games 16 --selfplay.plies 4 --selfplay.simulations 8 --selfplay.window 8 --selfplay.random-plies 2
     --learn.reuse 4 --learn.start 64 --learn.batch-size 32 --learn.capacity 1000
     --evaluate.games 8 --evaluate.simulations 8 --evaluate.rollouts 8 --evaluate.every 0 --budget.minutes 60
