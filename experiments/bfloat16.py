@@ -1,11 +1,11 @@
 """What bfloat16 brings on this device: networks that answer and learn in it, beside the same ones in float32.
 
-    .venv/bin/python experiments/bfloat16.py                    # about two minutes
+    .venv/bin/python experiments/bfloat16.py                    # about five minutes
     .venv/bin/python experiments/bfloat16.py --quick            # in miniature, to see that it works
     .venv/bin/python experiments/bfloat16.py --games othello --rows 256
 
 Answers of so many positions as a search asks for at once, the gradient of a minibatch, and a whole search; each in both
-types in turn in one process. Prints a table, and writes `experiments/results/bfloat16-<device>-<date>.json`, never over
+types in turn in one process. Prints a table, and writes `experiments/results/bfloat16/<device>-<date>.json`, never over
 a file that is there.
 """
 
@@ -50,7 +50,7 @@ class Config:
     """Of the search."""
     seconds: float = 3.0
     """For each figure, in both types."""
-    output: pathlib.Path = HERE / "results"
+    output: pathlib.Path = HERE / "results" / "bfloat16"
     """Folder for the JSON file."""
 
 
@@ -78,18 +78,17 @@ def programs(game: games.Game, build: Callable, dtype: Any, config: Config) -> d
     }
 
 
-def measured(config: Config) -> list[dict[str, Any]]:
+def measured(boards: list[games.Game], config: Config) -> list[dict[str, Any]]:
     """A row for each game, network and program: seconds in both types."""
     rows = []
-    for name in config.games:
-        game = games.by_name(name)
+    for game in boards:
         for network in config.networks:
-            print(f"Compiling {network} for {name}", flush=True)
+            print(f"Compiling {network} for {game.id}", flush=True)
             plain, half = (programs(game, NETWORKS[network], dtype, config) for dtype in (None, jnp.bfloat16))
             for what in plain:
                 times = interleaved({"float32": plain[what], "bfloat16": half[what]}, config.seconds, least=5, most=400)
                 seconds = {dtype: timing.seconds for dtype, timing in times.items()}
-                rows.append({"game": name, "network": network, "what": what, "seconds": seconds})
+                rows.append({"game": game.id, "network": network, "what": what, "seconds": seconds})
     return rows
 
 
@@ -105,19 +104,20 @@ def main() -> None:
     config = tyro.cli(Config, default=default, description=__doc__)
     if unknown := [name for name in config.networks if name not in NETWORKS]:
         sys.exit(f"--networks {', '.join(unknown)}: use {', '.join(NETWORKS)}.")
+    for name in ("rows", "minibatch", "simulations"):
+        if getattr(config, name) < 1:
+            sys.exit(f"--{name} {getattr(config, name)}: at least 1.")
+    try:
+        boards = [games.by_name(name) for name in config.games]
+    except ValueError as error:
+        sys.exit(f"--games: {error}")
     results = circumstances()
     print(sentence(results))
-    rows = measured(config)
+    rows = measured(boards, config)
     head = ["game", "network", "what", "float32, ms", "bfloat16, ms", "times as fast"]
     print(markdown(head, [cells(row) for row in rows]))
     settings = {name: x for name, x in dataclasses.asdict(config).items() if name != "output"}
-    hardware = results["hardware"]
-    device = (
-        f"{hardware['cpu']} {hardware['cores_usable']} cores"
-        if hardware["device"] == "cpu"
-        else hardware["device_kind"]
-    )
-    print(f"Written to {save(results | {'settings': settings, 'rows': rows}, config.output, f'bfloat16 {device}')}")
+    print(f"Written to {save(results | {'settings': settings, 'rows': rows}, config.output)}")
 
 
 if __name__ == "__main__":

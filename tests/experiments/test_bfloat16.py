@@ -2,6 +2,9 @@
 
 import functools
 import json
+import re
+
+import pytest
 
 from tests.processes import experiment
 
@@ -21,6 +24,10 @@ def test_it_measures_both_types_of_every_program_and_saves(tmp_path):
     assert "times as fast" in done.stdout and results["settings"]["quick"]
 
 
-def test_an_unknown_network_is_answered_by_those_that_there_are():
-    done = run("--networks", "resnett")
-    assert done.returncode != 0 and "windows 256 256" in done.stderr and "Traceback" not in done.stderr
+@pytest.mark.parametrize("flags, expected", [
+    (("--networks", "resnett"), "--networks resnett: use windows 256 256"),
+    (("--games", "othelo"), "--games: .*othello"), (("--rows", "0"), "--rows 0: at least 1"),
+])  # fmt: skip
+def test_a_mistake_is_answered_by_what_to_write(flags, expected):
+    done = run(*flags)
+    assert done.returncode != 0 and re.search(expected, done.stderr) and "Traceback" not in done.stderr
