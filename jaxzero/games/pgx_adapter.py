@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from jaxzero.games import othello_wins
 from jaxzero.games.game import SQUARE, Game, Observation, Symmetry, board_symmetries, turn
 from jaxzero.types import State
 
@@ -84,6 +85,7 @@ def from_pgx(env_id: str) -> Game:
         pack=lambda state: _normalise(state.replace(legal_action_mask=None)),
         symmetries=_symmetries(env_id, num_actions),
         truncated=lambda state: state.truncated & ~state.terminated,
+        decisive=othello_wins.decisive if env_id == "othello" else None,
     )
 
 

@@ -15,6 +15,7 @@ from jaxzero import models
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.models.chance import with_listed_outcomes
+from jaxzero.models.decisive_moves import with_decisive_moves
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
@@ -58,6 +59,8 @@ def to_win(
 ) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
+    Where a game tells its decisive moves they are seen at every position (`jaxzero.models.decisive_moves`).
+
     In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
     does: there noise between moves that are about equal weighs as much as a win. What that brings is in
     experiments/README.md. Elsewhere it was not tried, and a win may pay less than 1 (a third in backgammon).
@@ -72,6 +75,7 @@ def to_win(
     fixed: dict[str, Any] = dict(max_considered=considered, gumbel_scale=0.0)
     if provable(game):
         fixed |= dict(qvalues=completed_by_mix_value(value_scale, rescale_values=False), wrap=jz.avoid_proven)
+        model = with_decisive_moves(game, model)
     return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 
 

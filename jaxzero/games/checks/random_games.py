@@ -27,6 +27,7 @@ FAULTS = (
     "something is legal, and terminal(state) is True: let legal be all False once the game is over",
     "the game is over, and a further step changes that: let step leave a terminal state, packed or not, as it is",
     "the game is over, and a further step pays again: let step on a terminal state, packed or not, set rewards to 0",
+    "decisive(state) and the last move disagree: an action is decisive that ends the game and pays its mover 1",
 )
 
 
@@ -77,6 +78,7 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
         packed = game.step(game.pack(played.state), action, draw)
         further = [game.step(state, action, again) for state in (after, game.pack(after))]
         faults = jnp.array([False, *unplayable, *_after_a_move(game, after, packed, further)])
+        faults = jnp.append(faults, _wrongly_decisive(game, played.state, action, after))
         paid = jnp.asarray(game.rewards(after), jnp.float32)
         total = played.total + paid
         return Played(
@@ -129,6 +131,13 @@ def _after_a_move(game: Game, after: State, packed: State, further: list[State])
         over & ~jnp.array([_alike(after, state, stays) for state in further]).all(),
         over & jnp.array([(game.rewards(state) != 0).any() for state in further]).any(),
     ]
+
+
+def _wrongly_decisive(game: Game, state: State, action: Array, after: State) -> Array:
+    if game.decisive is None:
+        return jnp.bool_(False)
+    wins = game.terminal(after) & (game.rewards(after)[game.to_play(state)] > 1 - NEAR)
+    return game.decisive(state)[action] != wins
 
 
 def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:

@@ -43,6 +43,8 @@ def check_rules(game: Game) -> None:
         "terminal": (jnp.bool_, (), "one for the game"),
         "rewards": (jnp.floating, (game.num_players,), players),
     }
+    if game.decisive is not None:
+        wanted["decisive"] = wanted["legal"]
     for name, (kind, shape, why) in wanted.items():
         found = returned(who, f"{name}(state)", getattr(game, name), state)
         if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != shape or not jnp.issubdtype(found.dtype, kind):
