@@ -59,9 +59,9 @@ class Game(NamedTuple):
             for chance itself (`jaxzero.models.chance`). None: nobody listed them, or nothing is left to chance.
         text: `state -> str`, one position in letters, in a line or a few, for the terminal. None: a board of stones is
             drawn; of other games only the moves are told.
-        decisive: `state -> bool [A]` of an unpacked state, the legal actions that end the game at once and pay the mover
-            1. Who has this plays better, see `jaxzero.models.decisive_moves`; `games.decisive_by_trying` makes it for
-            games of few actions. None: nobody wrote it.
+        decisive: `state -> bool [A]` of an unpacked state, the legal actions that end the game at once and pay the
+            mover 1: a search that knows them blunders less, see `jaxzero.models.decisive_moves`. For games of few
+            actions `games.decisive_by_trying` makes it. None: nobody wrote it.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
