@@ -24,7 +24,7 @@ from jaxzero import models
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
-from jaxzero.cli.training.evaluation import to_win
+from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
@@ -189,6 +189,7 @@ def main() -> None:
         kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
         weights.save(given.folder / "weights.safetensors", theirs, kept, game=game)
     results = circumstances() | {"minutes": given.minutes, "opening_plies": OPENING_PLIES}
+    results["decisive_moves"] = sees_decisive(game)
     results |= {"gae_lambda": given.gae_lambda, "positions": positions, "network": about}
     results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)
     if given.json:

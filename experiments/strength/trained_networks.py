@@ -17,6 +17,7 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.play_settings import usual_opening_plies
 from jaxzero.cli.playing.tournament import Config, Player, match, played, points
+from jaxzero.cli.training.evaluation import sees_decisive
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games import Game
 from jaxzero.play import arena
@@ -36,6 +37,7 @@ def results_of(
             "games": config.games,
             "openings": config.opening_plies,
             "value_scale": config.value_scale,
+            "decisive_moves": sees_decisive(game),
         },
         "matches": {},
     }

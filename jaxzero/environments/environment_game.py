@@ -107,6 +107,7 @@ def without_limit(environment: Environment) -> Environment:
             terminal=lambda state: environment.game.terminal(state) & ~limit(state),
             legal=lambda state: environment.game.legal(state) | limit(state),
             truncated=None,
+            decisive=None,
         )
     return environment._replace(step=step, game=game)
 

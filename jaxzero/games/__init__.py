@@ -5,7 +5,7 @@ from jaxzero.games.by_name import by_name, is_own, loaded
 from jaxzero.games.checks.outcome_checks import check_outcomes
 from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.checks.rule_checks import check_rules
-from jaxzero.games.decisive_moves import by_trying as decisive_by_trying
+from jaxzero.games.decisive_moves import decisive_by_trying
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.hex import HexState, hex_game

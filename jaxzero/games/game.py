@@ -61,7 +61,8 @@ class Game(NamedTuple):
             drawn; of other games only the moves are told.
         decisive: `state -> bool [A]` of an unpacked state, the legal actions that end the game at once and pay the
             mover 1: a search that knows them blunders less, see `jaxzero.models.decisive_moves`. For games of few
-            actions `games.decisive_by_trying` makes it. None: nobody wrote it.
+            actions `games.decisive_by_trying` makes it. None: nobody wrote it. Who changes the rules of a record sets
+            this anew, or to None.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 

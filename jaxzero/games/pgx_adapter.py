@@ -29,8 +29,8 @@ def from_pgx(env_id: str) -> Game:
 
     Go: the mask does not know positional superko. An action that repeats a position counts as legal, and
     loses at once. (`games.go` is another Go, of any size, and many times faster.) Othello: where neither side can
-    move, two passes are played before the game ends (OpenSpiel ends it without). Needs jax's default 32-bit mode: pgx
-    fails under `jax_enable_x64`.
+    move, two passes are played before the game ends (OpenSpiel ends it without); it tells its decisive moves.
+    Needs jax's default 32-bit mode: pgx fails under `jax_enable_x64`.
 
     Args:
         env_id: one of `pgx.available_envs()`, e.g. "tic_tac_toe", "connect_four", "othello", "hex", "go_9x9".

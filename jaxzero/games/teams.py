@@ -60,4 +60,5 @@ def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
         to_play=to_play,
         rewards=rewards,
         playout=None if playout is None else lambda *given: playout(*given) @ shares.T,
+        decisive=None,  # what wins for a player need not pay the team 1
     )

@@ -1,8 +1,8 @@
 """Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned.
 
 `perfect`, `rollout` and `learned` build a `Model`. `chance` and `symmetry` have models for games of chance and boards
-with symmetries; `over_devices` shares the evaluation of positions among devices. Policies never import this
-package: a model is passed to them.
+with symmetries; `decisive_moves` has one that sees which moves win at once; `over_devices` shares the evaluation of
+positions among devices. Policies never import this package: a model is passed to them.
 """
 
 from jaxzero.models.learned import learned

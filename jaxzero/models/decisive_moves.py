@@ -1,39 +1,42 @@
-"""Decisive moves: a model that sees at every position whether a move wins at once.
+"""Decisive moves: a model that sees at every position that it evaluates whether a move wins at once.
 
-Without it a search learns of such a move when it tries it, and a network that thinks little of the move may keep it
-from being tried: then a blunder is found only once it was made. In Othello one can lose all stones in the opening, by a
-move that networks expect in one case of a hundred or less. Teytaud and Teytaud 2010, "On the huge benefit of decisive
-moves in Monte-Carlo tree search algorithms", play them at once in the tree and in playouts.
+Without it a search learns of such a move when it tries it. Where the network gives the opponent's winning move a prior
+of 1 % or less, some hundred simulations may not try it, and the search walks into it: in Othello one can lose all
+stones in the opening that way. Teytaud and Teytaud 2010, "On the huge benefit of decisive moves in Monte-Carlo tree
+search algorithms", play such moves at once in the tree and in playouts.
 
 Here a position where one exists is worth a win as soon as it is evaluated, and the move is the first to be followed.
-With `avoid_proven` the second visit proves it.
+With `avoid_proven` the second visit proves it. Answers that come from elsewhere (`jaxzero.options.ask`) are taken as
+they are: below the root nothing is seen then.
 """
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxzero.games import Game
 from jaxzero.games.game import check_game
+from jaxzero.models.game_rules import told
 from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["with_decisive_moves"]
 
-WIN = 1.0  # what the winner is paid
 AHEAD = 10.0  # of the highest other logit, in nats
 
 
 def with_decisive_moves(game: Game, model: Model) -> Model:
-    """The same model, where the value of a position with a decisive move is a win and the move's logit the highest.
+    """The same model, where the value of a position with a decisive move is 1, a win, and the move's logit the highest.
+
+    `models.over_devices` goes around it, not inside.
 
     Args:
         game: two players. What `Game.decisive` says is used; a game that says nothing has its model back as it is.
         model: of its rules, with `move` and `evaluate`, as `models.perfect` and `models.rollout` make it.
 
     Raises:
-        ValueError: a game that is not of two players, or a model that cannot be divided, as those that are learned.
+        ValueError: a game that is not of two players, or lists outcomes; a model that cannot be divided, as those that
+            are learned; while tracing, a `decisive` that answers in another shape or type.
 
-    >>> import jaxzero as jz
+    >>> import jax
     >>> from jaxzero import games, models
     >>> game = games.from_pgx("tic_tac_toe")
     >>> game = game._replace(decisive=games.decisive_by_trying(game))
@@ -48,19 +51,23 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
     check_game("with_decisive_moves", game)
     if game.decisive is None:
         return model
-    if game.num_players != 2:
-        raise ValueError(f"with_decisive_moves: {game.id} has {game.num_players} player(s), and this is for two.")
+    if game.num_players != 2 or game.outcomes is not None:
+        chance = "" if game.outcomes is None else " and lists outcomes of chance"
+        raise ValueError(
+            f"with_decisive_moves: {game.id} has {game.num_players} player(s){chance}, and this is for two players "
+            "without chance. Leave it out."
+        )
     if model.move is None or model.evaluate is None:
         raise ValueError(
             "with_decisive_moves of a model without `move` and `evaluate`: its positions are unknown before they are "
             "evaluated. Give one of the game's rules, like models.perfect(game, network)."
         )
-    decisive, divided, valued = jax.vmap(game.decisive), model.move, model.evaluate
+    move, evaluated = model.move, model.evaluate
 
     def seen(state: State, logits: Float[Array, "B A"], value: Float[Array, "B"]) -> tuple[Array, Array]:
-        wins = decisive(state)
+        wins = told(game, "decisive", state) & told(game, "legal", state)
         first = jnp.max(logits, -1, keepdims=True) + AHEAD
-        return jnp.where(wins, first, logits), jnp.where(wins.any(-1), WIN, value)
+        return jnp.where(wins, first, logits), jnp.where(wins.any(-1), 1.0, value)
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         step, embedding = model.root(params, keys, state)
@@ -68,12 +75,12 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
         return step._replace(prior_logits=logits, value=value), embedding
 
     def evaluate(params: Params, keys: Keys, position: State) -> tuple[Array, Array]:
-        return seen(position, *valued(params, keys, position))
+        return seen(position, *evaluated(params, keys, position))
 
     def step(params: Params, keys: Keys, action: Int[Array, "B"], embedding: State) -> tuple[Step, State]:
-        found, position, embedding = divided(params, keys, action, embedding)
+        found, position, embedding = move(params, keys, action, embedding)
         logits, value = evaluate(params, keys, position)
         over = False if found.terminal is None else found.terminal
         return found._replace(prior_logits=logits, value=jnp.where(over, 0.0, value)), embedding
 
-    return Model(root, step, divided, evaluate)
+    return Model(root, step, move, evaluate)

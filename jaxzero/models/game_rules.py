@@ -75,6 +75,7 @@ def told(game: Game, name: str, states: State) -> Array:
         "terminal": ((), jnp.bool_),
         "rewards": ((game.num_players,), jnp.floating),
         "truncated": ((), jnp.bool_),
+        "decisive": ((game.num_actions,), jnp.bool_),
     }[name]
     if answer.shape[1:] != shape or not jnp.issubdtype(answer.dtype, kind):
         of = "" if kind is jnp.generic else f"type {kind.__name__.rstrip('_')} and "

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games
+from jaxzero.games.teams import as_teams
 
 KEY = jax.random.key(0)
 WIPED_OUT = (  # games in which a network lost its last stone to UCT in the opening; the last move is the decisive one
@@ -48,7 +49,7 @@ def test_by_trying_finds_what_completes_a_line():
 
 
 def test_othello_says_what_trying_shows():
-    """At every ply of random games, and on boards of stones at random, where ends by the last stone are common."""
+    """At every ply of random games."""
     game = games.from_pgx("othello")
     both = jax.jit(jax.vmap(lambda state: (game.decisive(state), games.decisive_by_trying(game)(state))))
     step, legal = jax.jit(jax.vmap(game.step)), jax.vmap(game.legal)
@@ -72,15 +73,36 @@ def test_othello_with_few_stones_left():
         rank = jnp.zeros(64, jnp.int32).at[order].set(jnp.arange(64))
         board = jnp.where(rank < few, -1, jnp.where(rank < 30, 1, 0))
         state = game.init(key)
-        return state.replace(_x=state._x._replace(board=board), legal_action_mask=jnp.ones(65, bool))
+        legal = _turns(board)
+        legal = jnp.append(legal, ~legal.any())
+        return state.replace(_x=state._x._replace(board=board), legal_action_mask=legal)
 
     states = jax.vmap(placed)(jnp.arange(2048) % 4 + 1, jax.random.split(KEY, 2048))
     said = np.asarray(jax.vmap(game.decisive)(states))
     tried = np.asarray(jax.jit(jax.vmap(games.decisive_by_trying(game)))(states))
-    turns = np.asarray(jax.vmap(lambda state: _turns(state._x.board))(states))
-    tried = tried & np.append(turns, np.zeros((len(turns), 1), bool), 1)  # all were called legal
-    np.testing.assert_array_equal(said[:, :64], tried[:, :64])
+    np.testing.assert_array_equal(said, tried)
     assert said.any(1).sum() > 200
+
+
+def test_othello_on_a_board_that_is_nearly_full():
+    """One empty square or two, or a board on which nobody can move: ends by the last square, and by two passes."""
+    game = games.from_pgx("othello")
+
+    def placed(empty, passed, key):
+        order, colour = jax.random.split(key)
+        stones = jnp.where(jax.random.bernoulli(colour, 0.5, (64,)), 1, -1)
+        board = jnp.where(jax.random.permutation(order, 64) < empty, 0, stones)
+        state = game.init(key)
+        legal = _turns(board)
+        legal = jnp.append(legal, ~legal.any())
+        return state.replace(_x=state._x._replace(board=board, passed=passed), legal_action_mask=legal)
+
+    lanes = jnp.arange(3000)
+    states = jax.vmap(placed)(lanes % 2 + 1, lanes % 3 == 0, jax.random.split(KEY, 3000))
+    said = np.asarray(jax.vmap(game.decisive)(states))
+    np.testing.assert_array_equal(said, jax.jit(jax.vmap(games.decisive_by_trying(game)))(states))
+    assert said[:, :64].any(1).sum() > 100 and said[:, 64].sum() > 10
+    assert (~said.any(1)).sum() > 100  # others lose, or draw
 
 
 def _turns(board):
@@ -110,5 +132,20 @@ def test_othello_sees_the_last_stone_go(moves):
 
 
 def test_a_game_that_is_no_game_is_refused():
-    with pytest.raises(ValueError, match="by_trying"):
+    with pytest.raises(ValueError, match="decisive_by_trying"):
         games.decisive_by_trying("othello")
+
+
+def test_only_games_of_two_without_chance_have_it_by_trying():
+    plain = games.from_pgx("tic_tac_toe")
+    with pytest.raises(ValueError, match="has 3 player"):
+        games.decisive_by_trying(plain._replace(num_players=3))
+    for chance in (games.backgammon(), games.from_pgx("2048")._replace(num_players=2)):
+        with pytest.raises(ValueError, match="are drawn"):
+            games.decisive_by_trying(chance)
+
+
+def test_other_rules_do_not_keep_it():
+    game = games.from_pgx("othello")
+    assert game.decisive is not None
+    assert as_teams(game, (0, 0)).decisive is None

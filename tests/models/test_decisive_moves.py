@@ -7,9 +7,12 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.playing.play import searches, spreading
+from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.models.decisive_moves import AHEAD, with_decisive_moves
+from jaxzero.play.engine import Engine
 from jaxzero.search.model_checks import evaluated
 
 PLAIN = games.from_pgx("tic_tac_toe")
@@ -80,19 +83,56 @@ def test_a_blunder_is_seen_before_it_is_made(simulate):
     assert 2 not in play(blind)
 
 
-def test_othello_is_judged_with_its_decisive_moves():
-    from jaxzero.cli.training.evaluation import to_win
-
+def test_what_judges_and_what_plays_sees_them():
+    """Below the root: in Othello the first player lost its last stone to 24; with it, 25 is not played again."""
     game = games.from_pgx("othello")
-    nothing = lambda params, observation: (jnp.zeros((len(observation), 65)), jnp.zeros(len(observation)))
-    states = after(game, 26, 34, 42, 20, 13, 18, 10, 43, 44, 25)  # the next one wins by 24
-    model = models.perfect(game, nothing)
-    judged = jax.jit(to_win(game, model, 2, considered=2))((), KEYS, states)
-    assert judged.action.tolist() == [24]
-    blind = game._replace(decisive=None)
-    step = with_decisive_moves(game, model).root((), KEYS, states)[0]
-    assert step.value.tolist() == [1.0]
-    assert with_decisive_moves(blind, model) is model
+    logits = jnp.zeros(65).at[jnp.array([25, 24])].set(jnp.array([8.0, -8.0]))
+    hasty = lambda params, obs: (jnp.tile(logits, (len(obs), 1)), jnp.zeros(len(obs)))
+    blunder = (26, 34, 42, 20, 13, 18, 10, 43, 44)  # then 25, and the other one wins by 24
+    model, states = models.perfect(game, hasty), after(game, *blunder)
+    assert game.decisive(jax.tree.map(lambda x: x[0], after(game, *blunder, 25))).any()
+    fixed = dict(dirichlet_fraction=0.0, act=jz.most_visited, capacity=64)
+    build = spreading(jz.alphazero, jz.avoid_proven(jz.puct()), **fixed)
+
+    def judged(game):
+        return int(jax.jit(to_win(game, model, 32))((), KEYS, states).action[0])
+
+    def played(game):
+        engine = Engine(game, searches(game, model, build), ())
+        engine.go_to(list(blunder))
+        return engine.think(simulations=32)
+
+    for moves in (judged, played):
+        assert moves(game._replace(decisive=None)) == 25
+        assert moves(game) != 25
+
+
+def test_which_games_have_it():
+    seen = {name: sees_decisive(games.by_name(name)) for name in ("othello", "connect_four", "hex_7x7", "2048")}
+    assert seen == {"othello": True, "connect_four": False, "hex_7x7": False, "2048": False}
+    assert with_decisive_moves(PLAIN, model := models.perfect(PLAIN, prefers(0))) is model
+
+
+def test_the_evaluation_is_shared_among_devices_around_it():
+    mesh = jax.sharding.Mesh(jax.devices()[:1], ("devices",))
+    model = with_decisive_moves(GAME, models.perfect(GAME, prefers(8)))
+    play = lambda model: jax.jit(jz.alphazero(model, 16, simulate=jz.parallel(2)))((), KEYS, after(GAME, 4, 0, 7, 1))
+    visits = [play(one).info.summary.visits for one in (model, models.over_devices(model, mesh))]
+    np.testing.assert_array_equal(*visits)
+
+
+def test_what_is_not_legal_is_not_decisive():
+    """As where somebody closes moves of a record."""
+    closed = GAME._replace(legal=lambda state: GAME.legal(state).at[2].set(False))
+    step, _ = with_decisive_moves(closed, models.perfect(closed, prefers(8))).root((), KEYS, after(GAME, 0, 3, 1, 4))
+    assert step.value.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("wrong", [jnp.zeros(1, bool), jnp.zeros(9)])
+def test_another_shape_or_type_is_refused(wrong):
+    game = GAME._replace(decisive=lambda state: wrong)
+    with pytest.raises(ValueError, match=r"decisive\(state\) gives"):
+        with_decisive_moves(game, models.perfect(game, prefers(8))).root((), KEYS, after(GAME))
 
 
 def test_what_cannot_be_wrapped_is_told():
@@ -110,5 +150,5 @@ def test_what_a_game_says_of_decisive_moves_is_checked():
     with pytest.raises(ValueError, match=r"decisive\(state\) returns bool\[3\]"):
         check_rules(GAME._replace(decisive=lambda state: jnp.zeros(3, bool)))
     for wrong in (lambda state: jnp.zeros(9, bool), lambda state: PLAIN.legal(state)):
-        with pytest.raises(ValueError, match="decisive.state. and the last move disagree"):
+        with pytest.raises(ValueError, match="decisive.state. is wrong"):
             check_play(GAME._replace(decisive=wrong), count=16)

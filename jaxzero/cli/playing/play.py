@@ -29,7 +29,7 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
-from jaxzero.cli.training.evaluation import provable
+from jaxzero.cli.training.evaluation import provable, sees_decisive
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -179,7 +179,7 @@ def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
     Where the game lists its outcomes the tree has nodes for them. It is not kept for the next position: which outcome
     came about nobody tells the engine.
     """
-    model = with_decisive_moves(game, model) if provable(game) else model
+    model = with_decisive_moves(game, model) if sees_decisive(game) else model
     search = lambda n, stop, least=0: with_listed_outcomes(lambda model: build(model, n, stop, least), model, game)
     made = programs(game, search, search)
     return made if game.outcomes is None else forgetful(made)

@@ -22,7 +22,7 @@ from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
-from jaxzero.cli.training.evaluation import draws, provable, to_win
+from jaxzero.cli.training.evaluation import draws, provable, sees_decisive, to_win
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
@@ -314,7 +314,8 @@ def main(config: Config) -> None:
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere
         progress_display.console.print(f"{escape(word)}: weights of step {step}")
-    results, stopped = circumstances() | {"settings": settings, "about": about}, False
+    known = {"settings": settings, "about": about, "decisive_moves": sees_decisive(game)}
+    results, stopped = circumstances() | known, False
     try:
         meet = config.players and config.games
         for part, wanted in ((tournament, meet), (sequential, config.sprt), (erring, config.mistakes)):

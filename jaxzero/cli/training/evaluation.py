@@ -22,7 +22,19 @@ from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 from jaxzero.search.qvalues import completed_by_mix_value
 
-__all__ = ["Evaluation", "Rating", "draws", "evaluation", "provable", "store", "stored", "tables", "to_win", "verdict"]
+__all__ = [
+    "Evaluation",
+    "Rating",
+    "draws",
+    "evaluation",
+    "provable",
+    "sees_decisive",
+    "store",
+    "stored",
+    "tables",
+    "to_win",
+    "verdict",
+]
 
 RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move in them
 
@@ -59,7 +71,7 @@ def to_win(
 ) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
-    Where a game tells its decisive moves they are seen at every position (`jaxzero.models.decisive_moves`).
+    Where a game tells its decisive moves they are seen, see `sees_decisive`.
 
     In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
     does: there noise between moves that are about equal weighs as much as a win. What that brings is in
@@ -85,6 +97,11 @@ def provable(game: Any) -> bool:
     An edge of a search without nodes for chance keeps the one outcome that was drawn, which proves nothing.
     """
     return game.num_players == 2 and not draws(game)
+
+
+def sees_decisive(game: Any) -> bool:
+    """Whether our searches by the rules see decisive moves: where the game tells them (`models.decisive_moves`)."""
+    return game.decisive is not None and provable(game)
 
 
 def draws(game: Any) -> bool:

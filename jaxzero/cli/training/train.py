@@ -28,7 +28,17 @@ from jaxzero.cli.training.console import (
     say_stopped,
     warnings_said,
 )
-from jaxzero.cli.training.evaluation import Evaluation, draws, evaluation, store, stored, tables, to_win, verdict
+from jaxzero.cli.training.evaluation import (
+    Evaluation,
+    draws,
+    evaluation,
+    sees_decisive,
+    store,
+    stored,
+    tables,
+    to_win,
+    verdict,
+)
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks, preset_of_processor
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.report import write as write_report
@@ -198,7 +208,8 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say_resumed(step, minutes, over)
     measure = evaluation(game, models.perfect(game, run.net), config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
-    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None, "value_scale": VALUE_SCALE}))
+    search = {"every": None, "value_scale": VALUE_SCALE} | ({"decisive_moves": True} if sees_decisive(game) else {})
+    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | search))
     stopped = None
     if not over:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)

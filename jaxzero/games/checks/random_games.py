@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from jaxzero.games.decisive_moves import WIN
 from jaxzero.games.game import Game
 from jaxzero.types import State
 
@@ -27,7 +28,7 @@ FAULTS = (
     "something is legal, and terminal(state) is True: let legal be all False once the game is over",
     "the game is over, and a further step changes that: let step leave a terminal state, packed or not, as it is",
     "the game is over, and a further step pays again: let step on a terminal state, packed or not, set rewards to 0",
-    "decisive(state) and the last move disagree: an action is decisive that ends the game and pays its mover 1",
+    "decisive(state) is wrong: let it be True for the legal actions that end the game and pay their mover 1, only",
 )
 
 
@@ -77,8 +78,8 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
         after = game.step(played.state, action, draw)
         packed = game.step(game.pack(played.state), action, draw)
         further = [game.step(state, action, again) for state in (after, game.pack(after))]
-        faults = jnp.array([False, *unplayable, *_after_a_move(game, after, packed, further)])
-        faults = jnp.append(faults, _wrongly_decisive(game, played.state, action, after))
+        wrong = [*unplayable, *_after_a_move(game, after, packed, further), _wrongly_decisive(game, played.state, pick)]
+        faults = jnp.array([False, *wrong])
         paid = jnp.asarray(game.rewards(after), jnp.float32)
         total = played.total + paid
         return Played(
@@ -133,11 +134,19 @@ def _after_a_move(game: Game, after: State, packed: State, further: list[State])
     ]
 
 
-def _wrongly_decisive(game: Game, state: State, action: Array, after: State) -> Array:
+def _wrongly_decisive(game: Game, state: State, key: chex.PRNGKey) -> Array:
+    """Of one action that is said to be decisive, if there is any, and of one that is drawn from all legal ones."""
     if game.decisive is None:
         return jnp.bool_(False)
-    wins = game.terminal(after) & (game.rewards(after)[game.to_play(state)] > 1 - NEAR)
-    return game.decisive(state)[action] != wins
+    said, mover = game.decisive(state), game.to_play(state)
+    other = jax.random.categorical(key, jnp.where(game.legal(state), jnp.float32(0), jnp.float32(-1e9)))
+
+    def wrong(action: Array) -> Array:
+        after = game.step(state, action, key)
+        wins = game.terminal(after) & (game.rewards(after)[mover] >= WIN) & game.legal(state)[action]
+        return said[action] != wins
+
+    return jax.vmap(wrong)(jnp.array([jnp.argmax(said), other])).any()
 
 
 def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:
