@@ -37,9 +37,13 @@ def decisive_by_trying(game: Game) -> Callable[[State], Bool[Array, "A"]]:
     """
     check_game("decisive_by_trying", game)
     if game.num_players != 2:
-        raise ValueError(f"decisive_by_trying: {game.id} has {game.num_players} player(s), and this is for two.")
+        raise ValueError(
+            f"decisive_by_trying: {game.id} has {game.num_players} player(s), and this is for two. Leave it out."
+        )
     if game.outcomes is not None or depends_on_key(game.step, jax.eval_shape(game.init, jax.random.key(0))):
-        raise ValueError(f"decisive_by_trying: steps of {game.id} are drawn, so no move is sure to win at once.")
+        raise ValueError(
+            f"decisive_by_trying: steps of {game.id} are drawn, so no move is sure to win at once. Leave it out."
+        )
 
     def decisive(state: State) -> Bool[Array, "A"]:
         mover = game.to_play(state)

@@ -29,12 +29,12 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
     `models.over_devices` goes around it, not inside.
 
     Args:
-        game: two players. What `Game.decisive` says is used; a game that says nothing has its model back as it is.
+        game: of two players, whose `Game.decisive` names such moves.
         model: of its rules, with `move` and `evaluate`, as `models.perfect` and `models.rollout` make it.
 
     Raises:
-        ValueError: a game that is not of two players, or lists outcomes; a model that cannot be divided, as those that
-            are learned; while tracing, a `decisive` that answers in another shape or type.
+        ValueError: a game that names none, is not of two players, or lists outcomes; a model that cannot be divided, as
+            those that are learned; while tracing, a `decisive` that answers in another shape or type.
 
     >>> import jax
     >>> from jaxzero import games, models
@@ -49,18 +49,22 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
     [0.0, 1.0]
     """
     check_game("with_decisive_moves", game)
-    if game.decisive is None:
-        return model
+    if not callable(game.decisive):
+        raise ValueError(
+            f"with_decisive_moves: {game.id} names no decisive moves, its `decisive` is {game.decisive!r}. Give "
+            "game._replace(decisive=games.decisive_by_trying(game))."
+        )
     if game.num_players != 2 or game.outcomes is not None:
         chance = "" if game.outcomes is None else " and lists outcomes of chance"
         raise ValueError(
             f"with_decisive_moves: {game.id} has {game.num_players} player(s){chance}, and this is for two players "
             "without chance. Leave it out."
         )
-    if model.move is None or model.evaluate is None:
+    if not isinstance(model, Model) or model.move is None or model.evaluate is None:
         raise ValueError(
-            "with_decisive_moves of a model without `move` and `evaluate`: its positions are unknown before they are "
-            "evaluated. Give one of the game's rules, like models.perfect(game, network)."
+            f"with_decisive_moves({game.id!r}, model): model is a {type(model).__name__} without `move` and "
+            "`evaluate`, so its positions are unknown before they are evaluated. Give one of the game's rules, like "
+            "models.perfect(game, network), and put what wraps a model, like with_legal_slots, around the result."
         )
     move, evaluated = model.move, model.evaluate
 

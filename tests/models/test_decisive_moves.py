@@ -110,7 +110,6 @@ def test_what_judges_and_what_plays_sees_them():
 def test_which_games_have_it():
     seen = {name: sees_decisive(games.by_name(name)) for name in ("othello", "connect_four", "hex_7x7", "2048")}
     assert seen == {"othello": True, "connect_four": False, "hex_7x7": False, "2048": False}
-    assert with_decisive_moves(PLAIN, model := models.perfect(PLAIN, prefers(0))) is model
 
 
 def test_the_evaluation_is_shared_among_devices_around_it():
@@ -143,10 +142,16 @@ def test_what_cannot_be_wrapped_is_told():
         with_decisive_moves(GAME, model._replace(move=None))
     with pytest.raises(ValueError, match="with_decisive_moves"):
         with_decisive_moves(model, GAME)
+    with pytest.raises(ValueError, match=r"names no decisive moves.*decisive_by_trying"):
+        with_decisive_moves(PLAIN, model)
+    with pytest.raises(ValueError, match="model is a function"):
+        with_decisive_moves(GAME, prefers(0))
 
 
 def test_what_a_game_says_of_decisive_moves_is_checked():
     check_play(GAME, count=16)
+    with pytest.raises(ValueError, match="decisive is for two players, and num_players is 1"):
+        check_rules(GAME._replace(num_players=1, rewards=lambda state: GAME.rewards(state)[:1]))
     with pytest.raises(ValueError, match=r"decisive\(state\) returns bool\[3\]"):
         check_rules(GAME._replace(decisive=lambda state: jnp.zeros(3, bool)))
     for wrong in (lambda state: jnp.zeros(9, bool), lambda state: PLAIN.legal(state)):

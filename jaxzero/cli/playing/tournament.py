@@ -309,7 +309,10 @@ def main(config: Config) -> None:
         f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}"
     )
     if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
-        progress_display.console.print(f"Searches by the rules take values as they are, c_scale {config.value_scale:g}")
+        seen = ", and see decisive moves (uct does not)" if sees_decisive(game) else ""
+        progress_display.console.print(
+            f"Searches by the rules take values as they are, c_scale {config.value_scale:g}{seen}"
+        )
     about = {word: one.about for word, one in players.items() if one.about is not None}
     for word, said in about.items():
         step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere

@@ -87,7 +87,7 @@ def to_win(
     fixed: dict[str, Any] = dict(max_considered=considered, gumbel_scale=0.0)
     if provable(game):
         fixed |= dict(qvalues=completed_by_mix_value(value_scale, rescale_values=False), wrap=jz.avoid_proven)
-        model = with_decisive_moves(game, model)
+        model = with_decisive_moves(game, model) if sees_decisive(game) else model
     return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 
 

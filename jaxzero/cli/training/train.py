@@ -221,7 +221,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         return
     alike = results.get("evaluate") == how  # both columns are to be measured alike
     if results.get("step") != step or not alike:
-        say("Measuring what was learned")
+        say("Measuring what was learned" + ("; its searches see decisive moves" if sees_decisive(game) else ""))
         before = results.get("before") if alike else None
         found = {"evaluate": how, "before": before, "after": measure.whole(learned, announced), "step": step}
         results = store(folder, **results | found)

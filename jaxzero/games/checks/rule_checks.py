@@ -44,6 +44,10 @@ def check_rules(game: Game) -> None:
         "rewards": (jnp.floating, (game.num_players,), players),
     }
     if game.decisive is not None:
+        if game.num_players != 2:
+            raise ValueError(
+                f"{who}: decisive is for two players, and num_players is {game.num_players}: set it to None."
+            )
         wanted["decisive"] = wanted["legal"]
     for name, (kind, shape, why) in wanted.items():
         found = returned(who, f"{name}(state)", getattr(game, name), state)
