@@ -29,7 +29,7 @@ def from_pgx(env_id: str) -> Game:
 
     Go: the mask does not know positional superko. An action that repeats a position counts as legal, and
     loses at once. (`games.go` is another Go, of any size, and many times faster.) Othello: where neither side can
-    move, two passes are played before the game ends (OpenSpiel ends it without); it tells its decisive moves.
+    move, two passes are played before the game ends (OpenSpiel ends it without); it names its decisive moves.
     Needs jax's default 32-bit mode: pgx fails under `jax_enable_x64`.
 
     Args:

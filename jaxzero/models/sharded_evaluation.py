@@ -24,9 +24,9 @@ def over_devices(model: Model, mesh: Mesh) -> Model:
 
     The root is evaluated on each of them, for it is one position per game, and so is what a search without lanes asks,
     which calls `Model.step`. Wrappers whose models cannot be divided (legal slots, evaluations kept, sampled actions,
-    chance nodes) do not divide them here either. It goes around `symmetry.drawn` and `with_decisive_moves`, not
-    inside. Parameters must be on all
-    devices, or on none in particular: `jax.device_put(params, NamedSharding(mesh, PartitionSpec()))`.
+    chance nodes) do not divide them here either. It goes around `symmetry.drawn` and `with_decisive_moves`, not inside.
+    Parameters must be on all devices, or on none in particular: `jax.device_put(params, NamedSharding(mesh,
+    PartitionSpec()))`.
 
     Args:
         model: one that can be divided, as `models.perfect` and `models.rollout` make.

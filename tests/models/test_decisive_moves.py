@@ -9,6 +9,8 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.cli.playing.play import searches, spreading
 from jaxzero.cli.training.evaluation import sees_decisive, to_win
+from jaxzero.cli.training.settings import Config
+from jaxzero.cli.training.train import measured_how
 from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.models.decisive_moves import AHEAD, with_decisive_moves
@@ -110,6 +112,12 @@ def test_what_judges_and_what_plays_sees_them():
 def test_which_games_have_it():
     seen = {name: sees_decisive(games.by_name(name)) for name in ("othello", "connect_four", "hex_7x7", "2048")}
     assert seen == {"othello": True, "connect_four": False, "hex_7x7": False, "2048": False}
+
+
+def test_runs_from_before_measure_othello_anew_and_other_games_do_not():
+    how = {name: measured_how(Config(), games.by_name(name)) for name in ("othello", "connect_four")}
+    assert how["othello"] == how["connect_four"] | {"decisive_moves": True}
+    assert "decisive_moves" not in how["connect_four"]
 
 
 def test_the_evaluation_is_shared_among_devices_around_it():

@@ -29,11 +29,10 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
-from jaxzero.cli.training.evaluation import provable, sees_decisive
+from jaxzero.cli.training.evaluation import provable, seeing_decisive
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
-from jaxzero.models.decisive_moves import with_decisive_moves
 from jaxzero.nets import weights
 from jaxzero.play.browser import board_json, local_server, server
 from jaxzero.play.browser.sessions import Sessions
@@ -174,12 +173,12 @@ def spreading(policy: Callable, rule: jz.Rule, **fixed: Any) -> Callable:
 def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
     """The programs of an engine that plays by the rules; `build`: `(model, simulations, stop, least) -> policy`.
 
-    Decisive moves are seen at every position, where the game tells them.
+    Decisive moves are seen at every position, where the game names them.
 
     Where the game lists its outcomes the tree has nodes for them. It is not kept for the next position: which outcome
     came about nobody tells the engine.
     """
-    model = with_decisive_moves(game, model) if sees_decisive(game) else model
+    model = seeing_decisive(game, model)
     search = lambda n, stop, least=0: with_listed_outcomes(lambda model: build(model, n, stop, least), model, game)
     made = programs(game, search, search)
     return made if game.outcomes is None else forgetful(made)

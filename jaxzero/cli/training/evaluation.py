@@ -28,6 +28,7 @@ __all__ = [
     "draws",
     "evaluation",
     "provable",
+    "seeing_decisive",
     "sees_decisive",
     "store",
     "stored",
@@ -71,7 +72,7 @@ def to_win(
 ) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
-    Where a game tells its decisive moves they are seen, see `sees_decisive`.
+    Where a game names its decisive moves they are seen (`seeing_decisive`).
 
     In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
     does: there noise between moves that are about equal weighs as much as a win. What that brings is in
@@ -87,7 +88,7 @@ def to_win(
     fixed: dict[str, Any] = dict(max_considered=considered, gumbel_scale=0.0)
     if provable(game):
         fixed |= dict(qvalues=completed_by_mix_value(value_scale, rescale_values=False), wrap=jz.avoid_proven)
-        model = with_decisive_moves(game, model) if sees_decisive(game) else model
+    model = seeing_decisive(game, model)
     return with_listed_outcomes(lambda model: jz.gumbel(model, simulations, **fixed), model, game)
 
 
@@ -100,8 +101,13 @@ def provable(game: Any) -> bool:
 
 
 def sees_decisive(game: Any) -> bool:
-    """Whether our searches by the rules see decisive moves: where the game tells them (`models.decisive_moves`)."""
+    """Whether our searches by the rules see decisive moves: where the game names them (`models.decisive_moves`)."""
     return game.decisive is not None and provable(game)
+
+
+def seeing_decisive(game: Any, model: Any) -> Any:
+    """The model that our searches by the rules look ahead with: it sees decisive moves where the game names them."""
+    return with_decisive_moves(game, model) if sees_decisive(game) else model
 
 
 def draws(game: Any) -> bool:

@@ -208,8 +208,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         say_resumed(step, minutes, over)
     measure = evaluation(game, models.perfect(game, run.net), config.evaluate, jax.random.key(config.seed + 1))
     results = stored(folder)
-    search = {"every": None, "value_scale": VALUE_SCALE} | ({"decisive_moves": True} if sees_decisive(game) else {})
-    how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | search))
+    how = measured_how(config, game)
     stopped = None
     if not over:
         state, step, stopped = train(config, folder, game, run, measure, state, step, minutes)
@@ -231,6 +230,12 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
     export(config, folder, game, learned, step, results["after"])
     if first_host():
         finish(config, folder, game, run, learned, int(state["learner"].steps), step, results)
+
+
+def measured_how(config: Config, game: games.Game) -> dict:
+    """What two measurements must have in common to stand side by side, as JSON has it."""
+    search = {"every": None, "value_scale": VALUE_SCALE} | ({"decisive_moves": True} if sees_decisive(game) else {})
+    return json.loads(json.dumps(dataclasses.asdict(config.evaluate) | search))
 
 
 def export(config: Config, folder: pathlib.Path, game: games.Game, params, step: int, results=None) -> None:

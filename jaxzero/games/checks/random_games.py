@@ -78,7 +78,11 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
         after = game.step(played.state, action, draw)
         packed = game.step(game.pack(played.state), action, draw)
         further = [game.step(state, action, again) for state in (after, game.pack(after))]
-        wrong = [*unplayable, *_after_a_move(game, after, packed, further), _wrongly_decisive(game, played.state, pick)]
+        wrong = [
+            *unplayable,
+            *_after_a_move(game, after, packed, further),
+            _wrongly_decisive(game, played.state, action),
+        ]
         faults = jnp.array([False, *wrong])
         paid = jnp.asarray(game.rewards(after), jnp.float32)
         total = played.total + paid
@@ -134,19 +138,18 @@ def _after_a_move(game: Game, after: State, packed: State, further: list[State])
     ]
 
 
-def _wrongly_decisive(game: Game, state: State, key: chex.PRNGKey) -> Array:
-    """Of one action that is said to be decisive, if there is any, and of one that is drawn from all legal ones."""
+def _wrongly_decisive(game: Game, state: State, action: Array) -> Array:
+    """Of the action that is taken, and of one that is said to be decisive, if there is any."""
     if game.decisive is None:
         return jnp.bool_(False)
     said, mover = game.decisive(state), game.to_play(state)
-    other = jax.random.categorical(key, jnp.where(game.legal(state), jnp.float32(0), jnp.float32(-1e9)))
 
     def wrong(action: Array) -> Array:
-        after = game.step(state, action, key)
+        after = game.step(state, action, jax.random.key(0))
         wins = game.terminal(after) & (game.rewards(after)[mover] >= WIN) & game.legal(state)[action]
         return said[action] != wins
 
-    return jax.vmap(wrong)(jnp.array([jnp.argmax(said), other])).any()
+    return jax.vmap(wrong)(jnp.array([jnp.argmax(said), action])).any()
 
 
 def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:
