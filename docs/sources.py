@@ -1,7 +1,7 @@
 """Which page of the site is made of which file of the repository, and what becomes of links between them.
 
-Everything is written once: in README, in the pages and notebooks of `notebooks/`, in `experiments/README.md`. The site
-takes them as they are. README is divided by its headings, each of which has a page to go to.
+Everything is written once: in README, in the pages and notebooks of `notebooks/`, in the pages of `experiments/`. The
+site takes them as they are. README is divided by its headings, each of which has a page to go to.
 """
 
 import pathlib
@@ -42,6 +42,13 @@ PAGES = {
     "notebooks/accelerators.md": "explanation/accelerators.md",
     "experiments/gallery/README.md": "gallery.md",
     "experiments/README.md": "benchmarks/experiments.md",
+    "experiments/train.md": "benchmarks/train.md",
+    "experiments/strength/README.md": "benchmarks/strength.md",
+    "experiments/strength/what_was_tried.md": "benchmarks/what_was_tried.md",
+    "experiments/strength/games_of_chance.md": "benchmarks/games_of_chance.md",
+    "experiments/muzero/README.md": "benchmarks/muzero.md",
+    "experiments/bench/README.md": "benchmarks/time_and_memory.md",
+    "experiments/compat/README.md": "benchmarks/compat.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
     ".github/SECURITY.md": "project/security.md",

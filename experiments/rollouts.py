@@ -11,7 +11,7 @@
 
 OpenSpiel's Go plays uniformly random moves, with passes and filled eyes, to the end or 162 moves; ours leaves eyes
 alone. What to expect stands in
-README.md. Prints tables, and writes `experiments/results/<device>-<date>.json`, never over a file that is there.
+bench/README.md. Prints tables, and writes `experiments/results/<device>-<date>.json`, never over a file that is there.
 """
 
 import dataclasses

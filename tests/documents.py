@@ -51,14 +51,14 @@ def _beside(document: str, link: str) -> str:
 def strange_figures(document: str) -> list[str]:
     """Figures that are said to stand in another document, and do not.
 
-    Looked at are paragraphs, items of lists and rows of tables that link to `README.md` or `experiments/README.md`;
+    Looked at are paragraphs, items of lists and rows of tables that link to a `README.md` or a page of `experiments/`;
     what is code there is no figure.
     """
     plain = re.sub(r"```.*?```", "", text(document), flags=re.DOTALL)
     strange = []
     for part in re.split(r"\n(?=\n|- |\|)", plain):
         links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", part)
-        sources = [link for link in links if link.endswith("README.md")]
+        sources = [link for link in links if link.endswith("README.md") or re.search(r"experiments/.*\.md$", link)]
         if sources:
             there = set().union(*(_figures(text(_beside(document, link))) for link in sources))
             strange += sorted(_figures(re.sub(r"`[^`]*`|\[.*?\]\(.*?\)", "", part)) - there)

@@ -7,7 +7,9 @@ import pytest
 from tests import documents
 
 DOCUMENTS = [
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md", "experiments/train.md"),
+    *(f"experiments/{folder}/README.md" for folder in ("bench", "compat", "muzero", "strength")),
+    *("experiments/strength/games_of_chance.md", "experiments/strength/what_was_tried.md"),
     *("notebooks/README.md", "notebooks/features.md", "notebooks/gtp.md", "notebooks/trained_networks.md"),
 ]
 
