@@ -15,8 +15,8 @@ class Dense(nnx.Linear):
     """x W + b; with `dtype=jnp.bfloat16` inputs and weights are rounded first, and sums stay float32.
 
     XLA uses a CPU's matrix units (AMX) where factors are bfloat16 and their sums float32. Sums that are rounded, too,
-    are no faster than float32 there (experiments/README.md, "bfloat16.py"). Slopes are products of rounded factors,
-    summed in float32, too; those of the bias are rounded at the end.
+    are no faster than float32 there (experiments/bench/README.md, "bfloat16.py"). Slopes are products of rounded
+    factors, summed in float32, too; those of the bias are rounded at the end.
     """
 
     def __call__(self, x: Float[Array, "... I"], beside: Float[Array, "... J"] | None = None) -> Float[Array, "... O"]:

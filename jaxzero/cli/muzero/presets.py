@@ -31,7 +31,7 @@ BOARD = Config(
     budget=Budget(minutes=60.0),
 )
 # Returns of 2048 reach tens of thousands: a wide support, on which 300 means 58,700. Many games in lock-step are
-# quicker on a CPU. Why lines: experiments/README.md. n and lambda are Stochastic MuZero's, of 2022.
+# quicker on a CPU. Why lines: experiments/muzero/README.md. n and lambda are Stochastic MuZero's, of 2022.
 SIMULATOR_2048 = dataclasses.replace(
     IMAGE,
     network=Network(kind="lines", embedding=128, width=256, bins=121, limit=300.0),
@@ -45,7 +45,8 @@ PRESETS = {
         evaluate=Evaluate(every=6),
     ),
     "image": IMAGE,
-    # A model has to be learned first: many minibatches, of short unrolls. See experiments/README.md, "2048".
+    # A model has to be learned first: many minibatches, of short unrolls. See
+    # experiments/strength/games_of_chance.md.
     "2048": dataclasses.replace(
         SIMULATOR_2048,
         learn=dataclasses.replace(

@@ -65,7 +65,8 @@ class Player:
     1.25 with a network (PUCT), 0.5 with random playouts (UCB1)."""
     average_symmetries: bool = False
     """The network answers the mean over all symmetric forms of a position, AlphaGo's ensemble. A simulation takes 1.3
-    times as long in Othello and Hex, 5 times in Go. Whether that is worth it differs: see experiments/README.md."""
+    times as long in Othello and Hex, 5 times in Go. Whether that is worth it differs: see
+    experiments/strength/README.md."""
     capacity: int = 20_000
     """Positions that a tree has room for."""
     resign: float = 0.0

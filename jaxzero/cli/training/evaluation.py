@@ -76,7 +76,7 @@ def to_win(
 
     In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
     does: there noise between moves that are about equal weighs as much as a win. What that brings is in
-    experiments/README.md. Elsewhere it was not tried, and a win may pay less than 1 (a third in backgammon).
+    experiments/strength/README.md. Elsewhere it was not tried, and a win may pay less than 1 (a third in backgammon).
 
     Args:
         game: its rules.

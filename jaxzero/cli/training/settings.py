@@ -56,7 +56,7 @@ class SelfPlay:
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
     bootstrap: Literal["mean", "greedy", "improved"] = "mean"
     """What a search says of a position: the mean of all its simulations, the value of its best move, or what its
-    improved policy expects. Which is best depends on the game: see experiments/README.md."""
+    improved policy expects. Which is best depends on the game: see experiments/strength/what_was_tried.md."""
     tolerance: float | None = None
     """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
     for what follows says less about the position before. None: not at all."""

@@ -52,7 +52,7 @@ def muzero_planes(
         normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", each channel from 0 to 1.
             "layer" is smooth everywhere; with "min_max" the maximum of a plane tells heads nothing.
         tower: "convolutions", or "lines": each block is two perceptrons, one along every row and one along every
-            column, for boards on which things move along lines. See experiments/README.md, "2048".
+            column, for boards on which things move along lines. See experiments/muzero/README.md.
         squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
         key: for the initial parameters.
 

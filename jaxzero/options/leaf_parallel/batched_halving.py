@@ -7,9 +7,9 @@ simulations over 16 actions are 4 calls, of 16, 8, 4 and 4 positions.
     policy = jaxzero.gumbel(model, 32, rounds=jaxzero.options.virtual_mean())
 
 It helps where a call of the network costs about the same for 16 positions as for one: few games on an accelerator. On
-two CPU cores it was no faster (experiments/README.md). It is not the same search. In the first pass it is, for there
-the order is that of Gumbel + logit, whatever is found. But later choices of a field are made by values rescaled to what
-was found so far, and sequential halving finds more between one choice and the next. The actions of
+two CPU cores it was no faster (experiments/bench/README.md). It is not the same search. In the first pass it is, for
+there the order is that of Gumbel + logit, whatever is found. But later choices of a field are made by values rescaled
+to what was found so far, and sequential halving finds more between one choice and the next. The actions of
 a pass are chosen in turn, with the walks before them in flight: `rounds` says what these change, see `parallel`. Below
 the root walks never meet.
 

@@ -35,7 +35,7 @@ class ChanceWeights(NamedTuple):
             the largest entries; where codes are drawn it would hold the logits where draws are nearly uniform.
         reconstruction: of half the squared distance between an observation and the one that the network says after its
             code, summed over the entries. Without it codes come to mean nothing where rewards and values hardly depend
-            on chance, as in 2048: see experiments/README.md. Where they do, it has outcomes share codes.
+            on chance, as in 2048: see experiments/muzero/README.md. Where they do, it has outcomes share codes.
         entropy: of the entropy of the codes that are drawn, in nats, which is to be large: an encoder that is sure too
             soon has outcomes share a code.
     """
@@ -117,7 +117,7 @@ def drawn_code(encoded: Float[Array, "... C"], noise: Float[Array, "... C"]) -> 
 
     The straight-through Gumbel-softmax (Jang, Gu and Poole 2017, "Categorical Reparameterization with Gumbel-Softmax",
     section 2.2; temperature 1). Draws try codes on outcomes that the largest entry never would. Without them outcomes
-    that share a code at first go on sharing it: see experiments/README.md.
+    that share a code at first go on sharing it: see experiments/muzero/README.md.
 
     Args:
         encoded: logits.
