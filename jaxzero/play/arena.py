@@ -1,7 +1,11 @@
-"""The arena: two policies against each other, all games at once, in games of two or more players."""
+"""The arena: two policies against each other, all games at once, in games of two or more players.
+
+A match is traced: under `jax.jit` both policies and the games are one program. Where a policy plays several matches, or
+itself, `match_programs` compiles it once.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -159,28 +163,16 @@ def play_seats(
     Raises:
         ValueError: a game of one player.
     """
-    if game.num_players < 2:
-        raise ValueError(f"play: {game.id} has {game.num_players} player(s); the arena is for two or more.")
-    seats, over = range(game.num_players), lambda table: jax.vmap(game.terminal)(table.state)
+    check_players(game)
 
-    def turn(carry):
-        ply, due, *others = carry  # the first policy is to move in `due`, the second in the others
-        due = _move(game, policies[0], params[0], due, lambda table: _mover(game, table) == table.mine)
-        together = jax.tree.map(lambda *x: jnp.concatenate(x), *others)
-        together = _move(game, policies[1], params[1], together, lambda table: _mover(game, table) != table.mine)
-        number = due.mine.shape[0]
-        cut = [jax.tree.map(lambda x, i=i: x[i * number : (i + 1) * number], together) for i in range(len(others))]
-        return ply + 1, *cut, due
+    def move(i: int, group: tuple) -> tuple:
+        return parted(_move(game, policies[i], params[i], joined(group), whose(game, i)), len(group))
 
-    table = _opened(game, keys, opening_plies)
-    keys = jax.vmap(lambda key: jax.random.split(key, game.num_players), out_axes=1)(table.keys)
-    to_play = _mover(game, table)
-    tables = [table._replace(keys=keys[i], mine=(to_play + i) % game.num_players) for i in seats]
-    going = lambda carry: (carry[0] < max_plies) & ~jnp.stack([over(table).all() for table in carry[1:]]).all()
-    turns, *tables = jax.lax.while_loop(going, turn, (jnp.int32(opening_plies), *tables))
-    rows = [_count(table, over(table)) for table in tables]
-    moved = (turns - opening_plies) % game.num_players  # they stand rotated by so many
-    return jax.tree.map(lambda *x: jnp.roll(jnp.stack(x), moved, 0), *rows)
+    tables = seated(game, keys, opening_plies)
+    going = lambda carry: (carry[0] < max_plies) & ~all_over(game, carry[1])
+    turn = lambda carry: (carry[0] + 1, after_turn(carry[1], move))
+    turns, tables = jax.lax.while_loop(going, turn, (jnp.int32(opening_plies), tables))
+    return counted(game, tables, turns - opening_plies)
 
 
 def different_openings(game: Any, keys: Keys, opening_plies: int = 2) -> int:
@@ -222,21 +214,75 @@ def _opened(game: Any, keys: Keys, plies: int) -> _Table:
     return jax.lax.scan(move, table, None, length=plies)[0]
 
 
-def _mover(game: Any, table: _Table) -> Int[Array, "keys"]:
-    return jax.vmap(game.to_play)(table.state)
+def check_players(game: Any) -> None:
+    """Raises a ValueError for a game of one player."""
+    if game.num_players < 2:
+        raise ValueError(f"play: {game.id} has {game.num_players} player(s); the arena is for two or more.")
+
+
+def seated(game: Any, keys: Keys, opening_plies: int) -> tuple[_Table, ...]:
+    """A table for each seat of the first policy, after the opening: in the i-th it is the i-th to move."""
+    table = _opened(game, keys, opening_plies)
+    keys = jax.vmap(lambda key: jax.random.split(key, game.num_players), out_axes=1)(table.keys)
+    to_play = jax.vmap(game.to_play)(table.state)
+    seats = range(game.num_players)
+    return tuple(table._replace(keys=keys[i], mine=(to_play + i) % game.num_players) for i in seats)
+
+
+def after_turn(tables: Sequence[_Table], move: Callable[[int, tuple], tuple]) -> tuple[_Table, ...]:
+    """The tables after a move: `move(0, (table,))` in the first, `move(1, tables)` in the others, which move up."""
+    due, *others = tables
+    return *move(1, tuple(others)), *move(0, (due,))
+
+
+def joined(tables: Sequence[_Table]) -> _Table:
+    """One table with the games of all of them."""
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *tables)
+
+
+def parted(table: _Table, parts: int) -> tuple[_Table, ...]:
+    """The tables that were joined."""
+    each = len(table.mine) // parts
+    return tuple(jax.tree.map(lambda x, i=i: x[i * each : (i + 1) * each], table) for i in range(parts))
+
+
+def all_over(game: Any, tables: Sequence[_Table]) -> Bool[Array, ""]:
+    """Whether all games have ended."""
+    return jnp.stack([jax.vmap(game.terminal)(table.state).all() for table in tables]).all()
+
+
+def counted(game: Any, tables: Sequence[_Table], turns: Int[Array, ""]) -> Seats:
+    """What came of the games, after so many turns, by which the tables stand rotated."""
+    rows = [_count(table, jax.vmap(game.terminal)(table.state)) for table in tables]
+    return jax.tree.map(lambda *x: jnp.roll(jnp.stack(x), turns % game.num_players, 0), *rows)
+
+
+def whose(game: Any, i: int) -> Callable[[_Table], Bool[Array, "keys"]]:
+    """Says in which games of a table it is the turn of the first policy (0), or of the second (1)."""
+    return lambda table: (jax.vmap(game.to_play)(table.state) == table.mine) == (i == 0)
 
 
 def _move(game: Any, policy: Callable, params: Params, table: _Table, where: Callable | None) -> _Table:
     """A move by the policy in the games that are not over, and where it is its turn."""
+    table, k_search, k_step = drawn(table)
+    return moved(game, table, policy(params, k_search, table.state).action, k_step, where)
+
+
+def drawn(table: _Table) -> tuple[_Table, Keys, Keys]:
+    """The table with new keys, and the keys of a search and of a step."""
     keys, k_search, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(table.keys)
-    action = policy(params, k_search, table.state).action
-    after = jax.vmap(game.step)(table.state, action, k_step)
+    return table._replace(keys=keys), k_search, k_step
+
+
+def moved(game: Any, table: _Table, action: Int[Array, "keys"], keys: Keys, where: Callable | None) -> _Table:
+    """The table after these actions, in the games that are not over, and where `where(table)` says."""
+    after = jax.vmap(game.step)(table.state, action, keys)
     moves = ~jax.vmap(game.terminal)(table.state)
     if where is not None:
         moves &= where(table)
     keep = lambda new, old: jnp.where(moves.reshape(moves.shape + (1,) * (new.ndim - 1)), new, old)
     paid = table.paid + jnp.where(moves[:, None], jax.vmap(game.rewards)(after), 0.0)
-    return table._replace(state=jax.tree.map(keep, after, table.state), keys=keys, paid=paid)
+    return table._replace(state=jax.tree.map(keep, after, table.state), paid=paid)
 
 
 def _count(table: _Table, over: Bool[Array, "keys"]) -> Seats:

@@ -1,5 +1,6 @@
 """A tournament: everybody meets everybody; or a sequential test of two players."""
 
+import contextlib
 import dataclasses
 import errno
 import functools
@@ -27,20 +28,21 @@ from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights
-from jaxzero.play import arena, outcome_mistakes, perfect_player, ratings
+from jaxzero.play import arena, match_programs, outcome_mistakes, perfect_player, ratings
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
 
 
 # ------------------------------------------------------------------------------------------------------------- players
 class Player(NamedTuple):
-    """Who takes part: a policy with its parameters."""
+    """Who takes part: a policy with its parameters, and its program, which all its matches share."""
 
     name: str
     policy: Callable
     params: Any = None
     rates: bool = False  # it rates moves, so its mistakes are of interest
     about: Any = None  # what its file says of it
+    program: match_programs.Program | None = None
 
 
 def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE) -> Player:
@@ -49,6 +51,11 @@ def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VA
     Raises:
         ValueError: its file is damaged or of another game; the game is too large for perfect play.
     """
+    found = _without_program(entrant, game, rules, value_scale)
+    return found._replace(program=match_programs.program(found.policy))
+
+
+def _without_program(entrant: Entrant, game: Any, rules: str, value_scale: float) -> Player:
     word, kind, number, file, considered, averaged = entrant
     if kind == "random":
         return Player(word, arena.random_player(game))
@@ -110,36 +117,39 @@ def games_of(config: Config, game: Any) -> int:
     return max(config.games // each, 1) * each
 
 
-def match(config: Config, game: Any, one: Player, other: Player, *numbers: int) -> Callable[[int], Result]:
-    """Compiles the games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
+def match(config: Config, game: Any, between: Callable, one: Player, other: Player, *numbers: int) -> Callable:
+    """The games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
 
     In games of more than two each has one seat in half of the games, and all others in the other half; who holds the
     seat that wins has won.
+
+    Args:
+        config: the settings.
+        game: the game.
+        between: its matches, see `matches`.
+        one: the first player.
+        other: the second.
+        numbers: of this match.
     """
-
-    def play(params, batch):
-        key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
-        policies, rest = (one.policy, other.policy), (openings(config), config.max_plies)
-        if game.num_players == 2:
-            return arena.play_pairs(game, policies, params, jax.random.split(key, config.games // 2), *rest)
-        keys = jax.random.split(key, max(config.games // (2 * game.num_players), 1))
-        alone = arena.play_seats(game, policies, params, keys, *rest).score
-        among = arena.play_seats(game, policies[::-1], params[::-1], keys, *rest).score
-        return jax.tree.map(jnp.add, alone, among._replace(wins=among.losses, losses=among.wins))
-
-    params = one.params, other.params
-    with progress_display.announced(
-        f"Compiling {escape(one.name)} against {escape(other.name)}, {games_of(config, game)} games at once"
-    ):
-        program = jax.jit(play).lower(params, jnp.int32(0)).compile()
+    programs, params = (one.program, other.program), (one.params, other.params)
 
     def run(batch: int) -> Result:
-        score = progress_display.wait(program(params, jnp.int32(batch)))
-        halves = np.asarray(arena.half_points(score))
-        pairs = np.bincount(halves, minlength=5).tolist() if game.num_players == 2 else []
+        key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
+        keys = jax.random.split(key, games_of(config, game) // (2 if game.num_players == 2 else 2 * game.num_players))
+        score = between(programs, params, keys).score
+        if game.num_players > 2:
+            among = between(programs[::-1], params[::-1], keys).score
+            score = jax.tree.map(jnp.add, score, among._replace(wins=among.losses, losses=among.wins))
+        score = jax.tree.map(lambda x: np.asarray(x).sum(0), score)  # of each opening
+        pairs = np.bincount(arena.half_points(score), minlength=5).tolist() if game.num_players == 2 else []
         return Result(one.name, other.name, *(int(x.sum()) for x in score), pairs)
 
     return run
+
+
+def matches(config: Config, game: Any) -> Callable:
+    """How games are played here, compiled once for all matches."""
+    return match_programs.between(game, openings(config), config.max_plies)
 
 
 def different_openings(config: Config, game: Any, games: int) -> float:
@@ -170,12 +180,19 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
     meetings = list(itertools.combinations(range(len(config.players)), 2))
     games = games_of(config, game) // (1 if game.num_players == 2 else 2)  # with three or more both halves have them
     warn_of_repeated_openings(config, game, games, different_openings(config, game, games))
-    progress_display.console.print(f"{len(meetings)} pairing(s). Each is compiled first, which can take half a minute.")
+    progress_display.console.print(
+        f"{len(meetings)} pairing(s) of {games_of(config, game)} games. Each player is compiled before its first move, "
+        "which can take half a minute."
+    )
+    between, compiled = matches(config, game), set()
     for number, (i, j) in enumerate(meetings, 1):
         one, other = players[config.players[i]], players[config.players[j]]
-        run = match(config, game, one, other, 0, i, j)
+        run = match(config, game, between, one, other, 0, i, j)
         names = f"{escape(one.name)} against {escape(other.name)}"
-        with progress_display.announced(f"Pairing {number} of {len(meetings)}: {names}, playing"):
+        new = [escape(name) for name in dict.fromkeys((one.name, other.name)) if name not in compiled]
+        compiled |= {one.name, other.name}
+        first = f", compiling {' and '.join(new)} first" if new else ""
+        with progress_display.announced(f"Pairing {number} of {len(meetings)}: {names}{first}"):
             result = run(0)
         results["pairings"].append(result)
         stopped = f", {result.unfinished} stopped" if result.unfinished else ""
@@ -217,9 +234,12 @@ def sequential(config: Config, game: Any, players: dict[str, Player], results: d
     a, b = config.sprt
     different, warned = different_openings(config, game, config.max_games), False
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
-    run, counts, pairs = match(config, game, players[b], players[a], 1), np.zeros(4, int), np.zeros(5, int)
+    run = match(config, game, matches(config, game), players[b], players[a], 1)
+    counts, pairs = np.zeros(4, int), np.zeros(5, int)
     for batch in range(config.max_games // config.games):
-        _, _, *new, new_pairs = run(batch)
+        first = f"The first games of {escape(b)} against {escape(a)}, both compiled first"
+        with progress_display.announced(first) if batch == 0 else contextlib.nullcontext():
+            _, _, *new, new_pairs = run(batch)
         counts, pairs, played = counts + new, pairs + new_pairs, (batch + 1) * config.games
         total, test = Result(b, a, *counts.tolist(), pairs.tolist()), ratings.sprt(pairs, **hypotheses)
         results["sprt"] = {"games": played, **total._asdict(), **hypotheses, **test._asdict()}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxzero as jz
 from jaxzero import models
@@ -17,7 +18,7 @@ from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.models.decisive_moves import with_decisive_moves
 from jaxzero.nets import weights
-from jaxzero.play import arena, outcome_mistakes
+from jaxzero.play import arena, match_programs, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import keep_aside, write_whole
 from jaxzero.search.qvalues import completed_by_mix_value
@@ -47,7 +48,8 @@ class Evaluation(NamedTuple):
         whole: `(params, announced) -> results`, before and after a run; each part is announced.
         glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations; None
             where no positions with exact values are known.
-        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last.
+        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last. Not to be
+            compiled as a whole.
     """
 
     whole: Callable[..., dict]
@@ -129,11 +131,11 @@ def evaluation(
         positions: with exact values; None: those of Connect Four, and of no other game.
     """
     search = functools.partial(to_win, game, model) if search is None else search
-    ours = search(config.simulations)
+    match, ours = match_programs.between(game), match_programs.program(search(config.simulations))
     uct = with_listed_outcomes(lambda model: jz.uct(model, config.rollouts), models.rollout(game), game)
     keys = jax.random.split(key, max(config.games // game.num_players, 1))
-    match = lambda opponent: jax.jit(lambda params: arena.play_seats(game, (ours, opponent), (params, None), keys))
-    opponents = {"random": match(arena.random_player(game)), "uct": match(uct)} if config.games else {}
+    policies = {"random": arena.random_player(game), "uct": uct} if config.games else {}
+    opponents = {name: match_programs.program(policy) for name, policy in policies.items()}
     thinkers = {}
     if positions is None and game.id == "connect_four":
         positions = outcome_mistakes.load(game, outcome_mistakes.CONNECT_FOUR)
@@ -150,11 +152,11 @@ def evaluation(
 
     def whole(params: Any, announced: Callable = progress_display.announced) -> dict:
         results = {}
-        for name, play in opponents.items():
+        for name, opponent in opponents.items():
             first = "" if name in compiled else ", compiled first"
             compiled.add(name)
             with announced(f"  {len(keys) * game.num_players} games against {named[name]}{first}"):
-                seats = progress_display.wait(play(params))
+                seats = progress_display.wait(match((ours, opponent), (params, None), keys))
             results[name] = _in_numbers(seats)
             if game.num_players > 2:
                 by_seat = [jax.tree.map(lambda x, i=i: x[i], seats) for i in range(game.num_players)]
@@ -168,16 +170,21 @@ def evaluation(
         few = {"raw", str(min(config.position_simulations, default=0))} & set(thinkers)
         return {f"mistakes/{name}": float(progress_display.wait(thinkers[name](params)).mean()) for name in sorted(few)}
 
-    def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
-        seats, keys = game.num_players, jax.random.split(key, RATED_BY // game.num_players)
-        both = (search(RATED_WITH),) * 2
-        points = arena.play_seats(game, both, (params, rating.params), keys, opening_plies=4).points.sum()
-        count, even = len(keys) * seats + 2, 1 / seats  # two games more than there were, with even chances:
-        points = points + 2 * even  # so a rating is never infinite
-        kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
-        return Rating(rating.elo + 400 * jnp.log10(points / (count - points) * (seats - 1)), kept)
+    rater, rated_match = match_programs.program(search(RATED_WITH)), match_programs.between(game, opening_plies=4)
 
-    return Evaluation(whole, glance if thinkers else None, jax.jit(rate))
+    def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
+        keys = jax.random.split(key, RATED_BY // game.num_players)
+        points = rated_match((rater, rater), (params, rating.params), keys).points
+        return rated(rating, params, np.asarray(points))
+
+    @jax.jit
+    def rated(rating: Rating, params: Any, points: jax.Array) -> Rating:
+        count, even = points.size + 2, 1 / game.num_players  # two games more than there were, with even chances:
+        total = points.sum() + 2 * even  # so a rating is never infinite
+        kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
+        return Rating(rating.elo + 400 * jnp.log10(total / (count - total) * (game.num_players - 1)), kept)
+
+    return Evaluation(whole, glance if thinkers else None, rate)
 
 
 def _in_numbers(seats: arena.Seats) -> dict[str, Any]:

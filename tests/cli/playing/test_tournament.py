@@ -18,7 +18,6 @@ from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.tournament import Config, Result
 from jaxzero.cli.playing.tournament_settings import Entrant, is_trained, parse, read
 from jaxzero.nets import weights
-from jaxzero.play import arena
 from jaxzero.play import ratings as rating
 from tests.processes import experiment
 
@@ -250,7 +249,7 @@ def test_who_has_not_played_yet_is_no_anchor():
 def test_what_was_played_before_an_interruption_is_kept(monkeypatch, tmp_path, capsys):
     left = iter(PAIRINGS)
 
-    def match(config, game, one, other, *numbers):
+    def match(config, game, between, one, other, *numbers):
         def run(batch):
             result = next(left)
             if result.second == "c":
@@ -273,7 +272,7 @@ def test_what_was_played_before_an_interruption_is_kept(monkeypatch, tmp_path, c
 def test_a_file_that_came_to_be_meanwhile_is_not_overwritten(monkeypatch, tmp_path):
     file = tmp_path / "results.json"
 
-    def match(config, game, one, other, *numbers):
+    def match(config, game, between, one, other, *numbers):
         file.write_text("another's")
         return lambda batch: PAIRINGS[0]._replace(first=one.name, second=other.name)
 
@@ -306,7 +305,7 @@ def test_a_full_disk_leaves_no_half_results(monkeypatch, tmp_path):
 def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verdict, words):
     batches = []
 
-    def match(config, game, one, other, *numbers):
+    def match(config, game, between, one, other, *numbers):
         assert (one.name, other.name) == ("new", "old")  # results are those of the second one named
 
         def run(batch):
@@ -329,11 +328,8 @@ def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verd
 
 def test_a_match_counts_what_the_arena_counts():
     game = games.from_pgx("tic_tac_toe")
-    one, other = (
-        tournament.Player("one", arena.random_player(game)),
-        tournament.Player("other", arena.random_player(game)),
-    )
-    play = tournament.match(Config(games=60, opening_plies=0), game, one, other, 0, 1)
+    config, one, other = Config(games=60, opening_plies=0), *(tournament.player(read("random", 1), game) for _ in "12")
+    play = tournament.match(config, game, tournament.matches(config, game), one, other, 0, 1)
     first, second = play(0), play(1)
     for result in (first, second):
         assert result.wins + result.draws + result.losses == 60 and sum(result.pairs) == 30
@@ -384,7 +380,11 @@ def test_a_tournament_of_tic_tac_toe(tmp_path):
     elo = dict(zip(results["ratings"]["names"], results["ratings"]["elo"]))
     assert list(elo) == ["perfect", "uct:50", "random"] and elo["uct:50"] == 0 and elo["random"] < -200
     assert results["sprt"]["verdict"] == "accept H1" and results["settings"]["games"] == 20
-    for words in ("Compiling random against uct:50", "Pairing 3 of 3", "cpu", "Ratings", "H1 is accepted", str(file)):
+    said = " ".join(done.stdout.split())
+    assert "1 of 3: random against uct:50, compiling random and uct:50 first" in said
+    assert "2 of 3: random against perfect, compiling perfect first" in said
+    assert "3 of 3: uct:50 against perfect: " in said  # both are compiled
+    for words in ("cpu", "Ratings", "H1 is accepted", str(file)):
         assert words in done.stdout
 
     before = file.read_bytes()

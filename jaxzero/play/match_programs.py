@@ -1,0 +1,92 @@
+"""Matches between programs: a policy is compiled once, whatever it meets, itself included.
+
+`arena.play_seats` makes one program of both policies and all moves of the games. A search takes tens of seconds to
+compile, so whoever plays several matches, or against an earlier network with the same search, pays several times. Here
+the host loops over the moves, and every policy is a program of its own:
+
+    first, second = program(search), program(arena.random_player(game))
+    match = between(game)
+    seats = match((first, second), (params, None), keys)     # the games of arena.play_seats
+    later = match((first, first), (params, others), keys)    # compiles nothing
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int
+
+from jaxzero.play import arena
+from jaxzero.types import Keys, Params, State
+
+__all__ = ["Program", "between", "program"]
+
+Program = Callable[[Params, Keys, State], Int[Array, "B"]]
+
+
+def program(policy: Callable) -> Program:
+    """The actions of a policy, compiled when it first moves, and again only for another number of games.
+
+    Keep what is returned: the same policy given twice is compiled twice.
+    """
+    return jax.jit(lambda params, keys, state: policy(params, keys, state).action)
+
+
+def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callable[..., arena.Seats]:
+    """Matches in a game: `(programs, params, keys) -> Seats`, called outside of `jax.jit`.
+
+    The games are those of `arena.play_seats` with the same keys, but for what rounding does to a search that is
+    compiled in another way. They run on the default device of this process; a move takes about a millisecond more
+    there.
+
+    Args:
+        game: of two or more players.
+        opening_plies: random moves at the start.
+        max_plies: where games are stopped.
+
+    Returns:
+        a function of two programs, the parameters of each, and a key for each opening.
+
+    Raises:
+        ValueError: a game of one player.
+
+    >>> from jaxzero import games
+    >>> from jaxzero.play import arena, match_programs
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> chance = match_programs.program(arena.random_player(game))
+    >>> match = match_programs.between(game)
+    >>> seats = match((chance, chance), (None, None), jax.random.split(jax.random.key(0), 50))
+    >>> seats.points.shape, int(sum(x.sum() for x in seats.score))
+    ((2, 50), 100)
+    """
+    arena.check_players(game)
+    start = jax.jit(lambda keys: arena.seated(game, keys, opening_plies))
+    ended = jax.jit(functools.partial(arena.all_over, game))
+    counted = jax.jit(functools.partial(arena.counted, game))
+    draw = jax.jit(lambda *group: arena.drawn(arena.joined(group)))
+
+    @functools.partial(jax.jit, static_argnums=(0, 1))
+    def step(i: int, parts: int, table: Any, action: Array, keys: Keys) -> tuple:
+        return arena.parted(arena.moved(game, table, action, keys, arena.whose(game, i)), parts)
+
+    def match(programs: tuple[Program, Program], params: tuple[Params, Params], keys: Keys) -> arena.Seats:
+        params = tuple(_here(x) for x in params)
+
+        def move(i: int, group: tuple) -> tuple:
+            table, k_search, k_step = draw(*group)
+            return step(i, len(group), table, programs[i](params[i], k_search, table.state), k_step)
+
+        tables, turns = start(keys), 0
+        while opening_plies + turns < max_plies and not ended(tables):
+            tables, turns = arena.after_turn(tables, move), turns + 1
+        return counted(tables, np.int32(turns))
+
+    return match
+
+
+def _here(params: Params) -> Params:
+    """Parameters on the default device, wherever they were: then the programs are compiled for one place only."""
+    plain = lambda x: np.asarray(x.addressable_data(0) if isinstance(x, jax.Array) else x)
+    return jax.device_put(jax.tree.map(plain, params))

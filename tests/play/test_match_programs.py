@@ -1,0 +1,79 @@
+"""Matches between programs: the games of the arena, and each policy compiled once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.play import arena, match_programs
+from tests.play.test_arena import sums
+
+
+def both_ways(game, policies, params, keys, **options):
+    whole = jax.jit(lambda params, keys: arena.play_seats(game, policies, params, keys, **options))
+    programs = tuple(match_programs.program(policy) for policy in policies)
+    return whole(params, keys), match_programs.between(game, **options)(programs, params, keys)
+
+
+def assert_the_same_games(one, other):
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), one) == jax.tree.map(lambda x: (x.shape, x.dtype), other)
+
+
+def networks(game):
+    """A network of random weights, and two sets of them."""
+    size = int(np.prod(game.observation_shape))
+    net = lambda params, x: (x.reshape(len(x), -1) @ params, jnp.zeros(len(x)))
+    return net, tuple(jax.random.normal(jax.random.key(i), (size, game.num_actions)) for i in (0, 1))
+
+
+@pytest.mark.parametrize("options", [{}, {"opening_plies": 1}, {"opening_plies": 3, "max_plies": 6}], ids=str)
+def test_the_games_are_those_of_the_arena(options):
+    game, keys = games.from_pgx("connect_four"), jax.random.split(jax.random.key(0), 20)
+    net, params = networks(game)
+    raw = arena.raw_network(models.perfect(game, net))
+    one, other = both_ways(game, (raw, raw), params, keys, **options)
+    assert_the_same_games(one, other)
+    finished = "max_plies" not in options
+    assert other.points.shape == (2, 20) and bool((other.score.unfinished == 0).all()) == finished
+    one, other = both_ways(game, (arena.random_player(game), raw), (None, params[0]), keys, **options)
+    assert_the_same_games(one, other)
+
+
+@pytest.mark.parametrize("opening", [0, 1, 2])
+def test_so_they_are_with_three_players(opening):
+    game, keys = sums(), jax.random.split(jax.random.key(0), 5)
+    net, params = networks(game)
+    raw = arena.raw_network(models.perfect(game, lambda params, x: (net(params, x)[0], jnp.zeros((len(x), 3)))))
+    one, other = both_ways(game, (raw, arena.random_player(game)), (params[0], None), keys, opening_plies=opening)
+    assert_the_same_games(one, other)
+    assert other.points.shape == (3, 5)
+
+
+def test_a_policy_is_traced_once_whomever_it_meets():
+    game, keys = games.from_pgx("tic_tac_toe"), jax.random.split(jax.random.key(0), 8)
+    net, params = networks(game)
+    search, traced = jz.gumbel(models.perfect(game, net), 8), []
+
+    def counting(params, keys, state):
+        traced.append(len(keys))
+        return search(params, keys, state)
+
+    ours, chance = match_programs.program(counting), match_programs.program(arena.random_player(game))
+    match = match_programs.between(game)
+    match((ours, chance), (params[0], None), keys)
+    on_a_device = jax.device_put(params[1], jax.devices()[0])  # committed, unlike the others
+    for other in (params[1], np.asarray(params[1]), on_a_device):
+        seats = match((ours, ours), (params[0], other), keys)
+        assert int(sum(x.sum() for x in seats.score)) == 16
+    assert traced == [8]
+    match_programs.between(game, opening_plies=0)((chance, ours), (None, params[0]), keys)
+    assert traced == [8] and ours._cache_size() == 1
+
+
+def test_a_game_of_one_player_is_refused():
+    game = games.from_pgx("connect_four")._replace(num_players=1)
+    with pytest.raises(ValueError, match=r"1 player\(s\); the arena is for two or more"):
+        match_programs.between(game)
