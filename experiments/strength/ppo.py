@@ -28,7 +28,7 @@ from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
-from jaxzero.play import arena
+from jaxzero.play import arena, match_programs
 
 GAMES, PLIES = 256, 64  # in lock-step, and moves of each per iteration
 EPOCHS, MINIBATCHES = 4, 16
@@ -144,11 +144,10 @@ def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str
     """`ours` against `theirs`: networks without search, and with it."""
     search = to_win(game, model, simulations)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
+    match = match_programs.between(game, OPENING_PLIES)
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
-        play = jax.jit(
-            lambda a, b, policy=policy: arena.play_seats(game, (policy, policy), (a, b), keys, OPENING_PLIES)
-        )
-        seats = play(ours, theirs)
+        program = match_programs.program(policy)
+        seats = match((program, program), (ours, theirs), keys)
         share = float(seats.points.mean())
         results[name] = {
             "share": share,

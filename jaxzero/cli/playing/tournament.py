@@ -6,6 +6,7 @@ import errno
 import functools
 import itertools
 import json
+import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -189,8 +190,8 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
         one, other = players[config.players[i]], players[config.players[j]]
         run = match(config, game, between, one, other, 0, i, j)
         names = f"{escape(one.name)} against {escape(other.name)}"
-        new = [escape(name) for name in dict.fromkeys((one.name, other.name)) if name not in compiled]
-        compiled |= {one.name, other.name}
+        new = [escape(x.name) for x in (one, other) if x.program not in compiled]
+        compiled |= {one.program, other.program}
         first = f", compiling {' and '.join(new)} first" if new else ""
         with progress_display.announced(f"Pairing {number} of {len(meetings)}: {names}{first}"):
             result = run(0)
@@ -309,8 +310,22 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
         raise ValueError(f"--game {config.game} has {game.num_players} player(s); a tournament needs two or more.")
     if game.num_players > 2 and config.sprt:
         raise ValueError(f"--sprt is for games of two; {config.game} has {game.num_players} players.")
-    words = dict.fromkeys((*config.players, *config.sprt))
-    return game, {word: player(read(word, config.simulations), game, config.game, config.value_scale) for word in words}
+    entrants = {word: read(word, config.simulations) for word in dict.fromkeys((*config.players, *config.sprt))}
+    players = {word: player(one, game, config.game, config.value_scale) for word, one in entrants.items()}
+    return game, sharing_programs(entrants, players)
+
+
+def sharing_programs(entrants: dict[str, Entrant], players: dict[str, Player]) -> dict[str, Player]:
+    """The players, where those whose networks differ by their weights only share a program."""
+    programs: dict[tuple, match_programs.Program] = {}
+
+    def sharing(entrant: Entrant, one: Player) -> Player:
+        if one.about is None or "environment" in one.about:  # without weights, or with a learned model
+            return one
+        search = entrant._replace(word="", file=pathlib.Path()), json.dumps(one.about["network"], sort_keys=True)
+        return one._replace(program=programs.setdefault(search, one.program))
+
+    return {word: sharing(entrants[word], one) for word, one in players.items()}
 
 
 def main(config: Config) -> None:

@@ -174,6 +174,26 @@ def test_players_with_networks(trained):
     assert ((few.policy(few.params, keys, states).info.summary.visits > 0).sum(1) == 2).all()
 
 
+def test_networks_that_differ_by_weights_only_share_a_program(trained, tmp_path):
+    """Each plays as it does alone; other searches, and other networks, have programs of their own."""
+    game, files = trained.game, [tmp_path / f"{name}.safetensors" for name in ("same", "wider")]
+    for file, hidden in zip(files, (8, 9)):
+        _, params = nets.mlp(game, (hidden,), key=jax.random.key(1))
+        weights.save(file, params, trained.about | {"network": {"kind": "mlp", "hidden": [hidden]}})
+    words = [f"{kind}{file}" for kind in ("raw:", "") for file in (trained.folder, *files)]
+    words = (*words, f"{files[0]}:50:2", f"{files[0]}:7", f"mean:{files[0]}", "random", "uct:50")
+    _, players = tournament.prepare(Config(players=words, simulations=50))
+    programs = [
+        list(players).index(next(x for x in players if players[x].program is one.program)) for one in players.values()
+    ]
+    assert programs == [0, 0, 2, 3, 3, *range(5, 11)]
+    alone = tournament.player(read(f"raw:{files[0]}", 50), game)
+    keys = jax.random.split(jax.random.key(0), 3)
+    states = jax.vmap(game.init)(keys)
+    one = players[f"raw:{files[0]}"]
+    assert (one.program(one.params, keys, states) == alone.policy(alone.params, keys, states).action).all()
+
+
 def test_the_value_scale_reaches_the_searches(trained, monkeypatch):
     asked, whole = [], tournament.to_win
     monkeypatch.setattr(tournament, "to_win", lambda *given: (asked.append(given[-1]), whole(*given))[1])
