@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxzero.games.checks.random_games import FAULTS, NEAR, Played, play_at_random
 from jaxzero.games.checks.rule_checks import check_rules
-from jaxzero.games.checks.symmetry_checks import check_symmetries, moves_in_words
+from jaxzero.games.checks.symmetry_checks import check_symmetries, moves_in_words, names_of
 from jaxzero.games.game import Game
 
 __all__ = ["check_play"]
@@ -63,6 +63,8 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
         where, fault = moves_in_words(game, found.moves[lane], int(found.ply[lane])), FAULTS[found.fault[lane]]
         about_rewards = fault.startswith(("rewards(state)", "the rewards"))
         told = f". They are {_numbers(found.paid[lane])}." if about_rewards else "."
+        if (misnamed := int(found.misnamed[lane])) >= 0 and fault.startswith("decisive"):
+            told = f". It is wrong about {names_of(game)[misnamed]}, before the last move."
         raise ValueError(f"game {game.id}, {where}: {fault}{told}")
     check_symmetries(game, count, plies)
     if game.num_players > 1:

@@ -44,6 +44,7 @@ class Played(NamedTuple):
         paid: the last rewards, `[P]`.
         total: what was paid so far, `[P]`.
         least, most: of `total`, since the beginning.
+        misnamed: the action that `decisive` was wrong about before the last move; -1: none.
         seen: the observation before the ply that was asked for, or before the last one if the game was shorter.
     """
 
@@ -56,6 +57,7 @@ class Played(NamedTuple):
     total: Array
     least: Array
     most: Array
+    misnamed: Array
     seen: Array
 
 
@@ -78,11 +80,8 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
         after = game.step(played.state, action, draw)
         packed = game.step(game.pack(played.state), action, draw)
         further = [game.step(state, action, again) for state in (after, game.pack(after))]
-        wrong = [
-            *unplayable,
-            *_after_a_move(game, after, packed, further),
-            _wrongly_decisive(game, played.state, action),
-        ]
+        misnamed = _wrongly_decisive(game, played.state, action)
+        wrong = [*unplayable, *_after_a_move(game, after, packed, further), misnamed >= 0]
         faults = jnp.array([False, *wrong])
         paid = jnp.asarray(game.rewards(after), jnp.float32)
         total = played.total + paid
@@ -96,6 +95,7 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
             total=total,
             least=jnp.minimum(played.least, total),
             most=jnp.maximum(played.most, total),
+            misnamed=misnamed,
             seen=jnp.where(played.ply <= look_at, seen, played.seen),
         )
 
@@ -111,6 +111,7 @@ def play_at_random(game: Game, key: chex.PRNGKey, plies: int, look_at: Array) ->
         total=nothing,
         least=nothing,
         most=nothing,
+        misnamed=jnp.int32(-1),
         seen=jnp.zeros(game.observation_shape, jnp.float32),
     )
     return jax.lax.while_loop(lambda x: ~x.over & (x.fault < 0) & (x.ply < plies), one, played)
@@ -139,9 +140,9 @@ def _after_a_move(game: Game, after: State, packed: State, further: list[State])
 
 
 def _wrongly_decisive(game: Game, state: State, action: Array) -> Array:
-    """Of the action that is taken, and of one that is said to be decisive, if there is any."""
+    """Of the first action that is said to be decisive (else 0) and of the one taken: which is wrong; -1: neither."""
     if game.decisive is None:
-        return jnp.bool_(False)
+        return jnp.int32(-1)
     said, mover = game.decisive(state), game.to_play(state)
 
     def wrong(action: Array) -> Array:
@@ -149,7 +150,9 @@ def _wrongly_decisive(game: Game, state: State, action: Array) -> Array:
         wins = game.terminal(after) & (game.rewards(after)[mover] >= WIN) & game.legal(state)[action]
         return said[action] != wins
 
-    return jax.vmap(wrong)(jnp.array([jnp.argmax(said), action])).any()
+    actions = jnp.array([jnp.argmax(said), action], jnp.int32)
+    found = jax.vmap(wrong)(actions)
+    return jnp.where(found.any(), actions[jnp.argmax(found)], -1)
 
 
 def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:

@@ -12,7 +12,7 @@ from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.games.game import Game
 from jaxzero.types import State
 
-__all__ = ["check_symmetries", "moves_in_words"]
+__all__ = ["check_symmetries", "moves_in_words", "names_of"]
 
 SHOWN = 12  # moves of a game that an error tells
 NEAR = 1e-4  # how far observations may be apart
@@ -85,9 +85,13 @@ def moves_in_words(game: Game, moves: np.ndarray, ply: int) -> str:
     """
     if ply == 0:
         return "at the beginning"
-    names = game.action_names or tuple(str(i) for i in range(game.num_actions))
-    first = max(0, ply - SHOWN)
+    names, first = names_of(game), max(0, ply - SHOWN)
     return f"after the moves {'... ' if first else ''}{' '.join(names[i] for i in moves[first:ply])}"
+
+
+def names_of(game: Game) -> tuple[str, ...]:
+    """What its actions are called: numbers where the game does not say."""
+    return game.action_names or tuple(str(i) for i in range(game.num_actions))
 
 
 def _draws(game: Game, keys: chex.PRNGKey) -> bool:

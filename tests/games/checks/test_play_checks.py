@@ -57,6 +57,11 @@ BROKEN = {
     "over, and a further step changes that": dict(step=other_mover),
     "a further step pays again": dict(step=paid_again),
     r"symmetries\[1\] is no symmetry of the rules.*other way round": dict(symmetries=WRONG),
+    # Of all legal actions the first is looked at: 0, or 1 where the random move is 0.
+    r"after the moves \d: decisive.state. is wrong.*about [01], before the last move\.$": dict(decisive=GAME.legal),
+    r"decisive.state. is wrong: let it be True for the legal actions that end the game": dict(
+        decisive=lambda state: jnp.zeros(9, bool)
+    ),
 }
 
 
@@ -94,6 +99,18 @@ def race(length=6, hidden=lambda key: jnp.zeros(2), far=lambda race, key: 1, **c
         symmetries=(same, swapped),
     )  # fmt: skip
     return games.Game(**fields | changed)
+
+
+def test_the_move_that_is_decisive_and_not_named_is_told():
+    with pytest.raises(ValueError, match="decisive.state. is wrong") as caught:
+        check_play(GAME._replace(decisive=lambda state: jnp.zeros(9, bool)))
+    moves, told = str(caught.value).split("after the moves ")[1].split(": ", 1)
+    state = GAME.init(jax.random.key(0))
+    for action in (*moves.split()[:-1], told.split("about ")[1][0]):
+        assert not GAME.terminal(state)
+        state = GAME.step(state, int(action), jax.random.key(0))
+    assert GAME.terminal(state) and GAME.rewards(state).max() == 1  # it wins, and was not named
+    check_play(GAME._replace(decisive=games.decisive_by_trying(GAME)))  # which is right
 
 
 def test_what_pack_loses_of_the_end_is_found():
