@@ -38,11 +38,11 @@ def speeds(config: Config, values: dict[str, float], seconds: float) -> dict[str
 def line(v: dict[str, float], done: float) -> str:
     """One line of progress."""
     policy, value = (v.get(f"loss/{name}", float("nan")) for name in ("policy", "value"))
-    learned = f"policy {policy:.3f} value {value:.3f}" if "learning_rate" in v else "filling the buffer"
+    learned = f"losses: policy {policy:.3f}, value {value:.3f}" if "learning_rate" in v else "filling the buffer"
     left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
     odd = f"  {v['selfplay/bad']:.0f} searches met non-finite outputs" if v["selfplay/bad"] else ""
     return (
         f"{v['speed/games']:.0f} games/s  {v['speed/positions']:,.0f} positions/s  "
         f"{v['speed/simulations']:,.0f} sims/s  {learned}  "
-        f"{v['selfplay/length']:.0f} plies  {left // 60}:{left % 60:02} left{odd}"
+        f"{v['selfplay/length']:.0f} plies a game  {left // 60}:{left % 60:02} left{odd}"
     )
