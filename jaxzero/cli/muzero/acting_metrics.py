@@ -73,7 +73,8 @@ def line(v: dict[str, float], done: float) -> str:
         told.append(f"return {v['return/mean']:,.1f} (deviation {v['return/deviation']:,.1f})")
     elif "acting/return" in v:
         told.append(f"acting return {v['acting/return']:,.1f}")
-    told += [f"{name} {v[f'loss/{name}']:.3f}" for name in ("policy", "value", "reward") if f"loss/{name}" in v]
+    losses = [f"{name} {v[f'loss/{name}']:.3f}" for name in ("policy", "value", "reward") if f"loss/{name}" in v]
+    told += [f"losses: {', '.join(losses)}"] if losses else []
     told += [] if "learning_rate" in v else ["filling the replay"]
     told.append(f"{v['acting/distinct']:.0f}/1000 states distinct")
     left = max(0, round(60 * v["minutes"] * (1 / max(done, 1e-6) - 1)))
