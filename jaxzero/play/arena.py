@@ -1,7 +1,7 @@
 """The arena: two policies against each other, all games at once, in games of two or more players.
 
 A match is traced: under `jax.jit` both policies and the games are one program. Where a policy plays several matches, or
-itself, `match_programs` compiles it once.
+itself, `match_programs` compiles it once; it is made of the same pieces, from `seated` to `counted`.
 """
 
 import math
@@ -274,9 +274,9 @@ def drawn(table: _Table) -> tuple[_Table, Keys, Keys]:
     return table._replace(keys=keys), k_search, k_step
 
 
-def moved(game: Any, table: _Table, action: Int[Array, "keys"], keys: Keys, where: Callable | None) -> _Table:
+def moved(game: Any, table: _Table, action: Int[Array, "keys"], k_step: Keys, where: Callable | None) -> _Table:
     """The table after these actions, in the games that are not over, and where `where(table)` says."""
-    after = jax.vmap(game.step)(table.state, action, keys)
+    after = jax.vmap(game.step)(table.state, action, k_step)
     moves = ~jax.vmap(game.terminal)(table.state)
     if where is not None:
         moves &= where(table)

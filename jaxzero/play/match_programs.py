@@ -11,6 +11,7 @@ the host loops over the moves, and every policy is a program of its own:
 """
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ Program = Callable[[Params, Keys, State], Int[Array, "B"]]
 
 
 def program(policy: Callable) -> Program:
-    """The actions of a policy, compiled when it first moves, and again only for another number of games.
+    """The actions of a policy, compiled when it first moves, and again for other shapes: more games, another network.
 
     Keep what is returned: the same policy given twice is compiled twice.
     """
@@ -38,8 +39,7 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
     """Matches in a game: `(programs, params, keys) -> Seats`, called outside of `jax.jit`.
 
     The games are those of `arena.play_seats` with the same keys, but for what rounding does to a search that is
-    compiled in another way. They run on the default device of this process; a move takes about a millisecond more
-    there.
+    compiled in another way. They run on the default device of this process, and take about a millisecond more a move.
 
     Args:
         game: of two or more players.
@@ -50,7 +50,7 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
         a function of two programs, the parameters of each, and a key for each opening.
 
     Raises:
-        ValueError: a game of one player.
+        ValueError: a game of one player; when called, arrays of which other hosts have parts.
 
     >>> from jaxzero import games
     >>> from jaxzero.play import arena, match_programs
@@ -72,21 +72,44 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
         return arena.parted(arena.moved(game, table, action, keys, arena.whose(game, i)), parts)
 
     def match(programs: tuple[Program, Program], params: tuple[Params, Params], keys: Keys) -> arena.Seats:
-        params = tuple(_here(x) for x in params)
+        params, keys = _here((params, keys))
 
         def move(i: int, group: tuple) -> tuple:
             table, k_search, k_step = draw(*group)
             return step(i, len(group), table, programs[i](params[i], k_search, table.state), k_step)
 
         tables, turns = start(keys), 0
-        while opening_plies + turns < max_plies and not ended(tables):
+        while opening_plies + turns < max_plies and not _finished(ended(tables)):
             tables, turns = arena.after_turn(tables, move), turns + 1
         return counted(tables, np.int32(turns))
 
     return match
 
 
-def _here(params: Params) -> Params:
-    """Parameters on the default device, wherever they were: then the programs are compiled for one place only."""
-    plain = lambda x: np.asarray(x.addressable_data(0) if isinstance(x, jax.Array) else x)
-    return jax.device_put(jax.tree.map(plain, params))
+def _finished(flag: Array) -> bool:
+    """The flag, once it is there. Waiting in Python, so that Ctrl-C is heard at any time."""
+    pause = 1e-4
+    while not flag.is_ready():
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    return bool(flag)
+
+
+def _here(tree: Any) -> Any:
+    """Arrays on the default device, wherever they were: then the programs are compiled for one place only."""
+
+    def plain(x: Any) -> Any:
+        if not isinstance(x, jax.Array):
+            return x
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(plain(jax.random.key_data(x)), impl=jax.random.key_impl(x))
+        if x.is_fully_addressable:
+            return np.asarray(x)
+        if x.is_fully_replicated:
+            return np.asarray(x.addressable_data(0))
+        raise ValueError(
+            f"match: an array of shape {list(x.shape)} has parts on other hosts. Give parameters and keys that every "
+            "host has as a whole."
+        )
+
+    return jax.device_put(jax.tree.map(plain, tree))

@@ -9,6 +9,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.play import arena, match_programs
 from tests.play.test_arena import sums
+from tests.processes import on_four_devices
 
 
 def both_ways(game, policies, params, keys, **options):
@@ -71,6 +72,46 @@ def test_a_policy_is_traced_once_whomever_it_meets():
     assert traced == [8]
     match_programs.between(game, opening_plies=0)((chance, ours), (None, params[0]), keys)
     assert traced == [8] and ours._cache_size() == 1
+
+
+def test_keys_and_numbers_among_parameters_stay_what_they_are():
+    found = match_programs._here({"bf16": jnp.ones(3, jnp.bfloat16), "key": jax.random.key(5), "number": 2.0})
+    assert found["bf16"].dtype == jnp.bfloat16 and found["key"] == jax.random.key(5)
+    assert (found["number"] + jnp.ones(1, jnp.bfloat16)).dtype == jnp.bfloat16  # as weak as a number of Python
+
+
+ON_FOUR_DEVICES = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxzero import games, models
+from jaxzero.play import arena, match_programs
+
+game, mesh = games.from_pgx("tic_tac_toe"), Mesh(np.array(jax.devices()), "d")
+raw = arena.raw_network(models.perfect(game, lambda params, x: (x.reshape(len(x), -1)[:, :9] * params, x[:, 0, 0, 0])))
+match = match_programs.between(game)
+params, keys = jnp.arange(1.0, 13.0), jax.random.split(jax.random.key(0), 8)
+program = match_programs.program(lambda params, keys, x: raw(params[:9], keys, x))
+found = []
+for spec in (None, PartitionSpec(), PartitionSpec("d")):
+    placed = (params, keys) if spec is None else jax.device_put((params, keys), NamedSharding(mesh, spec))
+    found.append(match((program, program), (placed[0], -params), placed[1]).points.tolist())
+print(found[0] == found[1] == found[2], program._cache_size())
+"""
+
+
+@pytest.mark.slow
+def test_parameters_and_keys_come_whole_from_wherever_they_are():
+    """On one device, on each of four, or in parts on four: the same games, compiled once."""
+    done = on_four_devices(ON_FOUR_DEVICES)
+    assert done.stdout.split() == ["True", "1"], done.stdout + done.stderr
+
+
+def test_keys_may_lie_on_a_device():
+    game, keys = games.from_pgx("tic_tac_toe"), jax.random.split(jax.random.key(0), 4)
+    chance, match = match_programs.program(arena.random_player(game)), match_programs.between(game)
+    one, other = (match((chance, chance), (None, None), x) for x in (keys, jax.device_put(keys, jax.devices()[0])))
+    assert_the_same_games(one, other)
+    assert chance._cache_size() == 1
 
 
 def test_a_game_of_one_player_is_refused():

@@ -316,14 +316,17 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
 
 
 def sharing_programs(entrants: dict[str, Entrant], players: dict[str, Player]) -> dict[str, Player]:
-    """The players, where those whose networks differ by their weights only share a program."""
+    """The players, where those whose networks differ by their weights only share a program.
+
+    The policy of a network has to follow from the word, less its file, and from what the file says of the network.
+    """
     programs: dict[tuple, match_programs.Program] = {}
 
     def sharing(entrant: Entrant, one: Player) -> Player:
         if one.about is None or "environment" in one.about:  # without weights, or with a learned model
             return one
-        search = entrant._replace(word="", file=pathlib.Path()), json.dumps(one.about["network"], sort_keys=True)
-        return one._replace(program=programs.setdefault(search, one.program))
+        key = entrant._replace(word="", file=pathlib.Path()), json.dumps(one.about["network"], sort_keys=True)
+        return one._replace(program=programs.setdefault(key, one.program))
 
     return {word: sharing(entrants[word], one) for word, one in players.items()}
 

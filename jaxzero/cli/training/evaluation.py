@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 
 import jaxzero as jz
 from jaxzero import models
@@ -42,7 +43,7 @@ RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move 
 
 
 class Evaluation(NamedTuple):
-    """What is measured of a network; each compiles once, and plays the same openings each time.
+    """What is measured of a network; it compiles at its first call, and plays the same openings each time.
 
     Attributes:
         whole: `(params, announced) -> results`, before and after a run; each part is announced.
@@ -156,7 +157,7 @@ def evaluation(
             first = "" if name in compiled else ", compiled first"
             compiled.add(name)
             with announced(f"  {len(keys) * game.num_players} games against {named[name]}{first}"):
-                seats = progress_display.wait(match((ours, opponent), (params, None), keys))
+                seats = match((ours, opponent), (params, None), keys)
             results[name] = _in_numbers(seats)
             if game.num_players > 2:
                 by_seat = [jax.tree.map(lambda x, i=i: x[i], seats) for i in range(game.num_players)]
@@ -174,8 +175,10 @@ def evaluation(
 
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
         keys = jax.random.split(key, RATED_BY // game.num_players)
-        points = rated_match((rater, rater), (params, rating.params), keys).points
-        return rated(rating, params, np.asarray(points))
+        points = np.asarray(rated_match((rater, rater), (params, rating.params), keys).points)
+        if jax.process_count() > 1:  # each host has played; one counts, for rounding may differ
+            points = multihost_utils.broadcast_one_to_all(points)
+        return rated(rating, params, points)
 
     @jax.jit
     def rated(rating: Rating, params: Any, points: jax.Array) -> Rating:

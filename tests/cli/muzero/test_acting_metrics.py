@@ -59,7 +59,7 @@ def test_the_line_tells_what_there_is():
     assert "return" not in line and "not finite" not in line
     values |= {"acting/return": 7.0, "loss/policy": 0.5, "learning_rate": 1e-3, "acting/bad": 3.0}
     line = acting_metrics.line(values, 1.0)
-    assert "acting return 7.0  policy 0.500" in line and "filling" not in line and "0:00 left" in line
+    assert "acting return 7.0  losses: policy 0.500" in line and "filling" not in line and "0:00 left" in line
     assert line.endswith("3 searches or rewards not finite")
     looked = {"return/mean": 9.0, "return/deviation": 2.0}
     assert "return 9.0 (deviation 2.0)" in acting_metrics.line(values | looked, 0.5)

@@ -18,7 +18,9 @@ from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.tournament import Config, Result
 from jaxzero.cli.playing.tournament_settings import Entrant, is_trained, parse, read
 from jaxzero.nets import weights
+from jaxzero.play import match_programs
 from jaxzero.play import ratings as rating
+from tests.play.test_arena import by_rank, sums
 from tests.processes import experiment
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -356,6 +358,18 @@ def test_a_match_counts_what_the_arena_counts():
         assert sum(i * n for i, n in enumerate(result.pairs)) == 2 * tournament.points(result)
     assert first != second and first == play(0)  # each batch has games of its own
     assert tournament.points(Result("", "", 1, 2, 9, 1, [])) == 2.5
+
+
+def test_with_three_players_each_has_one_seat_in_half_of_the_games_and_the_others_in_the_rest():
+    game = sums()
+    best, worst = (
+        tournament.Player(name, policy := by_rank(game, order), program=match_programs.program(policy))
+        for name, order in (("best", [3, 0, 1, 2]), ("worst", [0, 1, 2, 3]))
+    )
+    config = Config(games=60, opening_plies=0)
+    play = functools.partial(tournament.match, config, game, tournament.matches(config, game))
+    assert play(best, worst, 0)(0) == Result("best", "worst", 60, 0, 0, 0, [])
+    assert play(worst, best, 0)(0) == Result("worst", "best", 0, 0, 60, 0, [])
 
 
 def test_too_few_openings_are_told(capsys):
