@@ -30,7 +30,10 @@ def networks(game):
     return net, tuple(jax.random.normal(jax.random.key(i), (size, game.num_actions)) for i in (0, 1))
 
 
-@pytest.mark.parametrize("options", [{}, {"opening_plies": 1}, {"opening_plies": 3, "max_plies": 6}], ids=str)
+OPTIONS = {"whole": {}, "after a random move": {"opening_plies": 1}, "stopped": {"opening_plies": 3, "max_plies": 6}}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_games_are_those_of_the_arena(options):
     game, keys = games.from_pgx("connect_four"), jax.random.split(jax.random.key(0), 20)
     net, params = networks(game)
