@@ -4,35 +4,61 @@
 compile, so whoever plays several matches, or against an earlier network with the same search, pays several times. Here
 the host loops over the moves, and every policy is a program of its own:
 
-    first, second = program(search), program(arena.random_player(game))
+    first = program(jaxzero.gumbel(models.perfect(game, net), 32))
+    second = program(arena.random_player(game))
     match = between(game)
     seats = match((first, second), (params, None), keys)     # the games of arena.play_seats
-    later = match((first, first), (params, others), keys)    # compiles nothing
+    later = match((first, first), (params, before), keys)    # the network against what it was: compiles nothing
 """
 
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from jaxzero.games.game import check_game
 from jaxzero.play import arena
 from jaxzero.types import Keys, Params, State
 
 __all__ = ["Program", "between", "program"]
 
-Program = Callable[[Params, Keys, State], Int[Array, "B"]]
+
+class Program(NamedTuple):
+    """A player: `act(params, keys, states)` are its actions, compiled. `program` makes it."""
+
+    act: Callable[[Params, Keys, State], Int[Array, "B"]]
 
 
 def program(policy: Callable) -> Program:
     """The actions of a policy, compiled when it first moves, and again for other shapes: more games, another network.
 
     Keep what is returned: the same policy given twice is compiled twice.
+
+    Args:
+        policy: `(params, keys, states) -> PolicyOutput` for a batch of games, as all of `jaxzero`'s are; one of your
+            own may leave every field but `action` None.
+
+    Raises:
+        ValueError: no function; when it first moves, one that returns no `PolicyOutput`.
     """
-    return jax.jit(lambda params, keys, state: policy(params, keys, state).action)
+    if not callable(policy):
+        raise ValueError(f"program: a {type(policy).__name__}: give a policy, (params, keys, states) -> PolicyOutput.")
+
+    def act(params: Params, keys: Keys, states: State) -> Int[Array, "B"]:
+        out = policy(params, keys, states)
+        if not hasattr(out, "action"):
+            raise ValueError(
+                f"program: the policy returned a {type(out).__name__}: let it return a jaxzero.PolicyOutput, whose "
+                "`action` is [B]."
+            )
+        return out.action
+
+    return Program(jax.jit(act))
 
 
 def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callable[..., arena.Seats]:
@@ -47,21 +73,30 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
         max_plies: where games are stopped.
 
     Returns:
-        a function of two programs, the parameters of each, and a key for each opening.
+        a function of two programs, the parameters of each, and a key for each opening `[n]`. It plays n games for each
+        seat of the first program.
 
     Raises:
-        ValueError: a game of one player; when called, arrays of which other hosts have parts.
+        ValueError: a game of one player, numbers of plies that are none; when called, something else in place of an
+            argument, or arrays of which other hosts have parts.
 
+    >>> import jax
     >>> from jaxzero import games
     >>> from jaxzero.play import arena, match_programs
     >>> game = games.from_pgx("tic_tac_toe")
     >>> chance = match_programs.program(arena.random_player(game))
     >>> match = match_programs.between(game)
     >>> seats = match((chance, chance), (None, None), jax.random.split(jax.random.key(0), 50))
-    >>> seats.points.shape, int(sum(x.sum() for x in seats.score))
-    ((2, 50), 100)
+    >>> score = jax.tree.map(lambda x: int(x.sum()), seats.score)  # of both seats
+    >>> low, high = arena.interval(score)
+    >>> sum(score), low < arena.share(score) < high
+    (100, True)
     """
+    check_game("between", game)
     arena.check_players(game)
+    for name, plies in (("opening_plies", opening_plies), ("max_plies", max_plies)):
+        if type(plies) is not int or plies < (name == "max_plies"):
+            raise ValueError(f"between: {name}={plies!r}: give a number of moves, {int(name == 'max_plies')} or more.")
     start = jax.jit(lambda keys: arena.seated(game, keys, opening_plies))
     ended = jax.jit(functools.partial(arena.all_over, game))
     counted = jax.jit(functools.partial(arena.counted, game))
@@ -72,11 +107,12 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
         return arena.parted(arena.moved(game, table, action, keys, arena.whose(game, i)), parts)
 
     def match(programs: tuple[Program, Program], params: tuple[Params, Params], keys: Keys) -> arena.Seats:
+        _check(programs, params, keys)
         params, keys = _here((params, keys))
 
         def move(i: int, group: tuple) -> tuple:
             table, k_search, k_step = draw(*group)
-            return step(i, len(group), table, programs[i](params[i], k_search, table.state), k_step)
+            return step(i, len(group), table, programs[i].act(params[i], k_search, table.state), k_step)
 
         tables, turns = start(keys), 0
         while opening_plies + turns < max_plies and not _finished(ended(tables)):
@@ -84,6 +120,30 @@ def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callabl
         return counted(tables, np.int32(turns))
 
     return match
+
+
+def _check(programs: Any, params: Any, keys: Any) -> None:
+    """Raises a ValueError where a match is given something else; before anything is compiled."""
+    for name, pair in (("programs", programs), ("params", params)):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"match: {name} is a {type(pair).__name__}: give a pair, one for each player.")
+    for one in programs:
+        if not isinstance(one, Program):
+            raise ValueError(
+                f"match: a player is a {type(one).__name__}: make a program of its policy, "
+                "match_programs.program(policy), and keep it."
+            )
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((params, keys))):
+        raise ValueError("match: called under jax.jit, where its loop cannot run: use arena.play_seats there.")
+    shape, typed = (
+        getattr(keys, "shape", None),
+        hasattr(keys, "dtype") and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key),
+    )
+    if shape is None or len(shape) != (1 if typed else 2) or not shape[0]:
+        raise ValueError(
+            f"match: keys is a {type(keys).__name__}{'' if shape is None else f' of shape {list(shape)}'}: give a key "
+            "for each opening, jax.random.split(key, n)."
+        )
 
 
 def _finished(flag: Array) -> bool:

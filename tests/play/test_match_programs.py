@@ -74,7 +74,7 @@ def test_a_policy_is_traced_once_whomever_it_meets():
         assert int(sum(x.sum() for x in seats.score)) == 16
     assert traced == [8]
     match_programs.between(game, opening_plies=0)((chance, ours), (None, params[0]), keys)
-    assert traced == [8] and ours._cache_size() == 1
+    assert traced == [8] and ours.act._cache_size() == 1
 
 
 def test_keys_and_numbers_among_parameters_stay_what_they_are():
@@ -98,7 +98,7 @@ found = []
 for spec in (None, PartitionSpec(), PartitionSpec("d")):
     placed = (params, keys) if spec is None else jax.device_put((params, keys), NamedSharding(mesh, spec))
     found.append(match((program, program), (placed[0], -params), placed[1]).points.tolist())
-print(found[0] == found[1] == found[2], program._cache_size())
+print(found[0] == found[1] == found[2], program.act._cache_size())
 """
 
 
@@ -114,7 +114,44 @@ def test_keys_may_lie_on_a_device():
     chance, match = match_programs.program(arena.random_player(game)), match_programs.between(game)
     one, other = (match((chance, chance), (None, None), x) for x in (keys, jax.device_put(keys, jax.devices()[0])))
     assert_the_same_games(one, other)
-    assert chance._cache_size() == 1
+    assert chance.act._cache_size() == 1
+
+
+def test_what_is_no_match_is_refused_before_anything_is_compiled():
+    game, keys = games.from_pgx("tic_tac_toe"), jax.random.split(jax.random.key(0), 4)
+    policy = arena.random_player(game)
+    chance, match = match_programs.program(policy), match_programs.between(game)
+    pair, nothing = (chance, chance), (None, None)
+    for given, words in (
+        ((chance, nothing, keys), "programs is a Program: give a pair"),
+        (((chance,) * 3, nothing, keys), "programs is a tuple: give a pair, one for each player"),
+        ((pair, None, keys), "params is a NoneType: give a pair"),
+        (((policy, chance), nothing, keys), r"a player is a function: make a program of its policy"),
+        ((pair, nothing, game), r"keys is a Game: give a key for each opening, jax.random.split.key, n."),
+        ((pair, nothing, keys[0]), r"of shape \[\]: give a key for each opening"),
+        ((pair, nothing, keys[:0]), r"of shape \[0\]"),
+        ((pair, nothing, keys.reshape(2, 2)), r"of shape \[2, 2\]"),
+        ((pair, nothing, jax.random.PRNGKey(0)), r"of shape \[2\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            match(*given)
+    with pytest.raises(ValueError, match="use arena.play_seats there"):
+        jax.jit(lambda keys: match(pair, nothing, keys))(keys)
+    assert chance.act._cache_size() == 0
+    for given, words in (
+        ({"opening_plies": -1}, "0 or more"),
+        ({"max_plies": 0}, "1 or more"),
+        ({"max_plies": 2.5}, "2.5"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            match_programs.between(game, **given)
+    with pytest.raises(ValueError, match="between: the game is a str"):
+        match_programs.between("tic_tac_toe")
+    with pytest.raises(ValueError, match="program: a NoneType: give a policy"):
+        match_programs.program(None)
+    acting = match_programs.program(lambda *given: policy(*given).action)
+    with pytest.raises(ValueError, match="let it return a jaxzero.PolicyOutput"):
+        match((acting, chance), nothing, keys)
 
 
 def test_a_game_of_one_player_is_refused():

@@ -200,6 +200,23 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
         progress_display.console.print(f"    +{result.wins} ={result.draws} -{result.losses}{stopped}")
 
 
+def so_far(config: Config, results: dict) -> str:
+    """What counts of a tournament that was stopped, to go after "Stopped"."""
+    if not anything(results):
+        return " before anything was finished, so nothing is kept"
+    if "sprt" in results or "mistakes" in results or not config.games:
+        return ": what was finished so far counts"
+    meetings = len(config.players) * (len(config.players) - 1) // 2
+    return (
+        f" after {len(results['pairings'])} of {meetings} pairings, which count; the one that was being played does not"
+    )
+
+
+def anything(results: dict) -> bool:
+    """Whether a part was finished, or begun to be."""
+    return any(results.get(part) for part in ("pairings", "sprt", "mistakes"))
+
+
 def standings(config: Config, pairings: list[Result]) -> ratings.Ratings:
     """The ratings of those who have met others, the strongest first."""
     names = [name for name in config.players if any(name in (p.first, p.second) for p in pairings)]
@@ -364,13 +381,14 @@ def main(config: Config) -> None:
                 part(config, game, players, results)
     except KeyboardInterrupt:
         stopped = True
-        progress_display.console.print("Stopped: what was played so far counts.")
+        progress_display.console.print(f"Stopped{so_far(config, results)}.")
     if results.get("pairings"):
         found = standings(config, results["pairings"])
         show(config, results["pairings"], found)
         results["ratings"] = {field: list(values) for field, values in found._asdict().items()}
         results["pairings"] = [p._asdict() for p in results["pairings"]]
-    if config.json is not None:
+    if config.json is not None and (anything(results) or not stopped):
+        results["stopped"] = stopped
         try:
             if config.json.exists():  # it was not there at the start
                 raise FileExistsError(errno.EEXIST, "File exists")

@@ -193,7 +193,7 @@ def test_networks_that_differ_by_weights_only_share_a_program(trained, tmp_path)
     keys = jax.random.split(jax.random.key(0), 3)
     states = jax.vmap(game.init)(keys)
     one = players[f"raw:{files[0]}"]
-    assert (one.program(one.params, keys, states) == alone.policy(alone.params, keys, states).action).all()
+    assert (one.program.act(one.params, keys, states) == alone.policy(alone.params, keys, states).action).all()
 
 
 def test_the_value_scale_reaches_the_searches(trained, monkeypatch):
@@ -285,7 +285,7 @@ def test_what_was_played_before_an_interruption_is_kept(monkeypatch, tmp_path, c
     config = Config(game="tic_tac_toe", players=("uct:1", "random", "uct:2"), games=20, json=file)
     with pytest.raises(SystemExit) as caught:
         tournament.main(config)
-    assert caught.value.code == 130 and "what was played so far counts" in capsys.readouterr().out
+    assert caught.value.code == 130 and "Stopped after 1 of 3 pairings" in " ".join(capsys.readouterr().out.split())
     results = json.loads(file.read_text())
     assert [(p["first"], p["second"], p["losses"]) for p in results["pairings"]] == [("uct:1", "random", 14)]
     assert results["ratings"]["names"] == ["random", "uct:1"] and results["versions"]["jax"] == jax.__version__
@@ -370,6 +370,31 @@ def test_with_three_players_each_has_one_seat_in_half_of_the_games_and_the_other
     play = functools.partial(tournament.match, config, game, tournament.matches(config, game))
     assert play(best, worst, 0)(0) == Result("best", "worst", 60, 0, 0, 0, [])
     assert play(worst, best, 0)(0) == Result("worst", "best", 0, 0, 60, 0, [])
+
+
+@pytest.mark.parametrize("finished", [0, 1])
+def test_a_tournament_that_is_stopped_says_what_counts_and_keeps_that(monkeypatch, capsys, tmp_path, finished):
+    """After one of three pairings its result is written, marked as of a stopped one; before that nothing is."""
+
+    def match(config, game, between, one, other, *numbers):
+        def run(batch):
+            if numbers[1:] != (0, 1) or not finished:
+                raise KeyboardInterrupt
+            return Result(one.name, other.name, 6, 0, 4, 0, [0, 2, 0, 3, 0])
+
+        return run
+
+    monkeypatch.setattr(tournament, "match", match)
+    config = Config(game="tic_tac_toe", players=("random", "uct:2", "uct:3"), games=10, json=tmp_path / "found.json")
+    with pytest.raises(SystemExit, match="130"):
+        tournament.main(config)
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("Stopped after 1 of 3 pairings, which count" in said) == bool(finished) == config.json.exists()
+    if finished:
+        found = json.loads(config.json.read_text())
+        assert found["stopped"] and [p["wins"] for p in found["pairings"]] == [6]
+    else:
+        assert "Stopped before anything was finished, so nothing is kept." in said
 
 
 def test_too_few_openings_are_told(capsys):
