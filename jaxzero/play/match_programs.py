@@ -135,10 +135,8 @@ def _check(programs: Any, params: Any, keys: Any) -> None:
             )
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((params, keys))):
         raise ValueError("match: called under jax.jit, where its loop cannot run: use arena.play_seats there.")
-    shape, typed = (
-        getattr(keys, "shape", None),
-        hasattr(keys, "dtype") and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key),
-    )
+    shape = getattr(keys, "shape", None)
+    typed = shape is not None and jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
     if shape is None or len(shape) != (1 if typed else 2) or not shape[0]:
         raise ValueError(
             f"match: keys is a {type(keys).__name__}{'' if shape is None else f' of shape {list(shape)}'}: give a key "

@@ -6,6 +6,7 @@ import errno
 import functools
 import itertools
 import json
+import math
 import pathlib
 import sys
 from collections.abc import Callable
@@ -202,17 +203,15 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
 
 def so_far(config: Config, results: dict) -> str:
     """What counts of a tournament that was stopped, to go after "Stopped"."""
-    if not anything(results):
+    if not has_results(results):
         return " before anything was finished, so nothing is kept"
-    if "sprt" in results or "mistakes" in results or not config.games:
+    done, meetings = len(results.get("pairings", ())), math.comb(len(config.players), 2)
+    if done in (0, meetings):  # it was in another part
         return ": what was finished so far counts"
-    meetings = len(config.players) * (len(config.players) - 1) // 2
-    return (
-        f" after {len(results['pairings'])} of {meetings} pairings, which count; the one that was being played does not"
-    )
+    return f" after {done} of {meetings} pairings, which count; the one that was being played does not"
 
 
-def anything(results: dict) -> bool:
+def has_results(results: dict) -> bool:
     """Whether a part was finished, or begun to be."""
     return any(results.get(part) for part in ("pairings", "sprt", "mistakes"))
 
@@ -387,7 +386,7 @@ def main(config: Config) -> None:
         show(config, results["pairings"], found)
         results["ratings"] = {field: list(values) for field, values in found._asdict().items()}
         results["pairings"] = [p._asdict() for p in results["pairings"]]
-    if config.json is not None and (anything(results) or not stopped):
+    if config.json is not None and (has_results(results) or not stopped):
         results["stopped"] = stopped
         try:
             if config.json.exists():  # it was not there at the start
