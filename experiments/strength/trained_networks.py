@@ -15,8 +15,17 @@ from collections.abc import Callable
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
+from jaxzero.cli.playing.pairings import (
+    different_openings,
+    match,
+    matches,
+    played,
+    points,
+    warn_of_repeated_openings,
+)  # fmt: skip
 from jaxzero.cli.playing.play_settings import usual_opening_plies
-from jaxzero.cli.playing.tournament import Config, Player, match, played, points
+from jaxzero.cli.playing.tournament_players import Player, repeats
+from jaxzero.cli.playing.tournament_settings import Config
 from jaxzero.cli.training.evaluation import sees_decisive
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games import Game
@@ -41,11 +50,12 @@ def results_of(
         },
         "matches": {},
     }
-    different = tournament.different_openings(config, game, config.games)
-    tournament.warn_of_repeated_openings(config, game, config.games, different)
+    if any(repeats((players[one], players[other])) for one, other in pairings):
+        warn_of_repeated_openings(config, game, config.games, different_openings(config, game, config.games))
+    between = matches(config, game)
     found["about"] = next((one.about for one in players.values() if one.about is not None), None)
     for number, (one, other) in enumerate(pairings):
-        result = match(config, game, players[one], players[other], number)(0)
+        result = match(config, game, between, players[one], players[other], number)(0)
         share, count = points(result) / played(result), played(result)
         low, high = arena.wilson(share, count)
         found["matches"][f"{one},{other}"] = {

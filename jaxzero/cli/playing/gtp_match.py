@@ -250,7 +250,7 @@ def save(config: Config, thinker: Engine, game: Game, number: int, opponent: str
     """The record of a game."""
     players = ("jaxzero", opponent) if game.ours == 0 else (opponent, "jaxzero")
     text = sgf.written(thinker.game, game.moves, game.result, players, komi(config.player))
-    (config.folder / f"{number + 1:03}.sgf").write_text(text)
+    write_whole(config.folder / f"{number + 1:03}.sgf", [text.encode()])
 
 
 def counted(played: list[Game]) -> Score:

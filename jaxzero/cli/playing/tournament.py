@@ -7,173 +7,37 @@ import functools
 import itertools
 import json
 import math
-import pathlib
 import sys
-from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.markup import escape
 
-import jaxzero as jz
-from jaxzero import games, models
+from jaxzero import games
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.playing import network_models
+from jaxzero.cli.playing.pairings import (
+    Result,
+    different_openings,
+    games_of,
+    match,
+    matches,
+    played,
+    points,
+    warn_of_repeated_openings,
+    why_not_as_many,
+)  # fmt: skip
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
-from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, openings, read
-from jaxzero.cli.training.evaluation import draws, provable, sees_decisive, to_win
-from jaxzero.cli.training.settings import VALUE_SCALE
+from jaxzero.cli.playing.tournament_players import Player, player, repeats, sharing_programs
+from jaxzero.cli.playing.tournament_settings import Config, is_trained, openings, read
+from jaxzero.cli.training.evaluation import provable, sees_decisive
 from jaxzero.compilation_cache import keep_programs
-from jaxzero.models.chance import with_listed_outcomes
-from jaxzero.nets import weights
-from jaxzero.play import arena, match_programs, outcome_mistakes, perfect_player, ratings
+from jaxzero.play import outcome_mistakes, ratings
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
-
-
-# ------------------------------------------------------------------------------------------------------------- players
-class Player(NamedTuple):
-    """Who takes part: a policy with its parameters, and its program, which all its matches share."""
-
-    name: str
-    policy: Callable
-    params: Any = None
-    rates: bool = False  # it rates moves, so its mistakes are of interest
-    about: Any = None  # what its file says of it
-    program: match_programs.Program | None = None
-
-
-def player(entrant: Entrant, game: Any, rules: str = "", value_scale: float = VALUE_SCALE) -> Player:
-    """A player of this game; `rules`: its name on the command line; `value_scale`: see `to_win`.
-
-    Raises:
-        ValueError: its file is damaged or of another game; the game is too large for perfect play.
-    """
-    found = _without_program(entrant, game, rules, value_scale)
-    return found._replace(program=match_programs.program(found.policy))
-
-
-def _without_program(entrant: Entrant, game: Any, rules: str, value_scale: float) -> Player:
-    word, kind, number, file, considered, averaged = entrant
-    if kind == "random":
-        return Player(word, arena.random_player(game))
-    if kind == "uct":
-        search = lambda model: jz.uct(model, number)
-        return Player(word, with_listed_outcomes(search, models.rollout(game), game), rates=True)
-    if kind == "perfect":
-        try:
-            with progress_display.announced(f"Looking at the positions of {game.id}"):
-                return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
-        except ValueError as error:
-            raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error
-    if is_trained(entrant):
-        file = network_models.comes_along(game, rules or game.id) or _none_comes_along(word, rules or game.id)
-    model, params, about, learned = network_models.load(file, game, averaged)
-    if kind == "raw":
-        policy = arena.raw_network(model)
-    else:
-        few = min(considered, number)
-        if learned:
-            policy = jz.gumbel(model, number, max_considered=few, gumbel_scale=0.0)
-        else:
-            policy = to_win(game, model, number, few, value_scale)
-    return Player(word, policy, params, True, about)
-
-
-def _none_comes_along(word: str, rules: str) -> NoReturn:
-    there = [weights.read_about(file) for file in sorted(weights.TRAINED.glob("*.safetensors"))]
-    known = ", ".join(dict.fromkeys(str(about.get("rules", about["game"])) for about in there))
-    raise ValueError(f"{word}: no network comes with jaxzero for --game {rules} of this size, but for {known} (go: 9).")
-
-
-# --------------------------------------------------------------------------------------------------------------- games
-class Result(NamedTuple):
-    """How games of two players ended, for the first; `pairs` brought it 0, 1/2, 1, 3/2 and 2 points."""
-
-    first: str
-    second: str
-    wins: int
-    draws: int
-    losses: int
-    unfinished: int
-    pairs: list[int]
-
-
-def points(result: Result) -> float:
-    """Of the first player. A game that was stopped counts as drawn."""
-    return result.wins + (result.draws + result.unfinished) / 2
-
-
-def played(result: Result) -> int:
-    """How many games."""
-    return result.wins + result.draws + result.losses + result.unfinished
-
-
-def games_of(config: Config, game: Any) -> int:
-    """Games of a pairing: an equal number for each seat of each of the two."""
-    each = 2 * (1 if game.num_players == 2 else game.num_players)
-    return max(config.games // each, 1) * each
-
-
-def match(config: Config, game: Any, between: Callable, one: Player, other: Player, *numbers: int) -> Callable:
-    """The games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
-
-    In games of more than two each has one seat in half of the games, and all others in the other half; who holds the
-    seat that wins has won.
-
-    Args:
-        config: the settings.
-        game: the game.
-        between: its matches, see `matches`.
-        one: the first player.
-        other: the second.
-        numbers: of this match.
-    """
-    programs, params = (one.program, other.program), (one.params, other.params)
-
-    def run(batch: int) -> Result:
-        key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
-        keys = jax.random.split(key, games_of(config, game) // (2 if game.num_players == 2 else 2 * game.num_players))
-        score = between(programs, params, keys).score
-        if game.num_players > 2:
-            among = between(programs[::-1], params[::-1], keys).score
-            score = jax.tree.map(jnp.add, score, among._replace(wins=among.losses, losses=among.wins))
-        score = jax.tree.map(lambda x: np.asarray(x).sum(0), score)  # of each opening
-        pairs = np.bincount(arena.half_points(score), minlength=5).tolist() if game.num_players == 2 else []
-        return Result(one.name, other.name, *(int(x.sum()) for x in score), pairs)
-
-    return run
-
-
-def matches(config: Config, game: Any) -> Callable:
-    """How games are played here, compiled once for all matches."""
-    return match_programs.between(game, openings(config), config.max_plies)
-
-
-def different_openings(config: Config, game: Any, games: int) -> float:
-    """How many different openings so many games have; without bound where there is chance, which varies games."""
-    if draws(game):
-        return np.inf
-    keys = jax.random.split(jax.random.key(config.seed), max(games // game.num_players, 1))
-    return arena.different_openings(game, keys, openings(config))
-
-
-def warn_of_repeated_openings(config: Config, game: Any, games: int, different: float) -> None:
-    """Says that openings repeat, if so many games have more than twice as many openings as there are different ones.
-
-    Each opening is played once by each seat.
-    """
-    played = games // game.num_players
-    if 2 * different < played:
-        progress_display.console.print(
-            f"[bold yellow]Only {different} different opening(s) among {played}, after {openings(config)} random "
-            "move(s). Deterministic players repeat their games, so the intervals are too narrow. Use --opening-plies "
-            f"{openings(config) + 2}."
-        )
 
 
 def tournament(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
@@ -181,10 +45,11 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
     results["pairings"] = []
     meetings = list(itertools.combinations(range(len(config.players)), 2))
     games = games_of(config, game) // (1 if game.num_players == 2 else 2)  # with three or more both halves have them
-    warn_of_repeated_openings(config, game, games, different_openings(config, game, games))
+    if repeats(players[word] for word in config.players):
+        warn_of_repeated_openings(config, game, games, different_openings(config, game, games))
     progress_display.console.print(
-        f"{len(meetings)} pairing(s) of {games_of(config, game)} games. Each player is compiled before its first move, "
-        "which can take half a minute."
+        f"{len(meetings)} pairing(s) of {games_of(config, game)} games{why_not_as_many(config, game)}. Each player is "
+        "compiled before its first move, which can take half a minute, with dice more than one."
     )
     between, compiled = matches(config, game), set()
     for number, (i, j) in enumerate(meetings, 1):
@@ -249,7 +114,7 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
 def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
     a, b = config.sprt
-    different, warned = different_openings(config, game, config.max_games), False
+    different, warned = different_openings(config, game, config.max_games), not repeats(players[x] for x in config.sprt)
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
     run = match(config, game, matches(config, game), players[b], players[a], 1)
     counts, pairs = np.zeros(4, int), np.zeros(5, int)
@@ -331,20 +196,17 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     return game, sharing_programs(entrants, players)
 
 
-def sharing_programs(entrants: dict[str, Entrant], players: dict[str, Player]) -> dict[str, Player]:
-    """The players, where those whose networks differ by their weights only share a program.
-
-    The policy of a network has to follow from the word, less its file, and from what the file says of the network.
-    """
-    programs: dict[tuple, match_programs.Program] = {}
-
-    def sharing(entrant: Entrant, one: Player) -> Player:
-        if one.about is None or "environment" in one.about:  # without weights, or with a learned model
-            return one
-        key = entrant._replace(word="", file=pathlib.Path()), json.dumps(one.about["network"], sort_keys=True)
-        return one._replace(program=programs.setdefault(key, one.program))
-
-    return {word: sharing(entrants[word], one) for word, one in players.items()}
+def announce(config: Config, game: Any, players: dict[str, Player], about: dict[str, Any]) -> None:
+    """Prints the game and the device, and what there is to know of the networks."""
+    say = progress_display.console.print
+    say(f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}")
+    if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
+        seen = ", and see decisive moves (uct does not)" if sees_decisive(game) else ""
+        say(f"Networks with a search weigh its values, from -1 to 1, by --value-scale {config.value_scale:g}{seen}")
+    for word, said in about.items():
+        told = type(said.get("step")) is int  # files may come from anywhere
+        many = f"{said['step']:,} iterations" if told else "an unknown number of iterations"
+        say(f"{escape(word)}: weights after {many} of training")
 
 
 def main(config: Config) -> None:
@@ -359,18 +221,8 @@ def main(config: Config) -> None:
         sys.exit(f"tournament: {error}")
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine
-    progress_display.console.print(
-        f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}"
-    )
-    if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
-        seen = ", and see decisive moves (uct does not)" if sees_decisive(game) else ""
-        progress_display.console.print(
-            f"Searches by the rules take values as they are, c_scale {config.value_scale:g}{seen}"
-        )
     about = {word: one.about for word, one in players.items() if one.about is not None}
-    for word, said in about.items():
-        step = f"{said['step']:,}" if type(said.get("step")) is int else "unknown"  # files may come from anywhere
-        progress_display.console.print(f"{escape(word)}: weights of step {step}")
+    announce(config, game, players, about)
     known = {"settings": settings, "about": about, "decisive_moves": sees_decisive(game)}
     results, stopped = circumstances() | known, False
     try:

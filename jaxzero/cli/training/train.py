@@ -99,7 +99,7 @@ def without_compiling(run: Run, measure: Evaluation, clock: Clock) -> tuple[Run,
     """What takes long to compile, compiled when it is needed: announced, and not counted into the budget."""
     play = compiled_when_called("Compiling self-play", run.play, clock, announced)
     update = compiled_when_called("Compiling the learner", run.update, clock, announced)
-    rate = first_call_for_free("The first match that rates, compiled first", measure.rate, clock, announced)
+    rate = first_call_for_free("Compiling the first rating match, and playing it", measure.rate, clock, announced)
     glance = measure.glance
     if glance is not None:
         glance = first_call_for_free("Compiling the first look at mistakes", glance, clock, announced)

@@ -10,7 +10,7 @@ from jaxzero import games, nets
 from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.play import engine, network_engine, resolved, tree_page
 from jaxzero.cli.playing.play_settings import Player
-from jaxzero.cli.playing.tournament import player
+from jaxzero.cli.playing.tournament_players import player
 from jaxzero.cli.playing.tournament_settings import read
 from jaxzero.nets import weights
 

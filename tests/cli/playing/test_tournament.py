@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
-from jaxzero.cli.playing import tournament
-from jaxzero.cli.playing.tournament import Config, Result
-from jaxzero.cli.playing.tournament_settings import Entrant, is_trained, parse, read
+from jaxzero.cli.playing import pairings, tournament, tournament_players
+from jaxzero.cli.playing.pairings import Result
+from jaxzero.cli.playing.tournament_players import Player, player
+from jaxzero.cli.playing.tournament_settings import Config, Entrant, is_trained, parse, read
 from jaxzero.nets import weights
-from jaxzero.play import match_programs
+from jaxzero.play import match_programs, perfect_player
 from jaxzero.play import ratings as rating
 from tests.play.test_arena import by_rank, sums
 from tests.processes import experiment
@@ -137,9 +138,8 @@ def test_settings_that_hold_together_are_taken():
     ({"players": ("perfect", "random")}, "connect_four has more than 1,000 positions"),
 ])  # fmt: skip
 def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, settings, expected):
-    monkeypatch.setattr(
-        tournament.perfect_player, "solve", functools.partial(tournament.perfect_player.solve, limit=1_000)
-    )
+    solve = functools.partial(perfect_player.solve, limit=1_000)
+    monkeypatch.setattr(perfect_player, "solve", solve)
     with pytest.raises(ValueError) as caught:
         tournament.prepare(dataclasses.replace(Config(players=("random", "uct:2")), **settings))
     assert expected in str(caught.value)
@@ -159,11 +159,11 @@ def trained(tmp_path_factory):
 @pytest.mark.slow
 def test_players_with_networks(trained):
     game, file = trained.game, trained.folder / "weights.safetensors"
-    searching = tournament.player(read(f"{trained.folder}:8", 50), game)  # the run, and the file in it
-    raw = tournament.player(read(f"raw:{file}", 50), game)
-    for player in (raw, searching):
-        assert player.rates and player.about["step"] == 7
-        jax.tree.map(np.testing.assert_array_equal, player.params, trained.params)
+    searching = player(read(f"{trained.folder}:8", 50), game)  # the run, and the file in it
+    raw = player(read(f"raw:{file}", 50), game)
+    for one in (raw, searching):
+        assert one.rates and one.about["step"] == 7
+        jax.tree.map(np.testing.assert_array_equal, one.params, trained.params)
     keys = jax.random.split(jax.random.key(0), 3)
     states = jax.vmap(game.init)(keys)
     logits, _ = trained.net(trained.params, jax.vmap(game.observe)(states))
@@ -172,7 +172,7 @@ def test_players_with_networks(trained):
     out, other = policy(searching.params, keys, states), policy(searching.params, keys[::-1], states)
     assert (out.info.summary.visits.sum(1) == 8).all()
     assert (out.action == other.action).all()  # it plays to win: nothing is drawn
-    few = tournament.player(read(f"{trained.folder}:8:2", 50), game)
+    few = player(read(f"{trained.folder}:8:2", 50), game)
     assert ((few.policy(few.params, keys, states).info.summary.visits > 0).sum(1) == 2).all()
 
 
@@ -189,7 +189,7 @@ def test_networks_that_differ_by_weights_only_share_a_program(trained, tmp_path)
         list(players).index(next(x for x in players if players[x].program is one.program)) for one in players.values()
     ]
     assert programs == [0, 0, 2, 3, 3, *range(5, 11)]
-    alone = tournament.player(read(f"raw:{files[0]}", 50), game)
+    alone = player(read(f"raw:{files[0]}", 50), game)
     keys = jax.random.split(jax.random.key(0), 3)
     states = jax.vmap(game.init)(keys)
     one = players[f"raw:{files[0]}"]
@@ -197,8 +197,8 @@ def test_networks_that_differ_by_weights_only_share_a_program(trained, tmp_path)
 
 
 def test_the_value_scale_reaches_the_searches(trained, monkeypatch):
-    asked, whole = [], tournament.to_win
-    monkeypatch.setattr(tournament, "to_win", lambda *given: (asked.append(given[-1]), whole(*given))[1])
+    asked, whole = [], tournament_players.to_win
+    monkeypatch.setattr(tournament_players, "to_win", lambda *given: (asked.append(given[-1]), whole(*given))[1])
     for given in ({}, {"value_scale": 2.0}):
         tournament.prepare(Config(players=("random", f"{trained.folder}:4"), **given))
     assert asked == [0.5, 2.0]
@@ -211,8 +211,8 @@ def test_a_file_of_another_game_ends_in_a_sentence(trained):
 
 
 def test_mistakes_of_a_network_are_those_of_all_positions_at_once(trained):
-    raw = tournament.player(read(f"raw:{trained.folder}", 1), trained.game)
-    players, results = {"random": tournament.player(read("random", 1), trained.game), raw.name: raw}, {}
+    raw = player(read(f"raw:{trained.folder}", 1), trained.game)
+    players, results = {"random": player(read("random", 1), trained.game), raw.name: raw}, {}
     tournament.erring(Config(seed=1), trained.game, players, results)
     positions = tournament.outcome_mistakes.load(trained.game, tournament.outcome_mistakes.CONNECT_FOUR)
     made = tournament.outcome_mistakes.outcome_mistakes(raw.policy, raw.params, positions, jax.random.key(0))
@@ -233,8 +233,9 @@ def test_mistakes_alone_play_no_game(trained, monkeypatch, tmp_path, capsys, set
         tournament.main(config)
     assert caught.value.code == 0 and json.loads(file.read_text())["mistakes"] == list(words)
     shown = capsys.readouterr().out.replace("\n", "")
-    assert all(f"{word}: weights of step 7" in shown for word in words)  # a run's weights may be old: it says so
-    assert "take values as they are, c_scale 0.5" in shown
+    for word in words:  # a run's weights may be old: it says so
+        assert f"{word}: weights after 7 iterations of training" in shown
+    assert "weigh its values, from -1 to 1, by --value-scale 0.5" in shown
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -338,7 +339,7 @@ def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verd
         return run
 
     monkeypatch.setattr(tournament, "match", match)
-    players = {name: tournament.Player(name, None) for name in ("old", "new")}
+    players = {name: Player(name, None) for name in ("old", "new")}
     config, results = Config(game="tic_tac_toe", sprt=("old", "new"), elo1=50, max_games=1050), {}
     tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, results)
     needed = next((n for n in range(1, 11) if rating.sprt(np.array(pairs) * n, 0, 50).verdict != "continue"), 10)
@@ -350,24 +351,24 @@ def test_batches_are_played_until_it_is_decided(monkeypatch, capsys, pairs, verd
 
 def test_a_match_counts_what_the_arena_counts():
     game = games.from_pgx("tic_tac_toe")
-    config, one, other = Config(games=60, opening_plies=0), *(tournament.player(read("random", 1), game) for _ in "12")
-    play = tournament.match(config, game, tournament.matches(config, game), one, other, 0, 1)
+    config, one, other = Config(games=60, opening_plies=0), *(player(read("random", 1), game) for _ in "12")
+    play = tournament.match(config, game, pairings.matches(config, game), one, other, 0, 1)
     first, second = play(0), play(1)
     for result in (first, second):
         assert result.wins + result.draws + result.losses == 60 and sum(result.pairs) == 30
-        assert sum(i * n for i, n in enumerate(result.pairs)) == 2 * tournament.points(result)
+        assert sum(i * n for i, n in enumerate(result.pairs)) == 2 * pairings.points(result)
     assert first != second and first == play(0)  # each batch has games of its own
-    assert tournament.points(Result("", "", 1, 2, 9, 1, [])) == 2.5
+    assert pairings.points(Result("", "", 1, 2, 9, 1, [])) == 2.5
 
 
 def test_with_three_players_each_has_one_seat_in_half_of_the_games_and_the_others_in_the_rest():
     game = sums()
     best, worst = (
-        tournament.Player(name, policy := by_rank(game, order), program=match_programs.program(policy))
+        Player(name, policy := by_rank(game, order), program=match_programs.program(policy))
         for name, order in (("best", [3, 0, 1, 2]), ("worst", [0, 1, 2, 3]))
     )
     config = Config(games=60, opening_plies=0)
-    play = functools.partial(tournament.match, config, game, tournament.matches(config, game))
+    play = functools.partial(tournament.match, config, game, pairings.matches(config, game))
     assert play(best, worst, 0)(0) == Result("best", "worst", 60, 0, 0, 0, [])
     assert play(worst, best, 0)(0) == Result("worst", "best", 0, 0, 60, 0, [])
 
@@ -402,22 +403,46 @@ def test_too_few_openings_are_told(capsys):
 
     def said(**settings):
         config = Config(game="tic_tac_toe", games=60, **settings)
-        different = tournament.different_openings(config, game, config.games)
-        tournament.warn_of_repeated_openings(config, game, config.games, different)
+        different = pairings.different_openings(config, game, config.games)
+        pairings.warn_of_repeated_openings(config, game, config.games, different)
         return " ".join(capsys.readouterr().out.split())
 
     assert "Only 8 different opening(s) among 30, after 1 random move(s)" in (one := said())  # 8 of the 9 squares
     assert "--opening-plies 3" in one and not said(opening_plies=3)
     dice = games.from_pgx("backgammon")
-    assert tournament.different_openings(Config(game="backgammon", opening_plies=0), dice, 100) == np.inf
+    assert pairings.different_openings(Config(game="backgammon", opening_plies=0), dice, 100) == np.inf
+
+
+@pytest.mark.parametrize(("networks", "warned"), [(0, False), (1, False), (2, True)])
+def test_openings_that_repeat_matter_where_networks_meet(networks, warned, monkeypatch, capsys):
+    monkeypatch.setattr(tournament, "match", lambda *_: lambda batch: Result("a", "b", 5, 0, 5, 0, [1, 1, 1, 1, 1]))
+    about = [{}] * networks + [None] * 3
+    players = {name: Player(name, None, about=x) for name, x in zip("abc", about)}
+    config = Config(game="tic_tac_toe", players=tuple("abc"), games=60)
+    tournament.tournament(config, games.from_pgx("tic_tac_toe"), players, {})
+    assert ("Only 8 different opening(s)" in capsys.readouterr().out) == warned
+
+
+def test_games_that_seats_cannot_share_are_told():
+    three = games.from_pgx("tic_tac_toe")._replace(num_players=3)
+    said = pairings.why_not_as_many(Config(games=200), three)
+    assert said == " (--games 200, in multiples of 6, so that every seat has as many)"
+    assert pairings.games_of(Config(games=200), three) == 198
+    assert not pairings.why_not_as_many(Config(games=198), three)
 
 
 def test_a_test_of_two_warns_once_and_when_its_batches_repeat_openings(monkeypatch, capsys):
     monkeypatch.setattr(tournament, "match", lambda *_: lambda batch: Result("new", "old", 5, 0, 5, 0, [1, 1, 1, 1, 1]))
-    players = {name: tournament.Player(name, None) for name in ("old", "new")}
+    networks = {name: Player(name, None, about={}) for name in ("old", "new")}
     config = Config(game="tic_tac_toe", sprt=("old", "new"), games=10, max_games=100, opening_plies=1)
-    tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, {})
-    lines = [line for line in capsys.readouterr().out.split("\n") if " games:" in line or line.startswith("Only")]
+
+    def said(players):
+        tournament.sequential(config, games.from_pgx("tic_tac_toe"), players, {})
+        lines = capsys.readouterr().out.split("\n")
+        return [line for line in lines if " games:" in line or line.startswith("Only")]
+
+    assert len(said(networks | {"old": Player("old", None)})) == 10  # one of them varies: no warning
+    lines = said(networks)
     assert [line.split()[0] for line in lines] == ["10", "20", "30", "40", "Only", "50", "60", "70", "80", "90", "100"]
     assert lines[4].startswith("Only 9 different opening(s) among 20, after 1 random move(s)")
 
