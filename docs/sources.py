@@ -44,6 +44,7 @@ PAGES = {
     "experiments/README.md": "benchmarks/experiments.md",
     "experiments/train.md": "benchmarks/train.md",
     "experiments/strength/README.md": "benchmarks/strength.md",
+    "experiments/strength/matches.md": "benchmarks/matches.md",
     "experiments/strength/what_was_tried.md": "benchmarks/what_was_tried.md",
     "experiments/strength/games_of_chance.md": "benchmarks/games_of_chance.md",
     "experiments/muzero/README.md": "benchmarks/muzero.md",

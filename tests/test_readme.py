@@ -9,7 +9,7 @@ from tests import documents
 DOCUMENTS = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md", "experiments/train.md"),
     *(f"experiments/{folder}/README.md" for folder in ("bench", "compat", "muzero", "strength")),
-    *("experiments/strength/games_of_chance.md", "experiments/strength/what_was_tried.md"),
+    *(f"experiments/strength/{page}.md" for page in ("games_of_chance", "matches", "what_was_tried")),
     *("notebooks/README.md", "notebooks/features.md", "notebooks/gtp.md", "notebooks/trained_networks.md"),
 ]
 
