@@ -1,0 +1,188 @@
+"""Honest priors: the policy of a network learned anew, from what its own searches take the moves to be worth.
+
+    python experiments/strength/honest_policy.py --folder runs/honest --positions 200000 --minutes 60
+    python experiments/strength/priors.py --weights runs/honest/weights.safetensors
+
+A policy that learns from improved policies becomes sure where several moves win. Here the target is softmax(β q), q
+the values of the moves in a Gumbel search that proves nothing. Values are to stay as they are: their targets are those
+of the network that searches. The positions are of games that begin with up to 16 random moves and go on by draws from
+softmax(8 q).
+
+The folder keeps the positions, and a later call goes on with them: it adds what is missing, and learns from all.
+`--begin FILE` learns on from other weights than those that search, such as those of an earlier call. Ctrl-C while it
+learns writes what is learned so far.
+"""
+
+import argparse
+import functools
+import io
+import math
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.atomic_files import free_name, make_folder, write_whole
+from jaxzero.nets import weights
+from jaxzero.root.summary import legal_actions
+from jaxzero.train import learner, replay, selfplay
+from jaxzero.types import Keys, Params, PolicyOutput, State
+
+BETA = 8.0  # of the positions that are kept, and of the draws
+RANDOM = 16  # moves at most that a game begins with
+GAMES, PLIES = 256, 16  # in lock-step, for each file of positions
+STEPS = 25  # minibatches between two looks at the clock
+WARMUP = 200  # minibatches until the rate is there
+
+
+def by_values(search: Callable) -> Callable:
+    """The policy softmax(β q) of what a search finds, drawn from; the root's value where a move was not tried."""
+
+    def policy(params: Params, keys: Keys, state: State, tree: Any = None) -> PolicyOutput:
+        out = search(params, keys, state)
+        found = out.info.summary
+        q = jnp.where(found.visits > 0, found.qvalues, found.value[:, None])
+        logits = jnp.where(legal_actions(out.tree), BETA * q, -jnp.inf)
+        action = jax.vmap(jax.random.categorical)(keys, logits)
+        return out.replace(action=action, action_weights=jax.nn.softmax(logits))
+
+    return policy
+
+
+def collect(game: games.Game, network: Callable, params: Params, simulations: int, seed: int) -> Iterator[selfplay.Row]:
+    """Rows of self-play without end: positions and targets, their values those of the network."""
+    search = jz.gumbel(models.perfect(game, network), simulations, gumbel_scale=0.0)
+    begin, play = selfplay.self_play(
+        game, by_values(search), plies=PLIES, window=PLIES, max_opening_plies=RANDOM, choose=selfplay.exploring()
+    )
+    play, value = jax.jit(play), jax.jit(lambda params, seen: network(params, seen)[1])
+    playing = jax.jit(begin, static_argnums=1)(jax.random.key(seed), GAMES)
+    while True:
+        playing, rows, ready, stats = play(params, playing)
+        if stats.bad.sum():
+            raise ValueError("a search has a status: one of its values was not finite.")
+        rows = selfplay.Row(*(np.asarray(x)[np.asarray(ready)] for x in rows))
+        yield rows._replace(value=np.asarray(value(params, rows.observation)))
+
+
+def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[selfplay.Row]]) -> selfplay.Row:
+    """All positions of a folder, with as many new ones as are missing; `collected(seed)` makes them."""
+    there = [read(file) for file in sorted(folder.glob("*.npz"))]
+    began, new, had = time.monotonic(), collected(len(there)), sum(len(rows.value) for rows in there)
+    while (have := sum(len(rows.value) for rows in there)) < wanted:
+        there.append(next(new))
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **there[-1]._asdict())
+        write_whole(free_name(folder / "positions.npz"), [buffer.getvalue()])
+        made = have + len(there[-1].value) - had
+        speed = made / (time.monotonic() - began)
+        left = max(wanted - had - made, 0) / speed / 60 if speed else math.inf
+        print(f"{had + made:,} of {wanted:,} positions, {speed:.0f}/s, {left:.0f} min left", flush=True)
+    return jax.tree.map(lambda *x: np.concatenate(x), *there)
+
+
+def read(file: pathlib.Path) -> selfplay.Row:
+    """The positions of a file."""
+    with np.load(file) as kept:
+        return selfplay.Row(**kept)
+
+
+def rate(peak: float, step: int, done: float) -> float:
+    """It rises over `WARMUP` minibatches, and falls by half a cosine over the time there is."""
+    return peak * min(1.0, (step + 1) / WARMUP) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
+
+
+def learn(
+    game: games.Game, network: Callable, params: Params, rows: selfplay.Row, given: argparse.Namespace
+) -> tuple[Params, int]:
+    """The averaged parameters after so many minutes, and how many minibatches that were."""
+    begin, update = learner.learner(
+        game, network, batch_size=given.batch_size, average_decay=0.998, policy_temperature=BETA / given.beta
+    )
+    buffer = replay.new_buffer(
+        jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows), len(rows.value)
+    )
+    buffer = replay.add(buffer, jax.tree.map(jnp.asarray, rows), jnp.ones(len(rows.value), bool))
+    step, state, key = jax.jit(functools.partial(update, minibatches=STEPS)), begin(params), jax.random.key(given.seed)
+    done = lambda: (time.monotonic() - began) / 60 / given.minutes if calls else 0.0
+    began, told, calls = time.monotonic(), 0.0, 0  # the clock starts anew when all is compiled
+    try:
+        while done() < 1:
+            keys = jax.random.split(jax.random.fold_in(key, calls), 1)
+            peak = rate(given.learning_rate, calls * STEPS, done())
+            state, losses = jax.block_until_ready(step(state, buffer, keys, peak))
+            began, calls = began if calls else time.monotonic(), calls + 1
+            if done() >= told + 0.02 or done() >= 1:
+                told, lost = done(), float(losses.policy - losses.target_entropy)
+                print(
+                    f"{told:4.0%}  {calls * STEPS:,} minibatches, KL from the targets {lost:.4f} nats, error of "
+                    f"values {float(losses.value):.4f}",
+                    flush=True,
+                )
+    except KeyboardInterrupt:
+        print("Stopped.")
+    return state.average, int(state.steps)
+
+
+def main() -> None:
+    """Collects, learns, and writes the weights."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("--game", default="connect_four", help="of two, without chance; default: %(default)s")
+    parser.add_argument(
+        "--weights", type=pathlib.Path, help="what searches: a file, or a run's folder; default: what comes along"
+    )
+    parser.add_argument("--begin", type=pathlib.Path, help="the weights to learn on from; default: those that search")
+    parser.add_argument("--folder", type=pathlib.Path, required=True, help="for the positions and the weights")
+    parser.add_argument(
+        "--positions", type=int, default=200_000, help="as many as the folder is to have; default: %(default)s"
+    )
+    parser.add_argument("--simulations", type=int, default=16, help="of each search; default: %(default)s")
+    parser.add_argument("--beta", type=float, default=10.0, help="of the targets softmax(beta q); default: %(default)s")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of learning, 0: none; default: %(default)s")
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="its peak; default: %(default)s")
+    parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="of what the learner draws; default: %(default)s")
+    given = parser.parse_args()
+    for name, least in (("positions", 1), ("simulations", 1), ("batch_size", 1), ("minutes", 0), ("seed", 0)):
+        if getattr(given, name) < least:
+            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: {least} or more.")
+    for name in ("beta", "learning_rate"):
+        if not 0 < getattr(given, name) < math.inf:
+            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: above 0.")
+    try:
+        game = games.by_name(given.game)
+        if game.num_players != 2:
+            raise ValueError(f"--game {given.game} has {game.num_players} player(s): give one of two.")
+        network, params, about = weights.load(given.weights or weights.trained(given.game), game)
+        _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
+        if before["network"] != about["network"]:
+            raise ValueError(f"--begin {given.begin}: another network than that which searches.")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    make_folder(given.folder)
+    try:
+        collected = lambda seed: collect(game, network, params, given.simulations, seed)
+        rows = fill(given.folder, given.positions, collected)
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped. What was collected is kept: the same command goes on.") from None
+    if not given.minutes:
+        return
+    learned, steps = learn(game, network, first, rows, given)
+    file = free_name(given.folder / "weights.safetensors")
+    how = {
+        name: getattr(given, name) for name in ("simulations", "beta", "minutes", "learning_rate", "batch_size", "seed")
+    }
+    weights.save(
+        file, learned, about | {"policy_learned_anew": how | {"positions": len(rows.value), "minibatches": steps}}
+    )
+    print(f"Written to {file}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Policies learned anew from what searches take moves to be worth."""
+
+import pathlib
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxzero as jz
+from jaxzero import games, models
+from jaxzero.nets import weights
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "experiments" / "strength"))  # as running a script there does; last: it hides nothing
+
+import honest_policy  # noqa: E402
+
+
+def test_targets_are_the_softmax_of_values():
+    game = games.from_pgx("tic_tac_toe")
+    net, params, _ = weights.load(weights.trained("tic_tac_toe"), game)
+    search = jz.gumbel(models.perfect(game, net), 5, gumbel_scale=0.0)  # of nine moves five are tried
+    keys = jax.random.split(jax.random.key(0), 3)
+    states = jax.vmap(game.init)(keys)
+    states = jax.vmap(game.step)(states, jnp.array([0, 4, 8]), keys)
+    out, plain = honest_policy.by_values(search)(params, keys, states), search(params, keys, states)
+    found, legal = plain.info.summary, np.asarray(jax.vmap(game.legal)(states))
+    for i in range(3):
+        q = [
+            found.qvalues[i, a] if found.visits[i, a] else found.value[i] for a in range(game.num_actions)
+        ]  # what was not tried is worth what the root is
+        expected = np.where(legal[i], np.exp(8 * np.array(q, float)), 0)
+        np.testing.assert_allclose(out.action_weights[i], expected / expected.sum(), rtol=1e-4)
+        assert legal[i, out.action[i]]
+    assert 0 < (found.visits > 0).sum() < legal.sum()
+
+
+def test_the_rate_rises_and_falls():
+    peaks = [honest_policy.rate(2.0, step, done) for step, done in ((0, 0), (99, 0), (199, 0), (999, 0.5), (9999, 1.0))]
+    np.testing.assert_allclose(peaks, [0.01, 1.0, 2.0, 1.0, 0.0], atol=1e-9)
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    for name, small in (("GAMES", 8), ("PLIES", 8), ("STEPS", 2)):
+        monkeypatch.setattr(honest_policy, name, small)
+
+    def run(*words):
+        words = ("--game", "tic_tac_toe", "--folder", str(tmp_path / "honest"), "--batch-size", "16", *words)
+        monkeypatch.setattr(sys, "argv", ["honest_policy.py", *words])
+        honest_policy.main()
+        return tmp_path / "honest"
+
+    return run
+
+
+@pytest.mark.slow
+def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
+    folder = call("--positions", "100", "--minutes", "0", "--simulations", "4")
+    files = sorted(folder.glob("*.npz"))
+    rows = [honest_policy.read(file) for file in files]
+    had = sum(len(x.value) for x in rows)
+    assert had >= 100 and not list(folder.glob("*.safetensors"))
+    for x in rows:
+        np.testing.assert_allclose(x.policy.sum(1), 1, rtol=1e-5)
+    game = games.from_pgx("tic_tac_toe")
+    net, params, about = weights.load(weights.trained("tic_tac_toe"), game)
+    np.testing.assert_allclose(rows[0].value, net(params, rows[0].observation)[1], atol=1e-5)  # values stay
+    kept = [file.read_bytes() for file in files]
+    call("--positions", str(had + 1), "--minutes", "0.02", "--simulations", "4", "--learning-rate", "0.01")
+    assert [file.read_bytes() for file in files] == kept and len(list(folder.glob("*.npz"))) == len(files) + 1
+    new = honest_policy.read(next(file for file in folder.glob("*.npz") if file not in files))
+    assert not np.array_equal(new.observation[:8], rows[0].observation[:8])  # other games
+    _, learned, said = weights.load(folder / "weights.safetensors", game)
+    assert any(not np.array_equal(*pair) for pair in zip(jax.tree.leaves(params), jax.tree.leaves(learned)))
+    how = said["policy_learned_anew"]
+    assert how["positions"] == had + len(new.value) and how["minibatches"] > 0 and said["network"] == about["network"]
+    call("--positions", "1", "--minutes", "0.001", "--begin", str(folder / "weights.safetensors"))
+    assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--positions", "0"), "--positions 0: 1 or more"),
+    (("--beta", "0"), "--beta 0.0: above 0"),
+    (("--game", "2048"), "--game 2048 has 1 player"),
+    (("--weights", "nowhere"), "nowhere"),
+])  # fmt: skip
+def test_what_cannot_be_is_answered_in_a_sentence(call, words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        call(*words)
+    assert ended.value.code == 2 and said in capsys.readouterr().err
