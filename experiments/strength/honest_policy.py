@@ -36,7 +36,7 @@ from jaxzero.types import Keys, Params, PolicyOutput, State
 
 BETA = 8.0  # of the positions that are kept, and of the draws
 RANDOM = 16  # moves at most that a game begins with
-GAMES, PLIES = 256, 16  # in lock-step, for each file of positions
+PLIES = 16  # of each game, for each file of positions
 STEPS = 25  # minibatches between two looks at the clock
 WARMUP = 200  # minibatches until the rate is there
 
@@ -55,20 +55,27 @@ def by_values(search: Callable) -> Callable:
     return policy
 
 
-def collect(game: games.Game, network: Callable, params: Params, simulations: int, seed: int) -> Iterator[selfplay.Row]:
+def collect(
+    game: games.Game, network: Callable, params: Params, given: argparse.Namespace, seed: int
+) -> Iterator[selfplay.Row]:
     """Rows of self-play without end: positions and targets, their values those of the network."""
-    search = jz.gumbel(models.perfect(game, network), simulations, gumbel_scale=0.0)
+    search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0)
     begin, play = selfplay.self_play(
         game, by_values(search), plies=PLIES, window=PLIES, max_opening_plies=RANDOM, choose=selfplay.exploring()
     )
-    play, value = jax.jit(play), jax.jit(lambda params, seen: network(params, seen)[1])
-    playing = jax.jit(begin, static_argnums=1)(jax.random.key(seed), GAMES)
-    while True:
+
+    @jax.jit
+    def part(params, playing):
         playing, rows, ready, stats = play(params, playing)
-        if stats.bad.sum():
+        return playing, rows._replace(value=network(params, rows.observation)[1]), ready, stats.bad.sum()
+
+    playing = jax.jit(begin, static_argnums=1)(jax.random.key(seed), given.games)
+    while True:
+        playing, rows, ready, bad = part(params, playing)
+        if bad:
             raise ValueError("a search has a status: one of its values was not finite.")
-        rows = selfplay.Row(*(np.asarray(x)[np.asarray(ready)] for x in rows))
-        yield rows._replace(value=np.asarray(value(params, rows.observation)))
+        new = np.asarray(ready)
+        yield selfplay.Row(*(np.asarray(x)[new] for x in rows))
 
 
 def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[selfplay.Row]]) -> selfplay.Row:
@@ -142,6 +149,7 @@ def main() -> None:
     parser.add_argument(
         "--positions", type=int, default=200_000, help="as many as the folder is to have; default: %(default)s"
     )
+    parser.add_argument("--games", type=int, default=256, help="in lock-step; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=16, help="of each search; default: %(default)s")
     parser.add_argument("--beta", type=float, default=10.0, help="of the targets softmax(beta q); default: %(default)s")
     parser.add_argument("--minutes", type=float, default=60.0, help="of learning, 0: none; default: %(default)s")
@@ -149,9 +157,10 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of what the learner draws; default: %(default)s")
     given = parser.parse_args()
-    for name, least in (("positions", 1), ("simulations", 1), ("batch_size", 1), ("minutes", 0), ("seed", 0)):
-        if getattr(given, name) < least:
-            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: {least} or more.")
+    least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
+    for name, lowest in least.items():
+        if getattr(given, name) < lowest:
+            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: {lowest} or more.")
     for name in ("beta", "learning_rate"):
         if not 0 < getattr(given, name) < math.inf:
             parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: above 0.")
@@ -167,7 +176,7 @@ def main() -> None:
         parser.error(str(error))
     make_folder(given.folder)
     try:
-        collected = lambda seed: collect(game, network, params, given.simulations, seed)
+        collected = lambda seed: collect(game, network, params, given, seed)
         rows = fill(given.folder, given.positions, collected)
     except KeyboardInterrupt:
         raise SystemExit("Stopped. What was collected is kept: the same command goes on.") from None

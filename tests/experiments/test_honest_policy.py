@@ -44,12 +44,12 @@ def test_the_rate_rises_and_falls():
 
 @pytest.fixture
 def call(monkeypatch, tmp_path):
-    for name, small in (("GAMES", 8), ("PLIES", 8), ("STEPS", 2)):
+    for name, small in (("PLIES", 8), ("STEPS", 2)):
         monkeypatch.setattr(honest_policy, name, small)
 
     def run(*words):
-        words = ("--game", "tic_tac_toe", "--folder", str(tmp_path / "honest"), "--batch-size", "16", *words)
-        monkeypatch.setattr(sys, "argv", ["honest_policy.py", *words])
+        small = ("--folder", str(tmp_path / "honest"), "--games", "8", "--batch-size", "16")
+        monkeypatch.setattr(sys, "argv", ["honest_policy.py", "--game", "tic_tac_toe", *small, *words])
         honest_policy.main()
         return tmp_path / "honest"
 
