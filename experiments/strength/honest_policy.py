@@ -4,18 +4,21 @@
     python experiments/strength/priors.py --weights runs/honest/weights.safetensors
 
 A policy that learns from improved policies becomes sure where several moves win. Here the target is softmax(β q), q
-the values of the moves in a Gumbel search that proves nothing. Values are to stay as they are: their targets are those
-of the network that searches. The positions are of games that begin with up to 16 random moves and go on by draws from
-softmax(8 q).
+the values of the moves in a Gumbel search that proves nothing. Values are meant to stay as they are: their targets are
+those of the network that searches, and their error is told. The positions are of games that begin with up to 16 random
+moves and go on by draws from softmax(8 q).
 
-The folder keeps the positions, and a later call goes on with them: it adds what is missing, and learns from all.
+The folder keeps the positions, and a later call with the same searches goes on with them: it adds what is missing, and
+learns from all.
 `--begin FILE` learns on from other weights than those that search, such as those of an earlier call. Ctrl-C while it
 learns writes what is learned so far.
 """
 
 import argparse
 import functools
+import hashlib
 import io
+import json
 import math
 import pathlib
 import time
@@ -29,11 +32,15 @@ import numpy as np
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name, make_folder, write_whole
+from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.training.evaluation import draws
 from jaxzero.nets import weights
 from jaxzero.root.summary import legal_actions
+from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import learner, replay, selfplay
 from jaxzero.types import Keys, Params, PolicyOutput, State
 
+VALUE_SCALE = 0.2  # of the searches: it decides which moves they look at again
 BETA = 8.0  # of the positions that are kept, and of the draws
 RANDOM = 16  # moves at most that a game begins with
 PLIES = 16  # of each game, for each file of positions
@@ -59,7 +66,8 @@ def collect(
     game: games.Game, network: Callable, params: Params, given: argparse.Namespace, seed: int
 ) -> Iterator[selfplay.Row]:
     """Rows of self-play without end: positions and targets, their values those of the network."""
-    search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0)
+    scaled = completed_by_mix_value(VALUE_SCALE, rescale_values=False)
+    search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0, qvalues=scaled)
     begin, play = selfplay.self_play(
         game, by_values(search), plies=PLIES, window=PLIES, max_opening_plies=RANDOM, choose=selfplay.exploring()
     )
@@ -92,6 +100,20 @@ def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[
         left = max(wanted - had - made, 0) / speed / 60 if speed else math.inf
         print(f"{had + made:,} of {wanted:,} positions, {speed:.0f}/s, {left:.0f} min left", flush=True)
     return jax.tree.map(lambda *x: np.concatenate(x), *there)
+
+
+def check_folder(folder: pathlib.Path, searches: dict[str, Any]) -> None:
+    """A folder's positions are all of the same searches: what these are is written beside the first ones.
+
+    Raises:
+        ValueError: the folder has positions of others.
+    """
+    file = folder / "searches.json"
+    if file.exists() and (there := json.loads(file.read_text())) != searches:
+        raise ValueError(
+            f"--folder {folder}: its positions are of other searches, {there}, not {searches}. Name a new one."
+        )
+    write_whole(file, [json.dumps(searches, indent=1).encode(), b"\n"])
 
 
 def read(file: pathlib.Path) -> selfplay.Row:
@@ -137,6 +159,11 @@ def learn(
     return state.average, int(state.steps)
 
 
+def digest(params: Params) -> str:
+    """Tells parameters apart."""
+    return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in jax.tree.leaves(params))).hexdigest()
+
+
 def main() -> None:
     """Collects, learns, and writes the weights."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
@@ -159,22 +186,26 @@ def main() -> None:
     given = parser.parse_args()
     least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
     for name, lowest in least.items():
-        if getattr(given, name) < lowest:
+        if not lowest <= getattr(given, name) < math.inf:
             parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: {lowest} or more.")
     for name in ("beta", "learning_rate"):
         if not 0 < getattr(given, name) < math.inf:
             parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: above 0.")
     try:
         game = games.by_name(given.game)
-        if game.num_players != 2:
-            raise ValueError(f"--game {given.game} has {game.num_players} player(s): give one of two.")
-        network, params, about = weights.load(given.weights or weights.trained(given.game), game)
+        if game.num_players != 2 or draws(game):
+            what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
+            raise ValueError(f"--game {given.game} has {what}: give one of two without chance.")
+        searching = given.weights or weights.trained(given.game)
+        network, params, about = weights.load(searching, game)
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:
             raise ValueError(f"--begin {given.begin}: another network than that which searches.")
+        make_folder(given.folder)
+        searches = {"game": given.game, "simulations": given.simulations, "parameters": digest(params)}
+        check_folder(given.folder, searches)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    make_folder(given.folder)
     try:
         collected = lambda seed: collect(game, network, params, given, seed)
         rows = fill(given.folder, given.positions, collected)
@@ -184,12 +215,11 @@ def main() -> None:
         return
     learned, steps = learn(game, network, first, rows, given)
     file = free_name(given.folder / "weights.safetensors")
-    how = {
-        name: getattr(given, name) for name in ("simulations", "beta", "minutes", "learning_rate", "batch_size", "seed")
-    }
-    weights.save(
-        file, learned, about | {"policy_learned_anew": how | {"positions": len(rows.value), "minibatches": steps}}
-    )
+    names = ("simulations", "beta", "minutes", "learning_rate", "batch_size", "seed")
+    how = {name: getattr(given, name) for name in names} | {"positions": len(rows.value), "minibatches": steps}
+    known = {name: about[name] for name in ("game", "rules", "network", "komi") if name in about}
+    origin = {"policy_learned_anew": how, "searched_by": about, "began_with": before}
+    weights.save(file, learned, known | circumstances() | origin)
     print(f"Written to {file}")
 
 

@@ -77,14 +77,21 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     assert any(not np.array_equal(*pair) for pair in zip(jax.tree.leaves(params), jax.tree.leaves(learned)))
     how = said["policy_learned_anew"]
     assert how["positions"] == had + len(new.value) and how["minibatches"] > 0 and said["network"] == about["network"]
-    call("--positions", "1", "--minutes", "0.001", "--begin", str(folder / "weights.safetensors"))
+    assert "results" not in said and "step" not in said and said["searched_by"] == about  # nobody measured this one
+    call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(folder / "weights.safetensors"))
     assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
+    _, _, said = weights.load(folder / "weights-2.safetensors", game)
+    assert said["began_with"]["policy_learned_anew"] == how
+    with pytest.raises(SystemExit):
+        call("--positions", "1", "--simulations", "5")
+    assert "its positions are of other searches" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
     (("--positions", "0"), "--positions 0: 1 or more"),
     (("--beta", "0"), "--beta 0.0: above 0"),
-    (("--game", "2048"), "--game 2048 has 1 player"),
+    (("--game", "2048"), "--game 2048 has 1 player"), (("--minutes", "nan"), "--minutes nan: 0 or more"),
+    (("--game", "backgammon"), "--game backgammon has chance"),
     (("--weights", "nowhere"), "nowhere"),
 ])  # fmt: skip
 def test_what_cannot_be_is_answered_in_a_sentence(call, words, said, capsys):

@@ -44,15 +44,20 @@ def played(result: Result) -> int:
 
 def games_of(config: Config, game: Any) -> int:
     """Games of a pairing: an equal number for each seat of each of the two."""
-    each = 2 * (1 if game.num_players == 2 else game.num_players)
+    each = multiple(game)
     return max(config.games // each, 1) * each
+
+
+def multiple(game: Any) -> int:
+    """Games come in so many: with two players both colours of an opening, with more each seat in either half."""
+    return 2 * (1 if game.num_players == 2 else game.num_players)
 
 
 def why_not_as_many(config: Config, game: Any) -> str:
     """What to say where a pairing does not have as many games as the settings ask for."""
     if games_of(config, game) == config.games:
         return ""
-    return f" (--games {config.games}, in multiples of {2 * game.num_players}, so that every seat has as many)"
+    return f" (--games {config.games}, in multiples of {multiple(game)}, so that every seat has as many)"
 
 
 def match(config: Config, game: Any, between: Callable, one: Player, other: Player, *numbers: int) -> Callable:

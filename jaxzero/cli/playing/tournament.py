@@ -114,7 +114,8 @@ def show(config: Config, pairings: list[Result], found: ratings.Ratings) -> None
 def sequential(config: Config, game: Any, players: dict[str, Player], results: dict) -> None:
     """Batches of games until it is decided whether B is stronger; `results["sprt"]` says how it stands."""
     a, b = config.sprt
-    different, warned = different_openings(config, game, config.max_games), not repeats(players[x] for x in config.sprt)
+    may_repeat, warned = repeats(players[x] for x in config.sprt), False
+    different = different_openings(config, game, config.max_games) if may_repeat else math.inf
     hypotheses = {name: getattr(config, name) for name in ("elo0", "elo1", "alpha", "beta")}
     run = match(config, game, matches(config, game), players[b], players[a], 1)
     counts, pairs = np.zeros(4, int), np.zeros(5, int)
