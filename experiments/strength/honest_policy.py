@@ -9,9 +9,8 @@ those of the network that searches, and their error is told. The positions are o
 moves and go on by draws from softmax(8 q).
 
 The folder keeps the positions, and a later call with the same searches goes on with them: it adds what is missing, and
-learns from all.
-`--begin FILE` learns on from other weights than those that search, such as those of an earlier call. Ctrl-C while it
-learns writes what is learned so far.
+learns from all. `--begin FILE` learns on from other weights than those that search, such as those of an earlier call;
+give it another `--seed`. Ctrl-C and SIGTERM while it learns write what is learned so far.
 """
 
 import argparse
@@ -36,6 +35,7 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import draws
 from jaxzero.nets import weights
 from jaxzero.root.summary import legal_actions
+from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import learner, replay, selfplay
 from jaxzero.types import Keys, Params, PolicyOutput, State
@@ -86,19 +86,23 @@ def collect(
         yield selfplay.Row(*(np.asarray(x)[new] for x in rows))
 
 
-def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[selfplay.Row]]) -> selfplay.Row:
-    """All positions of a folder, with as many new ones as are missing; `collected(seed)` makes them."""
+def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[selfplay.Row]]) -> selfplay.Row | None:
+    """All positions of a folder, with as many new ones as are missing; `collected(seed)` makes them. None: stopped."""
     there = [read(file) for file in sorted(folder.glob("*.npz"))]
-    began, new, had = time.monotonic(), collected(len(there)), sum(len(rows.value) for rows in there)
-    while (have := sum(len(rows.value) for rows in there)) < wanted:
-        there.append(next(new))
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **there[-1]._asdict())
-        write_whole(free_name(folder / "positions.npz"), [buffer.getvalue()])
-        made = have + len(there[-1].value) - had
-        speed = made / (time.monotonic() - began)
-        left = max(wanted - had - made, 0) / speed / 60 if speed else math.inf
-        print(f"{had + made:,} of {wanted:,} positions, {speed:.0f}/s, {left:.0f} min left", flush=True)
+    began, new, have = time.monotonic(), collected(len(there)), sum(len(rows.value) for rows in there)
+    had = have
+    with progress_display.interruptible() as interrupted, progress_display.live() as show:
+        while have < wanted:
+            if interrupted():
+                return None
+            there.append(next(new))
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, **there[-1]._asdict())
+            write_whole(free_name(folder / "positions.npz"), [buffer.getvalue()])
+            have += len(there[-1].value)
+            speed = (have - had) / (time.monotonic() - began)
+            left = f"{(wanted - have) / speed / 60:.0f} min left" if have > had else "no game is over yet"
+            show(min(have / wanted, 1.0), f"{have:,} positions, {speed:.0f}/s, {left}")
     return jax.tree.map(lambda *x: np.concatenate(x), *there)
 
 
@@ -113,7 +117,8 @@ def check_folder(folder: pathlib.Path, searches: dict[str, Any]) -> None:
         raise ValueError(
             f"--folder {folder}: its positions are of other searches, {there}, not {searches}. Name a new one."
         )
-    write_whole(file, [json.dumps(searches, indent=1).encode(), b"\n"])
+    if not file.exists():
+        write_whole(file, [json.dumps(searches, indent=1).encode(), b"\n"])
 
 
 def read(file: pathlib.Path) -> selfplay.Row:
@@ -139,23 +144,18 @@ def learn(
     )
     buffer = replay.add(buffer, jax.tree.map(jnp.asarray, rows), jnp.ones(len(rows.value), bool))
     step, state, key = jax.jit(functools.partial(update, minibatches=STEPS)), begin(params), jax.random.key(given.seed)
-    done = lambda: (time.monotonic() - began) / 60 / given.minutes if calls else 0.0
-    began, told, calls = time.monotonic(), 0.0, 0  # the clock starts anew when all is compiled
-    try:
-        while done() < 1:
-            keys = jax.random.split(jax.random.fold_in(key, calls), 1)
-            peak = rate(given.learning_rate, calls * STEPS, done())
-            state, losses = jax.block_until_ready(step(state, buffer, keys, peak))
-            began, calls = began if calls else time.monotonic(), calls + 1
-            if done() >= told + 0.02 or done() >= 1:
-                told, lost = done(), float(losses.policy - losses.target_entropy)
-                print(
-                    f"{told:4.0%}  {calls * STEPS:,} minibatches, KL from the targets {lost:.4f} nats, error of "
-                    f"values {float(losses.value):.4f}",
-                    flush=True,
-                )
-    except KeyboardInterrupt:
-        print("Stopped.")
+    draw = lambda call: jax.random.split(jax.random.fold_in(key, call), 1)
+    with progress_display.announced("Compiling the learner"):
+        step = step.lower(state, buffer, draw(0), 0.0).compile()
+    began, done, calls = time.monotonic(), 0.0, 0
+    with progress_display.interruptible() as interrupted, progress_display.live() as show:
+        while done < 1 and not interrupted():
+            peak = rate(given.learning_rate, calls * STEPS, done)
+            state, losses = jax.block_until_ready(step(state, buffer, draw(calls), peak))
+            calls, done = calls + 1, (time.monotonic() - began) / 60 / given.minutes
+            far = f"KL from the targets {losses.policy - losses.target_entropy:.4f} nats, values {losses.value:.4f}"
+            left = max(1 - done, 0.0) * given.minutes
+            show(min(done, 1.0), f"{calls * STEPS:,} minibatches, {far}, {left:.0f} min left")
     return state.average, int(state.steps)
 
 
@@ -196,21 +196,20 @@ def main() -> None:
         if game.num_players != 2 or draws(game):
             what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
             raise ValueError(f"--game {given.game} has {what}: give one of two without chance.")
-        searching = given.weights or weights.trained(given.game)
-        network, params, about = weights.load(searching, game)
+        network, params, about = weights.load(given.weights or weights.trained(given.game), game)
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:
             raise ValueError(f"--begin {given.begin}: another network than that which searches.")
         make_folder(given.folder)
+        constants = {"value_scale": VALUE_SCALE, "beta": BETA, "random_moves": RANDOM}
         searches = {"game": given.game, "simulations": given.simulations, "parameters": digest(params)}
-        check_folder(given.folder, searches)
+        check_folder(given.folder, searches | constants)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    try:
-        collected = lambda seed: collect(game, network, params, given, seed)
-        rows = fill(given.folder, given.positions, collected)
-    except KeyboardInterrupt:
-        raise SystemExit("Stopped. What was collected is kept: the same command goes on.") from None
+    print(f"{given.game} on {progress_display.device()}", flush=True)
+    rows = fill(given.folder, given.positions, lambda seed: collect(game, network, params, given, seed))
+    if rows is None:
+        raise SystemExit("Stopped. What was collected is kept: the same command goes on.")
     if not given.minutes:
         return
     learned, steps = learn(game, network, first, rows, given)

@@ -15,14 +15,7 @@ from collections.abc import Callable
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing import tournament
-from jaxzero.cli.playing.pairings import (
-    different_openings,
-    match,
-    matches,
-    played,
-    points,
-    warn_of_repeated_openings,
-)  # fmt: skip
+from jaxzero.cli.playing.pairings import different_openings, match, matches, played, points, warn_of_repeated_openings
 from jaxzero.cli.playing.play_settings import usual_opening_plies
 from jaxzero.cli.playing.tournament_players import Player, repeats
 from jaxzero.cli.playing.tournament_settings import Config

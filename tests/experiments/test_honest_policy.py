@@ -25,7 +25,7 @@ def test_targets_are_the_softmax_of_values():
     keys = jax.random.split(jax.random.key(0), 3)
     states = jax.vmap(game.init)(keys)
     states = jax.vmap(game.step)(states, jnp.array([0, 4, 8]), keys)
-    out, plain = honest_policy.by_values(search)(params, keys, states), search(params, keys, states)
+    out, plain = (jax.jit(f)(params, keys, states) for f in (honest_policy.by_values(search), search))
     found, legal = plain.info.summary, np.asarray(jax.vmap(game.legal)(states))
     for i in range(3):
         q = [

@@ -78,7 +78,7 @@ def match(config: Config, game: Any, between: Callable, one: Player, other: Play
 
     def run(batch: int) -> Result:
         key = functools.reduce(jax.random.fold_in, (*numbers, batch), jax.random.key(config.seed))
-        keys = jax.random.split(key, games_of(config, game) // (2 if game.num_players == 2 else 2 * game.num_players))
+        keys = jax.random.split(key, games_of(config, game) // multiple(game))
         score = between(programs, params, keys).score
         if game.num_players > 2:
             among = between(programs[::-1], params[::-1], keys).score

@@ -27,7 +27,7 @@ from jaxzero.cli.playing.pairings import (
     points,
     warn_of_repeated_openings,
     why_not_as_many,
-)  # fmt: skip
+)
 from jaxzero.cli.playing.play import resolved
 from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
