@@ -17,7 +17,6 @@ import argparse
 import functools
 import hashlib
 import io
-import json
 import math
 import pathlib
 import time
@@ -30,12 +29,12 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.atomic_files import free_name, make_folder, write_whole
+from jaxzero.atomic_files import free_name, write_whole
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import draws
 from jaxzero.nets import weights
 from jaxzero.root.summary import legal_actions
-from jaxzero.runs import progress_display
+from jaxzero.runs import progress_display, run_folder
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import learner, replay, selfplay
 from jaxzero.types import Keys, Params, PolicyOutput, State
@@ -101,24 +100,9 @@ def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[
             write_whole(free_name(folder / "positions.npz"), [buffer.getvalue()])
             have += len(there[-1].value)
             speed = (have - had) / (time.monotonic() - began)
-            left = f"{(wanted - have) / speed / 60:.0f} min left" if have > had else "no game is over yet"
+            left = f"{max(wanted - have, 0) / speed / 60:.0f} min left" if have > had else "no game is over yet"
             show(min(have / wanted, 1.0), f"{have:,} positions, {speed:.0f}/s, {left}")
     return jax.tree.map(lambda *x: np.concatenate(x), *there)
-
-
-def check_folder(folder: pathlib.Path, searches: dict[str, Any]) -> None:
-    """A folder's positions are all of the same searches: what these are is written beside the first ones.
-
-    Raises:
-        ValueError: the folder has positions of others.
-    """
-    file = folder / "searches.json"
-    if file.exists() and (there := json.loads(file.read_text())) != searches:
-        raise ValueError(
-            f"--folder {folder}: its positions are of other searches, {there}, not {searches}. Name a new one."
-        )
-    if not file.exists():
-        write_whole(file, [json.dumps(searches, indent=1).encode(), b"\n"])
 
 
 def read(file: pathlib.Path) -> selfplay.Row:
@@ -200,10 +184,9 @@ def main() -> None:
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:
             raise ValueError(f"--begin {given.begin}: another network than that which searches.")
-        make_folder(given.folder)
-        constants = {"value_scale": VALUE_SCALE, "beta": BETA, "random_moves": RANDOM}
-        searches = {"game": given.game, "simulations": given.simulations, "parameters": digest(params)}
-        check_folder(given.folder, searches | constants)
+        network_and_constants = [digest(params), VALUE_SCALE, BETA, RANDOM]
+        searches = {"game": given.game, "simulations": given.simulations, "searched_by": network_and_constants}
+        run_folder.open_run(given.folder, searches, follows={"searched_by": "game"})
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{given.game} on {progress_display.device()}", flush=True)

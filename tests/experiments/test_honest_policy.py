@@ -84,7 +84,7 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     assert said["began_with"]["policy_learned_anew"] == how
     with pytest.raises(SystemExit):
         call("--positions", "1", "--simulations", "5")
-    assert "its positions are of other searches" in capsys.readouterr().err
+    assert "simulations: 4 there, 5 now" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
