@@ -15,6 +15,7 @@ from jaxzero import games
 from tests import documents
 
 PAGE = "notebooks/train_your_own_game.md"
+SAME = games.Symmetry(lambda seen: seen, tuple(range(30)))
 TINY = """
     --preset laptop --network.kind mlp --network.hidden 16 --selfplay.games 8 --selfplay.plies 4
     --selfplay.simulations 4 --selfplay.max-considered 4 --selfplay.window 32
@@ -147,6 +148,10 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(symmetries=(range(30),)), r"symmetries\[0\] is a range"),
     (lambda game: dict(symmetries=(games.Symmetry(lambda x: x, tuple(range(29))),)), r"each of 0 ... 29 once"),
     (lambda game: dict(symmetries=(games.Symmetry(lambda x: x.swapaxes(0, 1), tuple(range(30))),)), "has its shape"),
+    (lambda game: dict(canonical=SAME), r"canonical is a Symmetry: give games.CanonicalForm\("),
+    (lambda game: dict(canonical=games.CanonicalForm(jnp.any, range(30))), r"canonical.symmetry is a range"),
+    (lambda game: dict(canonical=games.CanonicalForm(jnp.sum, SAME)), r"canonical.exchanged.* returns float32\[\]"),
+    (lambda game: dict(canonical=games.CanonicalForm(lambda x: x[..., 2] > 0, SAME)), r"returns bool\[5,6\]: let it"),
 ])  # fmt: skip
 def test_functions_that_do_not_fit_the_record_are_named(here, change, said):
     game = games.by_name("domineering:game")

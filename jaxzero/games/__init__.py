@@ -6,7 +6,7 @@ from jaxzero.games.checks.outcome_checks import check_outcomes
 from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.decisive_moves import decisive_by_trying
-from jaxzero.games.game import Game, Symmetry
+from jaxzero.games.game import CanonicalForm, Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.hex import HexState, hex_game
 from jaxzero.games.outcomes import Outcomes
@@ -14,6 +14,7 @@ from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rules_2048 import game_2048
 
 __all__ = [
+    "CanonicalForm",
     "Game",
     "GoState",
     "HexState",

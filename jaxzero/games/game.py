@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.types import Keys, State
 
-__all__ = ["SQUARE", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
+__all__ = ["SQUARE", "CanonicalForm", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
 
 Observation = Float[Array, "..."]
 
@@ -27,6 +27,23 @@ class Symmetry(NamedTuple):
 
     observation: Callable[[Observation], Observation]
     actions: tuple[int, ...]
+
+
+class CanonicalForm(NamedTuple):
+    """How an observation of the second player becomes one of the first, where the rules give them different roles.
+
+    In most games an observation shows the mover's stones and the other's, and both play for the same. In Hex one player
+    joins top and bottom, the other left and right, so a network learns everything twice; unless it is shown the second
+    player's positions in the first player's form (`nets.windows(game, canonical=True)`).
+
+    Attributes:
+        exchanged: `observation -> bool` (one position, no batch axis): whether it is of the second player.
+        symmetry: of such an observation the one that the first player has where the roles are exchanged, and its
+            actions.
+    """
+
+    exchanged: Callable[[Observation], Bool[Array, ""]]
+    symmetry: Symmetry
 
 
 class Game(NamedTuple):
@@ -63,6 +80,8 @@ class Game(NamedTuple):
             mover 1: a search that knows them blunders less, see `jaxzero.models.decisive_moves`. For games of few
             actions `games.decisive_by_trying` makes it. None: nobody wrote it. Who changes the rules of a record sets
             this anew, or to None.
+        canonical: how a network may be shown the second player's positions as the first player's. None: both play for
+            the same, as far as an observation tells, or nobody said.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
@@ -118,6 +137,7 @@ class Game(NamedTuple):
     outcomes: Outcomes | None = None
     text: Callable[[State], str] | None = None
     decisive: Callable[[State], Bool[Array, "A"]] | None = None
+    canonical: CanonicalForm | None = None
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.games.game import Game, board_symmetries
+from jaxzero.games.game import CanonicalForm, Game, Symmetry, board_symmetries
 
-__all__ = ["HexState", "hex_game"]
+__all__ = ["HexState", "canonical_form", "hex_game"]
 
 SIZES = 2, 19
 NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, columns)
+SECOND = 2  # the plane of an observation that is 1 for the second player
 
 
 class HexState(NamedTuple):
@@ -129,7 +130,23 @@ def hex_game(size: int = 11) -> Game:
         rewards=rewards,
         pack=lambda state: state,
         symmetries=board_symmetries(squares + 1, ((0, False), (2, False))),  # others exchange the players' edges
+        canonical=canonical_form(size),
     )
+
+
+def canonical_form(size: int) -> CanonicalForm:
+    """Positions of the second player as the first player's: mirrored at the long diagonal, which exchanges the edges.
+
+    >>> form, seen = canonical_form(2), jnp.zeros((2, 2, 4)).at[0, 1, 0].set(1).at[..., 2].set(1)
+    >>> bool(form.exchanged(seen)), form.symmetry.actions  # the second player has a stone on square 1
+    (True, (0, 2, 1, 3, 4))
+    >>> shown = form.symmetry.observation(seen)
+    >>> shown[..., 0].tolist(), bool(form.exchanged(shown))
+    ([[0.0, 0.0], [1.0, 0.0]], False)
+    """
+    squares = np.arange(size * size).reshape(size, size).T.ravel().tolist()
+    mirrored = lambda seen: jnp.swapaxes(seen, 0, 1).at[..., SECOND].set(0)
+    return CanonicalForm(lambda seen: seen[0, 0, SECOND] > 0, Symmetry(mirrored, (*squares, size * size)))
 
 
 def _neighbours(size: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.dense import Dense
-from jaxzero.nets.network import apart
+from jaxzero.nets.network import apart, form_of
 from jaxzero.types import Params
 
 __all__ = ["mlp"]
@@ -38,13 +38,20 @@ class Perceptron(nnx.Module):
 
 
 def mlp(
-    game: Game, hidden: tuple[int, ...] = (128, 128), *, key: chex.PRNGKey, dtype: jnp.dtype | None = None
+    game: Game,
+    hidden: tuple[int, ...] = (128, 128),
+    *,
+    canonical: bool = False,
+    key: chex.PRNGKey,
+    dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B ..."]], tuple[Array, Array]], Params]:
     """A multi-layer perceptron on the flattened observation.
 
     Args:
         game: tells the number of inputs, actions and values (one, or one per player with more than two players).
         hidden: width of each hidden layer.
+        canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
+            games that name it, as Hex does: so a network learns both with one set of weights.
         key: for the initial parameters.
         dtype: of what hidden layers multiply, e.g. `jnp.bfloat16`, which is faster on a CPU with AMX, too; sums and
             parameters stay float32.
@@ -54,7 +61,7 @@ def mlp(
         a dictionary of arrays. The value lies in (-1, 1); its shape is `[B]`, or `[B, P]` with more than two players.
 
     Raises:
-        ValueError: a hidden width < 1.
+        ValueError: a hidden width < 1; or `canonical` for a game that names no such form.
 
     >>> import jax
     >>> from jaxzero import games
@@ -68,4 +75,4 @@ def mlp(
         raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
     sizes = (math.prod(game.observation_shape), *hidden)
     values = game.num_players if game.num_players > 2 else 1
-    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)))
+    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form_of(game, canonical))

@@ -1,6 +1,7 @@
-"""Splits a Flax module into a pure function and its parameters; rounds parameters to bfloat16."""
+"""A Flax module as a pure function and its parameters; the canonical form of what it sees; rounding to bfloat16."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,9 +10,10 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
+from jaxzero.games.game import CanonicalForm, Game
 from jaxzero.types import Params
 
-__all__ = ["Network", "apart", "to_bfloat16"]
+__all__ = ["Network", "apart", "form_of", "to_bfloat16"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,14 +23,17 @@ class Network:
     Attributes:
         graph: what Flax needs to put the module together again.
         types: a dictionary like the parameters: the type that each of them is read in.
+        canonical: the form in which the module sees the second player's positions; None: as they are.
     """
 
     graph: nnx.GraphDef
     types: dict[str, Any]
+    canonical: CanonicalForm | None = None
 
     def __call__(self, params: Params, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
         """Logits `[B, A]` and values `[B]` or `[B, P]`."""
-        return nnx.merge(self.graph, params)(observation)
+        module = nnx.merge(self.graph, params)
+        return module(observation) if self.canonical is None else _as_first_player(self.canonical, module, observation)
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""
@@ -36,11 +41,35 @@ class Network:
         return f"<Network {module}: net(params, observation), params of {len(jax.tree.leaves(self.types))} arrays>"
 
 
-def apart(module: nnx.Module) -> tuple[Network, Params]:
+def apart(module: nnx.Module, canonical: CanonicalForm | None = None) -> tuple[Network, Params]:
     """The network, and its parameters as nested dictionaries of arrays."""
     graph, state = nnx.split(module)
     params = nnx.to_pure_dict(state)
-    return Network(graph, _types(module, params)), params
+    return Network(graph, _types(module, params), canonical), params
+
+
+def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
+    """The game's canonical form, if networks are to see that.
+
+    Raises:
+        ValueError: the game names none.
+    """
+    if canonical and game.canonical is None:
+        raise ValueError(
+            f"canonical=True needs a game that names its canonical form (Game.canonical), as Hex does; {game.id} names "
+            "none: leave it out."
+        )
+    return game.canonical if canonical else None
+
+
+def _as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
+    """What the module says where each position of the second player is shown as the first player's."""
+    second = jax.vmap(form.exchanged)(observation)
+    exchanged = jax.vmap(form.symmetry.observation)(observation)
+    shown = jnp.where(second.reshape(-1, *[1] * (observation.ndim - 1)), exchanged, observation)
+    logits, value = module(shown)
+    back = np.argsort(form.symmetry.actions)
+    return jnp.where(second[:, None], logits[:, back], logits), value
 
 
 def to_bfloat16(net: Network, params: Params) -> Params:

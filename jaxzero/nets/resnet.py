@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.layers import convolution
-from jaxzero.nets.network import apart
+from jaxzero.nets.network import apart, form_of
 from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
@@ -86,6 +86,7 @@ def resnet(
     blocks: int = 6,
     *,
     stone_parity: bool = False,
+    canonical: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
@@ -97,6 +98,8 @@ def resnet(
         blocks: residual blocks, of two 3x3 convolutions each.
         stone_parity: one more plane tells whether the number of stones is odd, see `parity_of_stones`. For boards of
             two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
+        canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
+            games that name it, as Hex does: so a network learns both with one set of weights.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
             stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or
@@ -109,7 +112,7 @@ def resnet(
 
     Raises:
         ValueError: channels or blocks < 1, or an observation that is no board; or `stone_parity` for a game that has
-            not two players, or fewer than two planes.
+            not two players, or fewer than two planes; or `canonical` for one that names no such form.
 
     >>> import jax
     >>> from jaxzero import games
@@ -128,7 +131,7 @@ def resnet(
         )
     if stone_parity:
         check_stones(game)
-    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)))
+    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form_of(game, canonical))
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

@@ -11,7 +11,7 @@ from jaxzero.games import Game
 from jaxzero.nets.dense import Dense
 from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
-from jaxzero.nets.network import apart
+from jaxzero.nets.network import apart, form_of
 from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
@@ -51,6 +51,7 @@ def windows(
     hidden: tuple[int, ...] = (256, 256),
     *,
     stone_parity: bool = False,
+    canonical: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
@@ -66,6 +67,8 @@ def windows(
         hidden: width of each hidden layer behind.
         stone_parity: the hidden layers are also told whether the number of stones is odd, see `parity_of_stones`. For
             boards of two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
+        canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
+            games that name it, as Hex does: so a network learns both with one set of weights.
         key: for the initial parameters.
         dtype: of what all layers but the heads multiply, e.g. `jnp.bfloat16`; as in `mlp`.
 
@@ -76,7 +79,8 @@ def windows(
 
     Raises:
         ValueError: a width < 1, a window larger than the board, or an observation that is no board; or `stone_parity`
-            for a game that has not two players, or fewer than two planes.
+            for a game that has not two players, or fewer than two planes; or `canonical` for one that names no such
+            form.
 
     >>> import jax
     >>> from jaxzero import games
@@ -98,4 +102,4 @@ def windows(
         )
     if stone_parity:
         check_stones(game)
-    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)))
+    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form_of(game, canonical))

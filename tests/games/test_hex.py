@@ -10,6 +10,16 @@ from jaxzero import games
 NEAR = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)
 
 
+def played(game, actions):
+    key = jax.random.key(0)
+    state = game.init(key)
+    if hasattr(state, "_player_order"):
+        state = state.replace(_player_order=jnp.array([0, 1], jnp.int32), current_player=jnp.int32(0))
+    for action in actions:
+        state = game.step(state, action, key)
+    return state
+
+
 def random_games(game, count, plies, seed=0):
     """Actions, and what the rules say after each: legal moves, observation, end, rewards."""
 
@@ -123,6 +133,37 @@ def test_half_a_turn_changes_nothing():
         other = game.step(other, list(turned.actions).index(action), jax.random.key(0))
         np.testing.assert_array_equal(turned.observation(game.observe(one)), game.observe(other))
         assert game.terminal(one) == game.terminal(other)
+
+
+@pytest.mark.parametrize("make", [lambda: games.hex_game(4), lambda: games.from_pgx("hex")], ids=["own", "of pgx"])
+def test_the_canonical_form_is_what_the_other_player_would_see_with_the_roles_exchanged(make):
+    """One game after an odd number of moves; in the other the same stones are mirrored, and have the other colour."""
+    game = make()
+    size = game.observation_shape[0]
+    mirrored = lambda action: action % size * size + action // size
+    black, white = [1, size + 2, 7], [size, 3]
+    one = played(game, [black[0], white[0], black[1], white[1], black[2]])  # white is to move, with two stones
+    other = played(game, [mirrored(white[0]), mirrored(black[0]), mirrored(white[1]), mirrored(black[1])])
+    seen, of_first = game.observe(one), game.observe(other)
+    form = game.canonical
+    assert form.exchanged(seen) and not form.exchanged(of_first)
+    shown = form.symmetry.observation(seen)
+    missing = np.zeros(game.observation_shape)
+    missing[7 % size, 7 // size, 1] = 1  # black's third stone, mirrored
+    np.testing.assert_array_equal(shown, of_first + missing)
+    legal = np.asarray(game.legal(one))[list(form.symmetry.actions)]
+    taken = np.arange(game.num_actions) == mirrored(7)
+    np.testing.assert_array_equal(legal, np.asarray(game.legal(other)) & ~taken)
+
+
+def test_in_canonical_form_the_second_player_wins_from_top_to_bottom():
+    """On 3 × 3: what wins for the second player, left to right, wins for the first player where it is mirrored."""
+    game, key = games.hex_game(3), jax.random.key(0)
+    before = played(game, [0, 3, 1, 4, 8])  # the second player lacks square 5 of the middle row
+    form, wins = game.canonical, list(game.canonical.symmetry.actions).index(5)
+    assert game.rewards(game.step(before, 5, key)).tolist() == [-1, 1]
+    own = np.asarray(form.symmetry.observation(game.observe(before)))[..., 0].ravel()
+    assert np.flatnonzero(own).tolist() == [1, 4] and wins == 7  # the middle column
 
 
 @pytest.mark.parametrize("size", [1, 20, 7.0, "7"])

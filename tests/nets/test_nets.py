@@ -188,6 +188,37 @@ def test_only_stones_of_two_players_have_a_parity(build, game):
         build(game, stone_parity=True, key=jax.random.key(0))
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda game, **given: nets.windows(game, 3, 8, (16,), **given),
+        lambda game, **given: nets.resnet(game, 8, 1, **given),
+        lambda game, **given: nets.mlp(game, (16,), **given),
+    ],
+    ids=["windows", "resnet", "mlp"],
+)
+def test_a_network_answers_the_same_where_the_players_have_exchanged_their_roles(build):
+    """In canonical form; and the first player's positions are seen as they are."""
+    game = games.hex_game(4)
+    net, params = build(game, canonical=True, key=jax.random.key(0))
+    plain, same = build(game, key=jax.random.key(0))
+    chex.assert_trees_all_equal(params, same)
+    first = observations(game).at[..., 2].set(0)
+    second = jnp.swapaxes(first, 1, 2).at[..., 2].set(1)
+    logits, value = plain(params, first)
+    chex.assert_trees_all_close(jax.jit(net)(params, first), (logits, value), atol=1e-6)
+    squares = [4 * column + row for row in range(4) for column in range(4)]  # where each lies in the mirror
+    chex.assert_trees_all_close(jax.jit(net)(params, second), (logits[:, [*squares, 16]], value), atol=1e-6)
+    both = jnp.stack([first, second], 1).reshape(-1, *game.observation_shape)  # turn about in one batch
+    chex.assert_trees_all_close(net(params, both)[1], jnp.repeat(value, 2), atol=1e-6)
+
+
+def test_a_game_without_a_canonical_form_is_refused():
+    for build in (nets.mlp, nets.windows, nets.resnet):
+        with pytest.raises(ValueError, match=r"names its canonical form .* connect_four names none: leave it out"):
+            build(games.from_pgx("connect_four"), canonical=True, key=jax.random.key(0))
+
+
 def test_mlp_sizes_count_from_one():
     with pytest.raises(ValueError, match=r"hidden=\(8, 0\)"):
         nets.mlp(board_game(), hidden=(8, 0), key=jax.random.key(0))

@@ -139,6 +139,25 @@ def test_the_network_is_the_one_that_was_saved(tmp_path, network, build):
     chex.assert_trees_all_equal(jax.jit(again)(back, seen), jax.jit(net)(params, seen))
 
 
+@pytest.mark.parametrize("kind", ["mlp", "windows", "resnet"])
+def test_a_file_says_whether_positions_are_seen_in_canonical_form(tmp_path, kind):
+    game = games.hex_game(3)
+    sizes = {
+        "mlp": {"hidden": [4]},
+        "windows": {"window": 2, "channels": 4, "hidden": [4]},
+        "resnet": {"channels": 4, "blocks": 1},
+    }[kind]
+    net, params = getattr(nets, kind)(game, **sizes, canonical=True, key=jax.random.key(3))
+    about = {"game": game.id, "network": {"kind": kind, **sizes, "canonical": True}}
+    weights.save(tmp_path / "weights", params, about, game=game)
+    again, back, _ = weights.load(tmp_path / "weights", game)
+    seen = jax.random.bernoulli(jax.random.key(1), 0.4, (6, *game.observation_shape)).astype(jnp.float32)
+    chex.assert_trees_all_equal(jax.jit(again)(back, seen), jax.jit(net)(params, seen))
+    chess = games.from_pgx("tic_tac_toe")._replace(id="hex_3x3", observation_shape=(3, 3, 4), num_actions=10)
+    with pytest.raises(weights.WeightsError, match="names none: leave it out"):
+        weights.load(tmp_path / "weights", chess)
+
+
 @pytest.mark.parametrize("saved, asked, computes", [
     ("float32", jnp.bfloat16, "bfloat16"), ("bfloat16", jnp.float32, "float32"),
     ("bfloat16", None, "bfloat16"), (None, None, "float32"), (None, jnp.bfloat16, "bfloat16"),

@@ -11,7 +11,9 @@ from jaxzero.cli.training.settings import Config, Learn, Network, SelfPlay
 __all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks", "preset_of_processor"]
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
-BEFORE = Config(network=Network(stone_parity=False), selfplay=SelfPlay(rescale_values=True, value_scale=0.1))
+BEFORE = Config(
+    network=Network(stone_parity=False, canonical=False), selfplay=SelfPlay(rescale_values=True, value_scale=0.1)
+)
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),

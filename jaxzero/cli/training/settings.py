@@ -26,6 +26,9 @@ class Network:
     stone_parity: bool = True
     """windows, resnet: where the observations of a game of two are two planes, those are taken for stones, and the
     network is also told whether their number is odd. Where each move adds a stone, that tells who moved first."""
+    canonical: bool = True
+    """Where a game names the form (Hex does), the second player's positions are shown as the first player's, so that a
+    network need not learn everything twice."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,8 +212,10 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool) -> Config:
-    """The settings with defaults that depend on the game filled in, and `stone_parity` off where it has none.
+def for_game(
+    config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool, canonical: bool
+) -> Config:
+    """The settings with defaults that depend on the game filled in; what the network cannot have is off.
 
     Args:
         config: the settings.
@@ -218,8 +223,10 @@ def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, t
         chance: whether it lists outcomes of chance.
         rescale: whether self-play maps values to [0, 1], see `with_value_weights`.
         told_parity: whether its networks can be told the parity of stones.
+        canonical: whether it names a canonical form.
 
-    >>> filled = [for_game(Config(), n, chance=False, rescale=False, told_parity=n < 50) for n in (7, 82)]
+    >>> can = dict(chance=False, rescale=False, canonical=False)
+    >>> filled = [for_game(Config(), n, told_parity=n < 50, **can) for n in (7, 82)]
     >>> [(one.evaluate.rollouts, one.network.stone_parity) for one in filled]
     [(1000, True), (100, False)]
     """
@@ -228,7 +235,9 @@ def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, t
     simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
     rollouts = many if asked.rollouts is None else asked.rollouts
     # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
-    network = dataclasses.replace(config.network, stone_parity=config.network.stone_parity and told_parity)
+    asked_net = config.network
+    can = {"stone_parity": asked_net.stone_parity and told_parity, "canonical": asked_net.canonical and canonical}
+    network = dataclasses.replace(asked_net, **can)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
     selfplay = with_value_weights(config.selfplay, rescale)
     return dataclasses.replace(config, network=network, selfplay=selfplay, evaluate=evaluate)

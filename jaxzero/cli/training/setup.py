@@ -51,8 +51,9 @@ class Run(NamedTuple):
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
+    form = {"canonical": True} if net.canonical else {}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
-        return {"kind": "mlp", "hidden": list(net.hidden)}
+        return {"kind": "mlp", "hidden": list(net.hidden)} | form
     sizes = {
         "windows": {
             "window": min(net.window, *game.observation_shape[:2]),
@@ -61,7 +62,7 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
         },
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
-    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {})
+    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | form
 
 
 def tells_parity(net: Network, game: games.Game) -> bool:
@@ -81,6 +82,7 @@ def filled(config: Config, game: games.Game) -> Config:
         chance=game.outcomes is not None,
         rescale=not provable(game),
         told_parity=tells_parity(config.network, game),
+        canonical=game.canonical is not None,
     )
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero.games.checks.traced_rules import check_same_state, in_words, returned
-from jaxzero.games.game import Game, Symmetry, check_game
+from jaxzero.games.game import CanonicalForm, Game, Symmetry, check_game
 from jaxzero.games.outcomes import Outcomes
 
 __all__ = ["check_rules"]
@@ -121,21 +121,39 @@ def _check_names(game: Game) -> None:
 
 def _check_symmetries(who: str, game: Game) -> None:
     """That each form has the game's actions and observations; whether the rules keep to it they cannot say."""
-    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
     for number, symmetry in enumerate(game.symmetries):
-        if not isinstance(symmetry, Symmetry):
-            raise ValueError(
-                f"{who}: symmetries[{number}] is a {type(symmetry).__name__}: give games.Symmetry(observation, "
-                "actions)."
-            )
-        if sorted(symmetry.actions) != list(range(game.num_actions)):
-            raise ValueError(
-                f"{who}: symmetries[{number}].actions has to hold each of 0 ... {game.num_actions - 1} once, in the "
-                "order of the transformed position."
-            )
-        shown = returned(who, f"symmetries[{number}].observation(observation)", symmetry.observation, seen)
-        if not isinstance(shown, jax.ShapeDtypeStruct) or shown.shape != seen.shape:
-            raise ValueError(
-                f"{who}: symmetries[{number}].observation makes {in_words(shown)} of {in_words(seen)}: a form of an "
-                "observation has its shape. A board that is not square has no quarter turns."
-            )
+        _check_symmetry(who, game, f"symmetries[{number}]", symmetry)
+    if game.canonical is None:
+        return
+    if not isinstance(game.canonical, CanonicalForm):
+        raise ValueError(
+            f"{who}: canonical is a {type(game.canonical).__name__}: give games.CanonicalForm(exchanged, symmetry), or "
+            "None."
+        )
+    if game.num_players != 2:
+        raise ValueError(f"{who}: canonical is for two players, and num_players is {game.num_players}: set it to None.")
+    _check_symmetry(who, game, "canonical.symmetry", game.canonical.symmetry)
+    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
+    told = returned(who, "canonical.exchanged(observation)", game.canonical.exchanged, seen)
+    if not isinstance(told, jax.ShapeDtypeStruct) or told.shape != () or told.dtype != jnp.bool_:
+        raise ValueError(
+            f"{who}: canonical.exchanged(observation) returns {in_words(told)}: let it return one bool, whether the "
+            "observation is of the second player."
+        )
+
+
+def _check_symmetry(who: str, game: Game, name: str, symmetry: Any) -> None:
+    if not isinstance(symmetry, Symmetry):
+        raise ValueError(f"{who}: {name} is a {type(symmetry).__name__}: give games.Symmetry(observation, actions).")
+    if sorted(symmetry.actions) != list(range(game.num_actions)):
+        raise ValueError(
+            f"{who}: {name}.actions has to hold each of 0 ... {game.num_actions - 1} once, in the order of the "
+            "transformed position."
+        )
+    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
+    shown = returned(who, f"{name}.observation(observation)", symmetry.observation, seen)
+    if not isinstance(shown, jax.ShapeDtypeStruct) or shown.shape != seen.shape:
+        raise ValueError(
+            f"{who}: {name}.observation makes {in_words(shown)} of {in_words(seen)}: a form of an observation has its "
+            "shape. A board that is not square has no quarter turns."
+        )
