@@ -19,6 +19,7 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.training.settings import MAPPED_SCALE, VALUE_SCALE
 from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
@@ -26,19 +27,19 @@ from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 
-BATCH = 600  # positions that are searched at once
+BATCH = 200  # positions that are searched at once
 
 
-def wrong(policy, params, positions: outcome_mistakes.Positions) -> np.ndarray:
-    """Which positions it errs in."""
+def wrong(policy, params, positions: outcome_mistakes.Positions, show=lambda done, words: None) -> np.ndarray:
+    """Which positions it errs in; `show(done, words)` is told how far it is."""
     search = jax.jit(lambda part: outcome_mistakes.outcome_mistakes(policy, params, part, jax.random.key(0)))
     found, count = [], len(positions.phase)
     for start in range(0, count, BATCH):
+        show(start / count, f"{start} of {count} positions" if start else f"{count} positions, compiled first")
         rows = np.minimum(np.arange(start, start + BATCH), count - 1)  # the last one again, so that all are as many
         state, scores = jax.tree.map(lambda x, rows=rows: x[rows], (positions.state, positions.scores))
-        found.append(
-            np.asarray(search(positions._replace(state=state, scores=scores, phase=None, kind=None, tuning=None)))
-        )
+        part = positions._replace(state=state, scores=scores, phase=None, kind=None, tuning=None)
+        found.append(np.asarray(progress_display.wait(search(part))))
     return np.concatenate(found)[:count]
 
 
@@ -102,8 +103,9 @@ def main() -> None:
     print(f"Values {'mapped to [0, 1] at each node' if given.rescale_values else 'as they are'}, c_scale {scale:g}")
     found = {}
     for name, policy in policies.items():
-        with progress_display.announced(f"{len(positions.phase)} positions, {name}"):
-            found[name] = intervals(wrong(policy, params, positions), positions)
+        with progress_display.live() as show:
+            seen = wrong(policy, params, positions, lambda done, words, name=name: show(done, f"{name}: {words}"))
+        found[name] = intervals(seen, positions)
         told = {
             group: f"{100 * x:.2f} ({100 * low:.1f}-{100 * high:.1f})" for group, (x, low, high) in found[name].items()
         }
@@ -118,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    ending_at_once(main)

@@ -66,7 +66,12 @@ def main() -> None:
     """Plays what is asked for, and prints a line for each match."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
-    parser.add_argument("--pairings", nargs="*", default=PAIRINGS, help="two players each, with a comma between them")
+    parser.add_argument(
+        "--pairings",
+        nargs="*",
+        default=PAIRINGS,
+        help="two players each, with a comma between them, like raw:trained,uct:1000",
+    )
     parser.add_argument("--games", type=int, default=100, help="of each pairing; default: %(default)s")
     parser.add_argument("--opening-plies", type=int, help="random moves at the start; default: 4, in tic-tac-toe 1")
     parser.add_argument(

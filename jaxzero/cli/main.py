@@ -99,10 +99,13 @@ def main(arguments: list[str] | None = None) -> Any:
     """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
     words = sys.argv[1:] if arguments is None else arguments
     name, rest = (words or ["help"])[0], words[1:]
-    if name in ("help", "-h", "--help") or (name == "doctor" and rest in (["-h"], ["--help"])):
+    if name in ("help", "-h", "--help"):
         print(usage())
         return 0
     if name == "doctor":
+        if rest in (["-h"], ["--help"]):
+            print(f"usage: jaxzero doctor\n\nTells {DOCTOR}. It takes no flags, and some 40 seconds.")
+            return 0
         if rest:
             print(f"jaxzero doctor {' '.join(rest)}: the doctor takes no flags.", file=sys.stderr)
             return 2

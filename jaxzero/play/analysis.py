@@ -13,7 +13,9 @@ from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.qvalues import prior_weights
 from jaxzero.search.tree import Tree
 
-__all__ = ["Candidate", "Known", "Report", "hopeless", "known", "prior_probabilities", "reported", "spread"]
+__all__ = [
+    "LINE", "Candidate", "Known", "Report", "hopeless", "known", "prior_probabilities", "reported", "spread",
+]  # fmt: skip
 
 LINE = 12  # plies of the expected play
 ENOUGH = 100  # visits before a position is given up

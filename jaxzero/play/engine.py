@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxzero.games.game import Game
 from jaxzero.games.go_game.rules import GoState, turned
-from jaxzero.play.analysis import Report, reported
+from jaxzero.play.analysis import LINE, Report, reported
 from jaxzero.play.engine_programs import FOREVER, Programs, programs
 from jaxzero.play.notation import side_of
 from jaxzero.search.node_storage import unpack_stats
@@ -256,7 +256,17 @@ class Engine:
         tree = self.tree()
         if tree is None:
             return Report(0, 0.0, ())
-        return reported(jax.device_get(self.programs.known(tree)), most=most)
+        report = reported(jax.device_get(self.programs.known(tree)), most=most)
+        playable, position = self.programs.playable, self._one()
+        if playable is None:
+            return report
+
+        def cut(line: tuple[int, ...]) -> tuple[int, ...]:
+            padded = np.int32([*line, *[-1] * (LINE - len(line))])
+            return line[: int(playable(position, padded))]
+
+        candidates = (one._replace(line=cut(one.line)) if len(one.line) > 1 else one for one in report.candidates)
+        return report._replace(candidates=tuple(candidates))
 
     def tree(self) -> Tree | None:
         """The search of the position, a batch of one; None: nothing was searched yet, or nothing was kept of it."""

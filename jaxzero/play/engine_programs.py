@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from jaxzero.games.game import Game
 from jaxzero.options.early_stopping import total_visits
 from jaxzero.options.subtree_reuse import advance
 from jaxzero.play.analysis import known
 from jaxzero.search.tree import Tree
-from jaxzero.types import PolicyOutput
+from jaxzero.types import PolicyOutput, State
 
-__all__ = ["FOREVER", "Programs", "programs"]
+__all__ = ["FOREVER", "Programs", "playable", "programs"]
 
 FOREVER = 2**22  # simulations in one call; `stop` ends it
 
@@ -32,6 +33,8 @@ class Programs(NamedTuple):
         advance: `jaxzero.advance`.
         forgotten: `tree -> tree` of which nothing is kept.
         known: `tree -> Known`, what a report is made of.
+        playable: `(state, line) -> how many moves of it are legal, one after another`, for models that were learned:
+            below the root they do not know the rules. None: lines are as the search has them.
     """
 
     game: Game
@@ -43,6 +46,7 @@ class Programs(NamedTuple):
     advance: Callable
     forgotten: Callable
     known: Callable
+    playable: Callable | None = None
 
 
 def programs(
@@ -93,6 +97,17 @@ def programs(
         forgotten=forget,
         known=jax.jit(known),
     )
+
+
+def playable(game: Game) -> Callable[[State, Int[Array, "L"]], Int[Array, ""]]:
+    """Of a line of actions, how many can be played from a position (no batch axis), one after another; −1 is none."""
+
+    def step(carry: tuple, action: Int[Array, ""]) -> tuple:
+        state, going = carry
+        going = going & (action >= 0) & game.legal(state)[action]
+        return (game.step(state, jnp.maximum(action, 0), jax.random.key(0)), going), going
+
+    return jax.jit(lambda state, line: jnp.sum(jax.lax.scan(step, (state, jnp.bool_(True)), line)[1]))
 
 
 def _forgotten(tree: Tree) -> Tree:

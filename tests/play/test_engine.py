@@ -9,6 +9,7 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models, viz
 from jaxzero.play.engine import CHUNK, Engine
+from jaxzero.play.engine_programs import playable
 from tests.engines import GAME, three_in_a_row
 
 
@@ -41,6 +42,28 @@ def test_the_tree_goes_on_with_the_game(engine):
     assert engine.report().visits == best.visits - 1
     engine.think(50)
     assert engine.report().visits == best.visits - 1 + 50
+
+
+@pytest.mark.parametrize("line, legal", [
+    ([0, 1, 0, 2], 2), ([4, 0, 1, 2], 4), ([0, 3, 1, 4, 2, 5], 5), ([-1, 3, 1], 0), ([8, -1, 7], 1),
+])  # fmt: skip
+def test_a_line_can_be_played_until_its_first_move_that_is_not_legal(line, legal):
+    """A square that is taken, the end of the game, the end of the line."""
+    assert int(playable(GAME)(GAME.init(jax.random.key(0)), np.int32(line))) == legal
+
+
+def test_expected_play_of_a_model_that_does_not_know_the_rules_ends_where_they_do(engine):
+    engine.think(100)
+    whole = engine.report()
+    assert len(whole.candidates[0].line) > 2
+    other = Engine(GAME, engine.programs._replace(playable=lambda state, line: np.int32(2)))
+    other.think(100)
+    report = other.report()
+    assert report.candidates[0].line == whole.candidates[0].line[:2]
+    assert (
+        report._replace(candidates=()) == whole._replace(candidates=())
+        and report.candidates[1:] == whole.candidates[1:]
+    )
 
 
 def test_thinking_is_deterministic_and_a_search_in_parts_is_the_same_search(engine):

@@ -13,12 +13,14 @@ from jaxzero.games.rules_2048 import Board2048, game_2048
 from jaxzero.models.chance import for_actions, select_rows
 from jaxzero.models.chance_2048 import expectimax_model, move_values
 from jaxzero.options import expected_outcomes
+from jaxzero.runs import progress_display
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.types import Keys, Params, PolicyOutput
 
 __all__ = ["Games", "evaluated", "play_games", "planner", "searcher", "tables", "verdict"]
 
 LONGEST = 100_000  # moves; with 131,072, the largest tile that fits, a game has some 70,000
+CHUNK = 100  # moves between two looks at the games, and at Ctrl-C
 TILES = (1024, 2048, 4096, 8192, 16_384, 32_768)
 
 
@@ -51,22 +53,66 @@ def searcher(value: Callable, simulations: int) -> Callable[[Params, Keys, Board
     return for_actions(jz.gumbel(expectimax_model(value), simulations, **given), 4)
 
 
-def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
-    """A game for each key, all in lock-step until the last one is over."""
-    game, count = game_2048(), len(keys)
-    keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
+class Tables(NamedTuple):
+    """Games in lock-step.
 
-    def step(carry: tuple) -> tuple:
-        keys, state, score, moves = carry
+    Attributes:
+        keys: what is random in each of them follows from.
+        state: where they stand.
+        score: what their moves have paid so far.
+        moves: how many there were.
+    """
+
+    keys: Keys
+    state: Board2048
+    score: Float[Array, "n"]
+    moves: Int[Array, "n"]
+
+
+def begun(keys: Keys) -> Tables:
+    """A game for each key."""
+    keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
+    nothing = jnp.zeros(len(keys))
+    return Tables(keys, jax.vmap(game_2048().init)(k_init), nothing, nothing.astype(jnp.int32))
+
+
+def played_on(plan: Callable, params: Params, tables: Tables, moves: Int[Array, ""] | int) -> Tables:
+    """The games after so many moves more, or when the last one is over."""
+    game, until = game_2048(), jnp.minimum(jnp.max(tables.moves) + moves, LONGEST)
+
+    def step(tables: Tables) -> Tables:
+        keys, state, score, moves = tables
         keys, k_plan, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
         after = jax.vmap(game.step)(state, plan(params, k_plan, state), k_step)
         going = ~state.over
-        return keys, select_rows(going, after, state), score + jnp.where(going, after.paid, 0.0), moves + going
+        return Tables(keys, select_rows(going, after, state), score + jnp.where(going, after.paid, 0.0), moves + going)
 
-    start = keys, jax.vmap(game.init)(k_init), jnp.zeros(count), jnp.zeros(count, jnp.int32)
-    going = lambda carry: jnp.any(~carry[1].over) & (jnp.max(carry[3]) < LONGEST)
-    _, state, score, moves = jax.lax.while_loop(going, step, start)
-    return Games(score, moves, state.cells.max(-1))
+    return jax.lax.while_loop(lambda now: jnp.any(~now.state.over) & (jnp.max(now.moves) < until), step, tables)
+
+
+def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
+    """A game for each key, all in lock-step until the last one is over."""
+    return ended(played_on(plan, params, begun(keys), LONGEST))
+
+
+def ended(tables: Tables) -> Games:
+    """What came of the games."""
+    return Games(tables.score, tables.moves, tables.state.cells.max(-1))
+
+
+def watched(plan: Callable, params: Params, keys: Keys, words: str, announced: Callable) -> Games:
+    """`play_games` that says how far the games are, and that Ctrl-C ends."""
+    go_on = jax.jit(lambda params, tables: played_on(plan, params, tables, CHUNK))
+    with announced(f"  {words}: compiling, and the first {CHUNK} moves"):
+        tables = go_on(params, begun(keys))
+        progress_display.wait(tables.score)
+    with progress_display.live() as show:
+        while (over := int(tables.state.over.sum())) < len(keys) and int(tables.moves.max()) < LONGEST:
+            show(over / len(keys), f"{words}: {over} over, after {int(tables.moves.max()):,} moves")
+            tables = go_on(params, tables)
+            progress_display.wait(tables.score)
+        show(1.0, f"{words}: all over, after {int(tables.moves.max()):,} moves")
+    return jax.tree.map(np.asarray, ended(tables))
 
 
 def evaluated(
@@ -80,9 +126,8 @@ def evaluated(
     """Results by the number of simulations, as a results file holds them; `plan`: who plays, with so many."""
     found = {}
     for n in simulations if games else ():
-        with announced(f"  {games} games, {n} simulations per move"):
-            play = jax.jit(lambda params, keys, n=n: play_games(plan(n), params, keys))
-            done = jax.tree.map(np.asarray, play(params, jax.random.split(jax.random.fold_in(key, n), games)))
+        keys = jax.random.split(jax.random.fold_in(key, n), games)
+        done = watched(plan(n), params, keys, f"{games} games, {n} simulations per move", announced)
         score = np.asarray(done.score, np.float64)
         found[str(n)] = {
             "games": games,

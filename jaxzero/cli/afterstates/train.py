@@ -158,6 +158,7 @@ def go_on(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int
     weights = state["table"][:, 0]
     results, how = stored(folder), json.loads(json.dumps(dataclasses.asdict(config.evaluate)))
     if results.get("step") != step or results.get("evaluate") != how:
+        export(config, folder, weights, step)  # whoever stops the measuring has the weights
         say("Measuring what was learned")
         asked, key = config.evaluate, jax.random.key(config.seed + 1)
         plan = functools.partial(planner, run.network.value)

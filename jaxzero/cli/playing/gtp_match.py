@@ -29,6 +29,7 @@ from jaxzero.play.notation import names
 from jaxzero.runs import progress_display
 
 COLOURS = "black", "white"
+STOPPED = "it was stopped"
 SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
 
 
@@ -210,14 +211,14 @@ def main(config: Config) -> None:
         f"{config.games} games of {thinker.game.id}: {words}, against {config.opponent}, "
         f"on {progress_display.device()}."
     )
-    with progress_display.announced("Compiling the search"):
-        thinker.warm_up()
-    config.folder.mkdir(parents=True, exist_ok=True)
     other, played, began = Program(config.opponent, config.patience), [], time.monotonic()
     opponent, problem = config.opponent, ""
     try:
         with progress_display.announced(f"Asking the other program for its name, for up to {config.patience:g} s"):
             opponent = other.introduce()
+        with progress_display.announced("Compiling the search"):
+            thinker.warm_up()
+        config.folder.mkdir(parents=True, exist_ok=True)
         for number in range(config.games):
             game = play(thinker, other, config, number % 2, openings(thinker, config, number // 2))
             played.append(game)
@@ -232,7 +233,7 @@ def main(config: Config) -> None:
     except Refused as error:
         problem = str(error)
     except KeyboardInterrupt:
-        problem = "it was stopped"
+        problem = STOPPED
         print()
     finally:
         try:
@@ -243,7 +244,11 @@ def main(config: Config) -> None:
         result(config, played, words, opponent)
         print(summary(config, played, words, opponent))
     if problem:
-        sys.exit(f"match: the match ended after {len(played)} of {config.games} games: {problem}.")
+        words = f"match: the match ended after {len(played)} of {config.games} games: {problem}."
+        if problem != STOPPED:
+            sys.exit(words)
+        print(words, file=sys.stderr)
+        sys.exit(130)  # as shells have it for Ctrl-C
 
 
 def save(config: Config, thinker: Engine, game: Game, number: int, opponent: str) -> None:
@@ -292,4 +297,5 @@ def run(config: Config) -> None:
     try:
         main(config)
     except KeyboardInterrupt:
-        sys.exit("match: stopped. Games that were played are in the folder.")
+        print("match: stopped. Games that were played are in the folder.", file=sys.stderr)
+        sys.exit(130)

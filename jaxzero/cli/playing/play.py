@@ -29,6 +29,7 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
+from jaxzero.cli.training.console import warnings_said
 from jaxzero.cli.training.evaluation import provable, seeing_decisive
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
@@ -37,7 +38,7 @@ from jaxzero.nets import weights
 from jaxzero.play.browser import board_json, local_server, server
 from jaxzero.play.browser.sessions import Sessions
 from jaxzero.play.engine import Engine
-from jaxzero.play.engine_programs import Programs, programs
+from jaxzero.play.engine_programs import Programs, playable, programs
 from jaxzero.play.notation import has_board, names, side_of
 from jaxzero.runs import progress_display
 
@@ -52,6 +53,9 @@ def resolved(player: Player) -> Player:
         ValueError: weights whose game has to be named, or that are of no game for two; damaged settings of a run.
     """
     game, kept = player.game or "go", {}
+    if learned_only(game):
+        how = "jaxzero play --game 2048 plays it" if game == "2048" else "a run's report.html shows what was learned"
+        raise ValueError(f"--game {game} has no opponent to play against: {how}.")
     path = pathlib.Path(player.weights)
     if player.weights not in ("", PLAYOUTS) and not means_trained(player.weights) and not player.game:
         kept = _settings_of(path) if path.is_dir() and (path / "config.json").is_file() else _of_file(path)
@@ -106,7 +110,11 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     Raises:
         ValueError: weights that are not for this game.
     """
-    game, file = rules(player, size, komi), player.weights
+    with warnings_said():
+        game = rules(player, size, komi)
+    if game.num_players < 2:
+        raise ValueError(f"--game {player.game} is for one player: there is no opponent to play against.")
+    file = player.weights
     along = network_models.comes_along(game, player.game) if not file or means_trained(file) else None
     if means_trained(file) and not along:
         named = player.game if player.game in ("go", game.id) else f"{player.game} ({game.id})"
@@ -155,7 +163,7 @@ def network_engine(player: Player, game: games.Game, network: network_models.Net
     build = spreading(jz.alphazero, rule, **fixed)
     if network.learned:
         search = lambda n, stop, least=0: build(network.model, n, stop, least)
-        made = forgetful(programs(game, search, search))
+        made = forgetful(programs(game, search, search))._replace(playable=playable(game))
     else:
         made = searches(game, network.model, build)
     return Engine(game, made, network.params, seed=player.seed)

@@ -256,4 +256,5 @@ def run(config: Config) -> None:
     try:
         main(config)
     except KeyboardInterrupt:
-        sys.exit("Stopped.")
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)

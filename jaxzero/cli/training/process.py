@@ -15,6 +15,8 @@ from jaxzero.train import devices
 
 __all__ = ["guarded", "start", "stop"]
 
+SAVED = "What was saved before stays; to go on, or to begin anew, the same command:"
+
 
 def start(parts: int, hosts: Hosts) -> None:
     """Has all cores and all hosts take part; before jax is asked for a device.
@@ -37,7 +39,7 @@ def stop(*_) -> None:
     Ends the process here. An exception would be lost where Python ignores them: in a callback of the garbage
     collector, or in a `__del__`. Every file is written atomically, so none is left half written.
     """
-    words = f"Stopped by SIGTERM. What was saved stays; to go on, the same command:\n    {again()}\n"
+    words = f"Stopped by SIGTERM. {SAVED}\n    {again()}\n"
     try:
         with contextlib.suppress(RuntimeError):  # the signal came while something was being printed
             sys.stdout.flush()
@@ -54,4 +56,4 @@ def guarded(work: Callable[[], None]) -> None:
     except (OSError, checkpoint.CheckpointError, weights.WeightsError) as error:  # a disk that is full, for instance
         sys.exit(f"train: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"Stopped. What was saved stays; to go on, the same command:\n    {again()}")
+        sys.exit(f"Stopped. {SAVED}\n    {again()}")

@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
-    form = {"canonical": True} if net.canonical else {}
+    form = {"canonical": True} if net.canonical and game.canonical is not None else {}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)} | form
     sizes = {

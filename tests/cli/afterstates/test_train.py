@@ -107,6 +107,29 @@ def test_games_are_played_to_their_end_and_counted():
     assert evaluation.reached(results["0"], 2048) == 0.75 and evaluation.reached(results["0"], 8192) == 0.25
 
 
+def test_measuring_says_how_far_the_games_are_and_changes_nothing(capsys):
+    plan = evaluation.planner(lambda weights, cells: 10.0 * (cells == 0).sum(-1), 0)
+    keys, said = jax.random.split(jax.random.key(1), 4), []
+    found = evaluation.watched(
+        plan, None, keys, "4 games", lambda words: said.append(words) or contextlib.nullcontext()
+    )
+    whole = jax.jit(lambda keys: evaluation.play_games(plan, None, keys))(keys)
+    jax.tree.map(np.testing.assert_array_equal, found, jax.tree.map(np.asarray, whole))
+    assert int(found.moves.max()) > evaluation.CHUNK, "one look would have been enough"
+    assert said == ["  4 games: compiling, and the first 100 moves"]
+    assert f"100%  4 games: all over, after {found.moves.max():,} moves" in capsys.readouterr().out
+
+
+def test_measuring_can_be_stopped_and_leaves_the_weights(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "evaluated", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, "--budget.steps", "1")
+    assert (tmp_path / "weights.safetensors").is_file()
+
+
 @pytest.mark.slow
 def test_a_search_scores_more_than_none():
     empty = lambda weights, cells: 100.0 * (cells == 0).sum(-1)

@@ -170,12 +170,14 @@ def test_a_match_that_is_stopped_says_how_it_stands(tmp_path, monkeypatch, capsy
         return games[-1]
 
     monkeypatch.setattr(gtp_match, "play", play_two)
-    with pytest.raises(SystemExit, match="the match ended after 2 of 4 games: it was stopped."):
+    with pytest.raises(SystemExit) as ended:
         gtp_match.main(config(folder))
+    assert ended.value.code == 130
     results = json.loads((folder / "result.json").read_text())
     assert results["score"] == {"wins": 1, "draws": 0, "losses": 1, "unfinished": 0}
     assert results["settings"]["opening_plies"] == 1, "what it was, where nothing was said"
-    assert "50.0% (" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "50.0% (" in said.out and "the match ended after 2 of 4 games: it was stopped." in said.err
 
 
 def test_a_program_that_thinks_is_not_waited_for_at_the_end(monkeypatch):
@@ -206,7 +208,7 @@ def test_a_signal_ends_a_match_in_a_sentence(tmp_path, number):
     out, err = running.communicate(timeout=60)
     played = len(json.loads((tmp_path / "match" / "result.json").read_text())["games"])
     assert (tmp_path / "match" / f"{played:03}.sgf").exists() and " unfinished. Records: " in out
-    assert running.returncode == 1 and err.strip() == (
+    assert running.returncode == 130 and err.strip() == (
         f"match: the match ended after {played} of 1000 games: it was stopped."
     )
 

@@ -300,6 +300,15 @@ def test_a_folder_from_anywhere_makes_us_import_nothing(tmp_path, kept, says):
         play.resolved(play_settings.Player(weights=str(tmp_path)))
 
 
+@pytest.mark.parametrize("game, says", [
+    ("cartpole", "a run's report.html shows what was learned"), ("2048", "jaxzero play --game 2048 plays it"),
+    ("minatar-breakout", "is for one player|has no opponent"),
+])  # fmt: skip
+def test_what_has_no_opponent_is_not_played(game, says):
+    with pytest.raises(SystemExit, match=f"gtp: --game {game} .*({says})"):
+        play.main(play_settings.parse(["--gtp", "--game", game]))
+
+
 def test_what_only_the_game_knows_is_answered_in_a_sentence(tmp_path):
     weights = ROOT / "jaxzero" / "nets" / "trained" / "tic_tac_toe.safetensors"
     for given, says in ((weights, "tic_tac_toe"), (tmp_path, "no weights.safetensors in this folder")):

@@ -134,7 +134,7 @@ def test_settings_that_hold_together_are_taken():
 
 
 @pytest.mark.parametrize("settings, expected", [
-    ({"game": "conect_four"}, "Did you mean 'connect_four'"), ({"game": "2048"}, "has 1 player"),
+    ({"game": "conect_four"}, "Did you mean 'connect_four'"), ({"game": "2048"}, "has no opponent to play against"),
     ({"players": ("perfect", "random")}, "connect_four has more than 1,000 positions"),
 ])  # fmt: skip
 def test_what_only_the_game_knows_is_answered_in_a_sentence(monkeypatch, settings, expected):
