@@ -131,7 +131,7 @@ def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
     step, state = found or (0, run.begin())
     on = f"{progress_display.device()}, jax {jax.__version__}"
     say(f"[bold]jaxzero[/] learns 2048 by its rules on {on}; the run's folder is {folder}")
-    said = f"{config.learn.games} games in lock-step, {config.budget.minutes:g} min"
+    said = f"{config.learn.games} games in lock-step, {config.budget.minutes:g} min of learning; compiling and measuring take some minutes more"
     say(f"n-tuples of {run.network.size:,} weights, {said}")
     return folder, run, state, step, loop.minutes_at(folder, step)
 

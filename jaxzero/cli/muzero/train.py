@@ -155,7 +155,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     say(
         f"{described(config, environment)['kind']} of {size:,} weights, "
         f"{config.acting.environments} environments in lock-step, {config.acting.simulations} simulations per step, "
-        f"{config.budget.minutes:g} min{until}"
+        f"{config.budget.minutes:g} min of learning{until}; compiling and measuring take some minutes more"
     )
     return config, folder, environment, mesh, run, state, step, devices.agreed(loop.minutes_at(folder, step))[0]
 
