@@ -131,8 +131,10 @@ def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
     step, state = found or (0, run.begin())
     on = f"{progress_display.device()}, jax {jax.__version__}"
     say(f"[bold]jaxzero[/] learns 2048 by its rules on {on}; the run's folder is {folder}")
-    said = f"{config.learn.games} games in lock-step, {config.budget.minutes:g} min of learning; compiling and measuring take some minutes more"
-    say(f"n-tuples of {run.network.size:,} weights, {said}")
+    say(
+        f"n-tuples of {run.network.size:,} weights, {config.learn.games} games in lock-step, "
+        f"{config.budget.minutes:g} min of learning; compiling and measuring take some minutes more"
+    )
     return folder, run, state, step, loop.minutes_at(folder, step)
 
 
@@ -152,13 +154,12 @@ def go_on(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int
         say_resumed(step, minutes, over)
     if not over:
         state, step, stopped = train(config, folder, run, state, step, minutes)
+        export(config, folder, state["table"][:, 0], step)  # measuring takes minutes, and may be interrupted
         if stopped:
-            export(config, folder, state["table"][:, 0], step)
             return say_stopped(stopped, step, folder)
     weights = state["table"][:, 0]
     results, how = stored(folder), json.loads(json.dumps(dataclasses.asdict(config.evaluate)))
     if results.get("step") != step or results.get("evaluate") != how:
-        export(config, folder, weights, step)  # whoever stops the measuring has the weights
         say("Measuring what was learned")
         asked, key = config.evaluate, jax.random.key(config.seed + 1)
         plan = functools.partial(planner, run.network.value)

@@ -193,8 +193,9 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
         if solved is not None:
             say(f"The mean return of a look reached {solved:g}: it ends here, at iteration {step}.")
     learned = devices.on_host(state["learner"].average)
+    if not over:
+        export(config, folder, environment, learned, step)  # measuring takes minutes, and may be interrupted
     if stopped:
-        export(config, folder, environment, learned, step)
         say_stopped(stopped, step, folder)
         return
     alike = results.get("evaluate") == how  # both columns are to be measured alike
