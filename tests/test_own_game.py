@@ -150,7 +150,7 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(symmetries=(games.Symmetry(lambda x: x.swapaxes(0, 1), tuple(range(30))),)), "has its shape"),
     (lambda game: dict(canonical=SAME), r"canonical is a Symmetry: give games.CanonicalForm\("),
     (lambda game: dict(canonical=games.CanonicalForm(jnp.any, range(30))), r"canonical.symmetry is a range"),
-    (lambda game: dict(canonical=games.CanonicalForm(jnp.sum, SAME)), r"canonical.exchanged.* returns float32\[\]"),
+    (lambda game: dict(canonical=games.CanonicalForm(jnp.sum, SAME)), r"canonical.of_second.* returns float32\[\]"),
     (lambda game: dict(canonical=games.CanonicalForm(lambda x: x[..., 2] > 0, SAME)), r"returns bool\[5,6\]: let it"),
 ])  # fmt: skip
 def test_functions_that_do_not_fit_the_record_are_named(here, change, said):
@@ -158,6 +158,13 @@ def test_functions_that_do_not_fit_the_record_are_named(here, change, said):
     games.check_rules(game)
     with pytest.raises(ValueError, match=f"game domineering: .*{said}"):
         games.check_rules(game._replace(**change(game)))
+
+
+def test_three_players_have_no_canonical_form(here):
+    game = games.by_name("three_in_a_row:game")
+    form = games.CanonicalForm(jnp.any, games.Symmetry(lambda seen: seen, tuple(range(game.num_actions))))
+    with pytest.raises(ValueError, match="canonical is for two players, and num_players is 3: set it to None"):
+        games.check_rules(game._replace(canonical=form))
 
 
 def test_a_board_that_is_not_square_has_no_board_symmetries():

@@ -96,7 +96,7 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command."""
+    """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command, 130 stopped."""
     words = sys.argv[1:] if arguments is None else arguments
     name, rest = (words or ["help"])[0], words[1:]
     if name in ("help", "-h", "--help"):

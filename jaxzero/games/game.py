@@ -37,12 +37,12 @@ class CanonicalForm(NamedTuple):
     player's positions in the first player's form (`nets.windows(game, canonical=True)`).
 
     Attributes:
-        exchanged: `observation -> bool` (one position, no batch axis): whether it is of the second player.
+        of_second: `observation -> bool` (one position, no batch axis): whether it is of the second player.
         symmetry: of such an observation the one that the first player has where the roles are exchanged, and its
             actions.
     """
 
-    exchanged: Callable[[Observation], Bool[Array, ""]]
+    of_second: Callable[[Observation], Bool[Array, ""]]
     symmetry: Symmetry
 
 
@@ -80,8 +80,9 @@ class Game(NamedTuple):
             mover 1: a search that knows them blunders less, see `jaxzero.models.decisive_moves`. For games of few
             actions `games.decisive_by_trying` makes it. None: nobody wrote it. Who changes the rules of a record sets
             this anew, or to None.
-        canonical: how a network may be shown the second player's positions as the first player's. None: both play for
-            the same, as far as an observation tells, or nobody said.
+        canonical: how a network may be shown the second player's positions as the first player's. None: observations
+            of both already mean the same, or nobody wrote it. (Not `jaxzero.transpositions(canonical=...)`, which tells
+            positions apart.)
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 

@@ -138,15 +138,22 @@ def canonical_form(size: int) -> CanonicalForm:
     """Positions of the second player as the first player's: mirrored at the long diagonal, which exchanges the edges.
 
     >>> form, seen = canonical_form(2), jnp.zeros((2, 2, 4)).at[0, 1, 0].set(1).at[..., 2].set(1)
-    >>> bool(form.exchanged(seen)), form.symmetry.actions  # the second player has a stone on square 1
+    >>> bool(form.of_second(seen)), form.symmetry.actions  # the second player has a stone on square 1
     (True, (0, 2, 1, 3, 4))
     >>> shown = form.symmetry.observation(seen)
-    >>> shown[..., 0].tolist(), bool(form.exchanged(shown))
+    >>> shown[..., 0].tolist(), bool(form.of_second(shown))
     ([[0.0, 0.0], [1.0, 0.0]], False)
     """
     squares = np.arange(size * size).reshape(size, size).T.ravel().tolist()
-    mirrored = lambda seen: jnp.swapaxes(seen, 0, 1).at[..., SECOND].set(0)
-    return CanonicalForm(lambda seen: seen[0, 0, SECOND] > 0, Symmetry(mirrored, (*squares, size * size)))
+    return CanonicalForm(_of_second, Symmetry(_mirrored, (*squares, size * size)))
+
+
+def _of_second(seen: Float[Array, "n n 4"]) -> Bool[Array, ""]:
+    return seen[0, 0, SECOND] > 0
+
+
+def _mirrored(seen: Float[Array, "n n 4"]) -> Float[Array, "n n 4"]:
+    return jnp.swapaxes(seen, 0, 1).at[..., SECOND].set(0)
 
 
 def _neighbours(size: int) -> np.ndarray:

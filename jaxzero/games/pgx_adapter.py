@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.games import hex, othello_wins
+from jaxzero.games import othello_wins
 from jaxzero.games.game import SQUARE, Game, Observation, Symmetry, board_symmetries, turn
+from jaxzero.games.hex import canonical_form
 from jaxzero.types import State
 
 __all__ = ["from_pgx"]
@@ -86,7 +87,7 @@ def from_pgx(env_id: str) -> Game:
         symmetries=_symmetries(env_id, num_actions),
         truncated=lambda state: state.truncated & ~state.terminated,
         decisive=othello_wins.decisive if env_id == "othello" else None,
-        canonical=hex.canonical_form(observation_shape[0]) if env_id == "hex" else None,
+        canonical=canonical_form(observation_shape[0]) if env_id == "hex" else None,
     )
 
 

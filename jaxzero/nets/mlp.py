@@ -75,4 +75,5 @@ def mlp(
         raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
     sizes = (math.prod(game.observation_shape), *hidden)
     values = game.num_players if game.num_players > 2 else 1
-    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form_of(game, canonical))
+    form = form_of(game, canonical)
+    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form)

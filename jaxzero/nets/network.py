@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from jaxzero.games.game import CanonicalForm, Game
 from jaxzero.types import Params
 
-__all__ = ["Network", "apart", "form_of", "to_bfloat16"]
+__all__ = ["Network", "apart", "as_first_player", "form_of", "to_bfloat16"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Network:
     def __call__(self, params: Params, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
         """Logits `[B, A]` and values `[B]` or `[B, P]`."""
         module = nnx.merge(self.graph, params)
-        return module(observation) if self.canonical is None else _as_first_player(self.canonical, module, observation)
+        return module(observation) if self.canonical is None else as_first_player(self.canonical, module, observation)
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""
@@ -62,11 +62,11 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
     return game.canonical if canonical else None
 
 
-def _as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
+def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
     """What the module says where each position of the second player is shown as the first player's."""
-    second = jax.vmap(form.exchanged)(observation)
-    exchanged = jax.vmap(form.symmetry.observation)(observation)
-    shown = jnp.where(second.reshape(-1, *[1] * (observation.ndim - 1)), exchanged, observation)
+    second = jax.vmap(form.of_second)(observation)
+    as_first = jax.vmap(form.symmetry.observation)(observation)
+    shown = jnp.where(second.reshape(-1, *[1] * (observation.ndim - 1)), as_first, observation)
     logits, value = module(shown)
     back = np.argsort(form.symmetry.actions)
     return jnp.where(second[:, None], logits[:, back], logits), value

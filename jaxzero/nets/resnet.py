@@ -131,7 +131,8 @@ def resnet(
         )
     if stone_parity:
         check_stones(game)
-    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form_of(game, canonical))
+    form = form_of(game, canonical)
+    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form)
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

@@ -57,7 +57,7 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
             back as JSON has it, a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.
         game: if given, it is checked that `load` will take the file for this game: that the parameters are those of the
-            network that `about` describes.
+            network that `about` describes (as far as their shapes tell, which say nothing of "canonical").
 
     Raises:
         WeightsError: no such file can be written, or there is one.

@@ -102,4 +102,5 @@ def windows(
         )
     if stone_parity:
         check_stones(game)
-    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form_of(game, canonical))
+    form = form_of(game, canonical)
+    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form)

@@ -204,6 +204,8 @@ class Engine:
             return
         self._think(1, None, threading.Event())
         jax.block_until_ready(self.programs.known(self._tree))
+        if self.programs.playable is not None:
+            jax.block_until_ready(self.programs.playable(self._one(), np.full(LINE, -1, np.int32)))
         jax.block_until_ready(self.programs.advance(self._tree, jnp.full(1, -1, jnp.int32)))
         jax.block_until_ready(self.programs.forgotten(self._tree))
 
@@ -256,10 +258,10 @@ class Engine:
         tree = self.tree()
         if tree is None:
             return Report(0, 0.0, ())
-        report = reported(jax.device_get(self.programs.known(tree)), most=most)
-        playable, position = self.programs.playable, self._one()
+        report, playable = reported(jax.device_get(self.programs.known(tree)), most=most), self.programs.playable
         if playable is None:
             return report
+        position = self._one()
 
         def cut(line: tuple[int, ...]) -> tuple[int, ...]:
             padded = np.int32([*line, *[-1] * (LINE - len(line))])

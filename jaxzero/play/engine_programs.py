@@ -100,7 +100,10 @@ def programs(
 
 
 def playable(game: Game) -> Callable[[State, Int[Array, "L"]], Int[Array, ""]]:
-    """Of a line of actions, how many can be played from a position (no batch axis), one after another; −1 is none."""
+    """Of a line of actions, how many can be played from a position (no batch axis), one after another; −1 is none.
+
+    Where chance moves that is by one roll, so of such games it tells the first move only for sure.
+    """
 
     def step(carry: tuple, action: Int[Array, ""]) -> tuple:
         state, going = carry

@@ -13,8 +13,6 @@ NEAR = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)
 def played(game, actions):
     key = jax.random.key(0)
     state = game.init(key)
-    if hasattr(state, "_player_order"):
-        state = state.replace(_player_order=jnp.array([0, 1], jnp.int32), current_player=jnp.int32(0))
     for action in actions:
         state = game.step(state, action, key)
     return state
@@ -135,35 +133,53 @@ def test_half_a_turn_changes_nothing():
         assert game.terminal(one) == game.terminal(other)
 
 
-@pytest.mark.parametrize("make", [lambda: games.hex_game(4), lambda: games.from_pgx("hex")], ids=["own", "of pgx"])
-def test_the_canonical_form_is_what_the_other_player_would_see_with_the_roles_exchanged(make):
-    """One game after an odd number of moves; in the other the same stones are mirrored, and have the other colour."""
-    game = make()
-    size = game.observation_shape[0]
+@pytest.mark.parametrize("size", [3, 5])
+def test_in_canonical_form_a_position_is_the_one_with_the_roles_exchanged(size):
+    """The mirrored moves, made by the other player each time, lead to it, and it ends as the other one does."""
+    game, key = games.hex_game(size), jax.random.key(0)
+    form, squares = game.canonical, size * size
     mirrored = lambda action: action % size * size + action // size
-    black, white = [1, size + 2, 7], [size, 3]
-    one = played(game, [black[0], white[0], black[1], white[1], black[2]])  # white is to move, with two stones
-    other = played(game, [mirrored(white[0]), mirrored(black[0]), mirrored(white[1]), mirrored(black[1])])
-    seen, of_first = game.observe(one), game.observe(other)
-    form = game.canonical
-    assert form.exchanged(seen) and not form.exchanged(of_first)
-    shown = form.symmetry.observation(seen)
-    missing = np.zeros(game.observation_shape)
-    missing[7 % size, 7 // size, 1] = 1  # black's third stone, mirrored
-    np.testing.assert_array_equal(shown, of_first + missing)
-    legal = np.asarray(game.legal(one))[list(form.symmetry.actions)]
-    taken = np.arange(game.num_actions) == mirrored(7)
-    np.testing.assert_array_equal(legal, np.asarray(game.legal(other)) & ~taken)
+    step, seen_by_both, ended = jax.jit(game.step), 0, 0
+    for seed in range(12):
+        order = np.random.default_rng(seed).permutation(squares)
+        one = step(step(game.init(key), order[0], key), order[1], key)
+        late = game.init(key)._replace(moves=jnp.int16(3))  # the second player begins, and nobody may swap
+        other = step(step(late, mirrored(order[0]), key), mirrored(order[1]), key)
+        for action in order[2:]:
+            assert int(game.to_play(one)) == 1 - int(game.to_play(other))
+            second, first = (one, other) if int(game.to_play(one)) else (other, one)
+            assert form.of_second(game.observe(second)) and not form.of_second(game.observe(first))
+            np.testing.assert_array_equal(form.symmetry.observation(game.observe(second)), game.observe(first))
+            legal = np.asarray(game.legal(second))[list(form.symmetry.actions)]
+            np.testing.assert_array_equal(legal, game.legal(first))
+            one, other, seen_by_both = step(one, action, key), step(other, mirrored(action), key), seen_by_both + 1
+            np.testing.assert_array_equal(game.rewards(one), -game.rewards(other))
+            assert bool(game.terminal(one)) == bool(game.terminal(other))
+            if game.terminal(one):
+                ended += 1
+                break
+    assert ended == 12 and seen_by_both > 12
 
 
-def test_in_canonical_form_the_second_player_wins_from_top_to_bottom():
-    """On 3 × 3: what wins for the second player, left to right, wins for the first player where it is mirrored."""
-    game, key = games.hex_game(3), jax.random.key(0)
-    before = played(game, [0, 3, 1, 4, 8])  # the second player lacks square 5 of the middle row
-    form, wins = game.canonical, list(game.canonical.symmetry.actions).index(5)
-    assert game.rewards(game.step(before, 5, key)).tolist() == [-1, 1]
-    own = np.asarray(form.symmetry.observation(game.observe(before)))[..., 0].ravel()
-    assert np.flatnonzero(own).tolist() == [1, 4] and wins == 7  # the middle column
+def test_the_swap_is_mirrored_as_the_board_is():
+    """The second player sees the stone that may be swapped at the mirrored place; the swap stays the last action."""
+    game = games.hex_game(4)
+    state = played(game, [1])
+    shown = np.asarray(game.canonical.symmetry.observation(game.observe(state)))
+    assert np.argwhere(shown[..., 1]).tolist() == [[1, 0]] and shown[..., 3].all() and not shown[..., 2].any()
+    assert game.canonical.symmetry.actions[16] == 16
+
+
+def test_pgx_names_the_same_form():
+    """Whoever is drawn to be first: plane 2 is the colour."""
+    own, theirs = games.hex_game(11), games.from_pgx("hex")
+    assert own.canonical.symmetry.actions == theirs.canonical.symmetry.actions
+    state = theirs.init(jax.random.key(3))
+    for action in (5, 17, 60):
+        state = theirs.step(state, action, jax.random.key(0))
+    seen, form = theirs.observe(state), theirs.canonical
+    assert form.of_second(seen)
+    np.testing.assert_array_equal(form.symmetry.observation(seen)[..., :2], jnp.swapaxes(seen, 0, 1)[..., :2])
 
 
 @pytest.mark.parametrize("size", [1, 20, 7.0, "7"])

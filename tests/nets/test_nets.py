@@ -1,6 +1,7 @@
 """Networks: shapes, purity, gradients, and that one position's answer is its own."""
 
 import math
+import pickle
 
 import chex
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
+from jaxzero.nets.network import as_first_player
 
 
 def board_game(shape=(6, 7, 2), num_actions=7, num_players=2):
@@ -211,6 +213,23 @@ def test_a_network_answers_the_same_where_the_players_have_exchanged_their_roles
     chex.assert_trees_all_close(jax.jit(net)(params, second), (logits[:, [*squares, 16]], value), atol=1e-6)
     both = jnp.stack([first, second], 1).reshape(-1, *game.observation_shape)  # turn about in one batch
     chex.assert_trees_all_close(net(params, both)[1], jnp.repeat(value, 2), atol=1e-6)
+
+
+def test_actions_are_carried_back_from_the_canonical_form():
+    """By a permutation that is not its own inverse; the module answers what it sees."""
+    rolled = games.Symmetry(lambda seen: jnp.roll(seen, 1), (2, 0, 1))  # action 0 of the form is action 2
+    form = games.CanonicalForm(lambda seen: seen[0] > 1, rolled)
+    seen = jnp.float32([[0, 1, 2], [3, 4, 5]])
+    shown = []
+    logits, value = as_first_player(form, lambda x: (shown.append(x) or x, x[:, 0]), seen)
+    assert shown[0].tolist() == [[0, 1, 2], [5, 3, 4]] and value.tolist() == [0, 5]
+    np.testing.assert_array_equal(logits, seen)
+
+
+def test_a_network_in_canonical_form_can_be_pickled():
+    net, params = nets.mlp(games.hex_game(3), (4,), canonical=True, key=jax.random.key(0))
+    again, seen = pickle.loads(pickle.dumps(net)), jnp.ones((2, 3, 3, 4))
+    chex.assert_trees_all_equal(again(params, seen), net(params, seen))
 
 
 def test_a_game_without_a_canonical_form_is_refused():

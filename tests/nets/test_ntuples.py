@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from jaxzero.games.game import SQUARE, turn
+from jaxzero.nets import weights
+from jaxzero.nets.files.ntuple_weights import load_ntuples
 from jaxzero.nets.ntuples import FIVE_FOURS, FOUR_SIXES, ntuples
 
 RNG = np.random.default_rng(0)
@@ -56,3 +58,8 @@ def test_the_published_tuples_cover_the_board():
 def test_tuples_that_mean_nothing_are_refused(tuples):
     with pytest.raises(ValueError, match="ntuples"):
         ntuples(tuples)
+
+
+def test_weights_of_another_game_are_named():
+    with pytest.raises(weights.WeightsError, match="it is for the game 'tic_tac_toe', and not an n-tuple network"):
+        load_ntuples(weights.trained("tic_tac_toe"))

@@ -153,9 +153,9 @@ def test_a_file_says_whether_positions_are_seen_in_canonical_form(tmp_path, kind
     again, back, _ = weights.load(tmp_path / "weights", game)
     seen = jax.random.bernoulli(jax.random.key(1), 0.4, (6, *game.observation_shape)).astype(jnp.float32)
     chex.assert_trees_all_equal(jax.jit(again)(back, seen), jax.jit(net)(params, seen))
-    chess = games.from_pgx("tic_tac_toe")._replace(id="hex_3x3", observation_shape=(3, 3, 4), num_actions=10)
+    other = games.from_pgx("tic_tac_toe")._replace(id="hex_3x3", observation_shape=(3, 3, 4), num_actions=10)
     with pytest.raises(weights.WeightsError, match="names none: leave it out"):
-        weights.load(tmp_path / "weights", chess)
+        weights.load(tmp_path / "weights", other)
 
 
 @pytest.mark.parametrize("saved, asked, computes", [

@@ -20,6 +20,7 @@ from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing.gtp_match_settings import Config, opening_plies
 from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
+from jaxzero.cli.training.console import warnings_said
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import scoring, sgf
 from jaxzero.play.analysis import hopeless
@@ -204,14 +205,15 @@ def main(config: Config) -> None:
     try:
         config = dataclasses.replace(config, player=resolved(config.player))
         config = dataclasses.replace(config, opening_plies=opening_plies(config))  # as the game of the weights has it
-        thinker, words = engine(config.player, config.player.size, config.player.komi)
+        with warnings_said():
+            thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"match: {error}")
     print(
         f"{config.games} games of {thinker.game.id}: {words}, against {config.opponent}, "
         f"on {progress_display.device()}."
     )
-    other, played, began = Program(config.opponent, config.patience), [], time.monotonic()
+    other, played = Program(config.opponent, config.patience), []
     opponent, problem = config.opponent, ""
     try:
         with progress_display.announced(f"Asking the other program for its name, for up to {config.patience:g} s"):
@@ -219,6 +221,7 @@ def main(config: Config) -> None:
         with progress_display.announced("Compiling the search"):
             thinker.warm_up()
         config.folder.mkdir(parents=True, exist_ok=True)
+        began = time.monotonic()
         for number in range(config.games):
             game = play(thinker, other, config, number % 2, openings(thinker, config, number // 2))
             played.append(game)

@@ -110,8 +110,7 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
     Raises:
         ValueError: weights that are not for this game.
     """
-    with warnings_said():
-        game = rules(player, size, komi)
+    game = rules(player, size, komi)
     if game.num_players < 2:
         raise ValueError(f"--game {player.game} is for one player: there is no opponent to play against.")
     file = player.weights
@@ -255,7 +254,8 @@ def main(config: Play) -> None:
     keep_programs()
     try:
         config = dataclasses.replace(config, player=resolved(config.player))
-        thinker, words = engine(config.player, config.player.size, config.player.komi)
+        with warnings_said():
+            thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"play: {error}")
     if config.browser:

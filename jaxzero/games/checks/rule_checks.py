@@ -127,17 +127,17 @@ def _check_symmetries(who: str, game: Game) -> None:
         return
     if not isinstance(game.canonical, CanonicalForm):
         raise ValueError(
-            f"{who}: canonical is a {type(game.canonical).__name__}: give games.CanonicalForm(exchanged, symmetry), or "
+            f"{who}: canonical is a {type(game.canonical).__name__}: give games.CanonicalForm(of_second, symmetry), or "
             "None."
         )
     if game.num_players != 2:
         raise ValueError(f"{who}: canonical is for two players, and num_players is {game.num_players}: set it to None.")
     _check_symmetry(who, game, "canonical.symmetry", game.canonical.symmetry)
     seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
-    told = returned(who, "canonical.exchanged(observation)", game.canonical.exchanged, seen)
+    told = returned(who, "canonical.of_second(observation)", game.canonical.of_second, seen)
     if not isinstance(told, jax.ShapeDtypeStruct) or told.shape != () or told.dtype != jnp.bool_:
         raise ValueError(
-            f"{who}: canonical.exchanged(observation) returns {in_words(told)}: let it return one bool, whether the "
+            f"{who}: canonical.of_second(observation) returns {in_words(told)}: let it return one bool, whether the "
             "observation is of the second player."
         )
 

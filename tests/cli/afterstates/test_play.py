@@ -17,9 +17,7 @@ from jaxzero.cli.afterstates.hints import looking
 from jaxzero.cli.afterstates.play_settings import parse
 from jaxzero.cli.training.variant import plays_2048
 from jaxzero.models.chance_2048 import move_values
-from jaxzero.nets import weights
-from jaxzero.nets.files.ntuple_weights import load_ntuples, save_ntuples
-from jaxzero.nets.files.safetensors_file import WeightsError
+from jaxzero.nets.files.ntuple_weights import save_ntuples
 from jaxzero.nets.ntuples import ntuples
 from jaxzero.play.game_2048 import session as games
 
@@ -94,11 +92,6 @@ def test_weights_of_another_kind_are_answered_by_how_to_train_some(tmp_path):
     file.write_bytes(b"no weights")
     with pytest.raises(SystemExit, match="(?s)play: .*cannot be read.*n-tuple networks.*--learn.tuples five_fours"):
         play.looker(play_settings.Play(weights=str(file)))
-
-
-def test_weights_of_another_game_are_named():
-    with pytest.raises(WeightsError, match="it is for the game 'tic_tac_toe', and not an n-tuple network for 2048"):
-        load_ntuples(weights.trained("tic_tac_toe"))
 
 
 def test_the_command_tells_2048_from_other_games(run, tmp_path, monkeypatch):

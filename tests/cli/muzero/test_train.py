@@ -91,6 +91,18 @@ def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path, c
 
 
 @pytest.mark.slow
+def test_measuring_can_be_stopped_and_leaves_the_weights(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    real = train.measure_for
+    monkeypatch.setattr(train, "measure_for", lambda *given: real(*given)._replace(whole=stopped))
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, *CARTPOLE, "--evaluate.every", "0", "--budget.steps", "3")
+    assert (tmp_path / "weights.safetensors").is_file()
+
+
+@pytest.mark.slow
 def test_a_goal_ends_a_run_and_the_same_command_does_not_go_on(tmp_path, capsys):
     flags = *CARTPOLE, "--evaluate.final", "0", "--budget.steps", "6"
     trained(tmp_path, *flags, "--budget.until", "1")

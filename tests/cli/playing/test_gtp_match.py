@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from jaxzero.cli.playing import gtp_match, gtp_match_settings, play, play_settings
+from jaxzero.cli.playing import gtp_match, gtp_match_settings, play, play_settings, tournament
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -145,10 +145,13 @@ def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, say
     ("foreign", r"of 4 games: it answered q16, which is no move in tic_tac_toe here \(.*: it may play another game.$"),
     ("chatters", "after 0 of 4 games: name: . welcome: it may need a flag to speak the protocol"),
 ])  # fmt: skip
-def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tmp_path, manner, says):
+def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tmp_path, monkeypatch, manner, says):
+    if manner == "chatters":  # which is known before anything is compiled
+        monkeypatch.setattr(gtp_match.Engine, "warm_up", lambda self: pytest.fail("compiled"))
     with pytest.raises(SystemExit, match=says):
         gtp_match.main(config(tmp_path / "match", "--patience", "2", "--opening-plies", "0", manner=manner))
     assert not (tmp_path / "match" / "result.json").exists()
+    assert (tmp_path / "match").exists() == (manner == "foreign")
 
 
 def test_a_folder_that_is_taken_is_answered_by_one_that_is_free(tmp_path):
@@ -178,6 +181,17 @@ def test_a_match_that_is_stopped_says_how_it_stands(tmp_path, monkeypatch, capsy
     assert results["settings"]["opening_plies"] == 1, "what it was, where nothing was said"
     said = capsys.readouterr()
     assert "50.0% (" in said.out and "the match ended after 2 of 4 games: it was stopped." in said.err
+
+
+@pytest.mark.parametrize("command", [gtp_match, tournament])
+def test_what_is_stopped_before_it_begins_ends_as_shells_want_it(monkeypatch, command):
+    def stopped(config):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "main", stopped)
+    with pytest.raises(SystemExit) as ended:
+        command.run(None)
+    assert ended.value.code == 130
 
 
 def test_a_program_that_thinks_is_not_waited_for_at_the_end(monkeypatch):

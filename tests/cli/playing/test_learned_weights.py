@@ -45,8 +45,20 @@ def test_play_takes_them_and_makes_legal_moves_only(folder):
     while not thinker.over():
         move = thinker.think(12)
         assert thinker.report().visits == 12, "the search of the position before is not kept"
+        for one in thinker.report().candidates:
+            assert can_be_played(thinker, one.line)
         thinker.play(move)
     assert len(thinker.moves) >= 5
+
+
+def can_be_played(thinker, line):
+    """Whether the rules allow the moves one after another."""
+    state, key = thinker.position(), jax.random.key(0)
+    for action in line:
+        if not GAME.legal(state)[action]:
+            return False
+        state = GAME.step(state, action, key)
+    return True
 
 
 def test_the_page_of_its_tree_draws_no_positions(folder):

@@ -302,11 +302,18 @@ def test_a_folder_from_anywhere_makes_us_import_nothing(tmp_path, kept, says):
 
 @pytest.mark.parametrize("game, says", [
     ("cartpole", "a run's report.html shows what was learned"), ("2048", "jaxzero play --game 2048 plays it"),
-    ("minatar-breakout", "is for one player|has no opponent"),
+    ("minatar-breakout", "has no opponent to play against"),
 ])  # fmt: skip
 def test_what_has_no_opponent_is_not_played(game, says):
-    with pytest.raises(SystemExit, match=f"gtp: --game {game} .*({says})"):
+    with pytest.raises(SystemExit, match=f"gtp: --game {game} .*{says}"):
         play.main(play_settings.parse(["--gtp", "--game", game]))
+
+
+def test_nothing_but_the_protocol_is_written_where_the_protocol_is_spoken(capsys):
+    """What a game warns of is on stderr then."""
+    with pytest.warns(UserWarning, match="hidden cards"):
+        play.engine(play_settings.Player(game="kuhn_poker"), 9, 7.0)
+    assert capsys.readouterr().out == ""
 
 
 def test_what_only_the_game_knows_is_answered_in_a_sentence(tmp_path):

@@ -113,6 +113,17 @@ def test_the_move_that_is_decisive_and_not_named_is_told():
     check_play(GAME._replace(decisive=games.decisive_by_trying(GAME)))  # which is right
 
 
+def test_a_canonical_form_is_of_the_first_player_and_belongs_to_the_rules():
+    game = games.hex_game(3)
+    form, digest = game.canonical, check_play(game, count=8)
+    same = form._replace(symmetry=Symmetry(lambda seen: seen, form.symmetry.actions))
+    with pytest.raises(ValueError, match=r"canonical.of_second\(observation\) is True, and still is for"):
+        check_play(game._replace(canonical=same), count=8)
+    others = form.symmetry._replace(actions=tuple(range(10)))
+    for changed in (None, form._replace(symmetry=others), form._replace(of_second=lambda seen: jnp.bool_(False))):
+        assert check_play(game._replace(canonical=changed), count=8) != digest
+
+
 def test_what_pack_loses_of_the_end_is_found():
     """A tree stores packed states, and a search steps them beyond the end."""
     with pytest.raises(ValueError, match="a further step (changes that|pays again)"):
