@@ -1,0 +1,92 @@
+"""Wider networks that answer as the narrow ones do."""
+
+import pathlib
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games, nets
+from jaxzero.nets import weights
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "experiments" / "strength"))  # as running a script there does; last: it hides nothing
+
+import widen  # noqa: E402
+
+GAME = games.hex_game(3)
+NARROW = {
+    "mlp": {"hidden": [6, 5]},
+    "windows": {"window": 2, "channels": 4, "hidden": [6, 5]},
+    "windows, bfloat16": {"window": 2, "channels": 4, "hidden": [6, 5], "dtype": "bfloat16"},
+}
+
+
+def saved(folder, name):
+    kind, given = name.partition(",")[0], NARROW[name] | {}
+    dtype = jnp.dtype(given.pop("dtype")) if "dtype" in given else None
+    params = getattr(nets, kind)(GAME, **given, key=jax.random.key(3), dtype=dtype)[1]
+    about = {"game": GAME.id, "network": {"kind": kind, **NARROW[name]}, "seed": 7, "results": {"random": 1}}
+    weights.save(folder / "narrow", params, about, game=GAME)
+    return folder / "narrow"
+
+
+def ran(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["widen.py", "--game", "hex_3x3", *map(str, words)])
+    widen.main()
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_it_says_the_same_and_its_new_units_can_learn(tmp_path, monkeypatch, capsys, name):
+    narrow = saved(tmp_path, name)
+    ran(monkeypatch, "--weights", narrow, "--hidden", 9, 8, "--out", tmp_path / "new" / "wide")
+    (net, params, before), (wide, wider, about) = (
+        weights.load(file, GAME) for file in (narrow, tmp_path / "new" / "wide")
+    )
+    seen = jax.random.bernoulli(jax.random.key(1), 0.4, (8, 3, 3, 4)).astype(jnp.float32)
+    for one, other in zip(net(params, seen), wide(wider, seen), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert about["network"] == before["network"] | {"hidden": [9, 8]} and about["seed"] == 7
+    assert "results" not in about, "they are those of the narrow one"
+    assert f"{sum(x.size for x in jax.tree.leaves(wider)):,} weights, [6, 5]" in capsys.readouterr().out
+    slopes = jax.grad(lambda p: sum(jnp.square(x).sum() for x in wide(p, seen)))(wider)
+    slopes = slopes if name == "mlp" else slopes["rest"]
+    assert (jnp.abs(slopes["policy"]["kernel"][5:]) > 0).any(), "what is 0 in the file learns"
+
+
+def test_the_file_says_that_positions_are_seen_in_canonical_form(tmp_path, monkeypatch):
+    narrow = saved(tmp_path, "windows")
+    ran(monkeypatch, "--weights", narrow, "--hidden", 6, 5, "--canonical", "--out", tmp_path / "wide")
+    net, params, about = weights.load(tmp_path / "wide", GAME)
+    assert about["network"]["canonical"] is True and net.canonical is GAME.canonical
+    jax.tree.map(np.testing.assert_array_equal, params, weights.load(narrow, GAME)[1])
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--hidden", "5", "5"], r"--hidden 5 5: as many or more for each of \[6, 5\]"),
+    (["--hidden", "9"], r"--hidden 9: as many or more"), (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
+])  # fmt: skip
+def test_what_cannot_be_widened_is_answered(tmp_path, monkeypatch, capsys, words, said):
+    given = ["--weights", str(saved(tmp_path, "mlp")), *words, "--out", str(tmp_path / "wide")]
+    with pytest.raises(SystemExit):
+        ran(monkeypatch, *given)
+    err = capsys.readouterr().err
+    assert re.search(said, err), err
+    assert not (tmp_path / "wide").exists()
+
+
+def test_towers_and_games_without_the_form_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        sys, "argv", ["widen.py", "--game", "connect_four", "--hidden", "9", "--out", str(tmp_path / "a")]
+    )
+    with pytest.raises(SystemExit):
+        widen.main()
+    assert "of the kind resnet: widened are mlp and windows" in capsys.readouterr().err
+    words = ["widen.py", "--game", "othello", "--hidden", "512", "256", "--canonical", "--out", str(tmp_path / "a")]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        widen.main()
+    assert "--canonical: othello names no canonical form" in capsys.readouterr().err
