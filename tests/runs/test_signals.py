@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from jaxzero.cli.training import process
 from jaxzero.runs import progress_display
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -67,7 +68,23 @@ def test_sigterm_in_a_callback_of_the_collector_ends_the_run():
     )
     run = python(program)
     assert run.returncode == 0 and "lost" not in run.stdout
-    assert "Stopped by SIGTERM" in run.stdout and "to go on, the same command" in run.stdout
+    assert "Stopped by SIGTERM" in run.stdout and "to go on, or to begin anew, the same command" in run.stdout
+
+
+def test_ctrl_c_outside_of_the_loop_ends_as_shells_want_it(capsys):
+    def stopped():
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            process.guarded(stopped)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.startswith(
+        "Stopped. What was saved before stays; to go on, or to begin anew, the same"
+    )
 
 
 @pytest.mark.slow

@@ -56,4 +56,5 @@ def guarded(work: Callable[[], None]) -> None:
     except (OSError, checkpoint.CheckpointError, weights.WeightsError) as error:  # a disk that is full, for instance
         sys.exit(f"train: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"Stopped. {SAVED}\n    {again()}")
+        print(f"Stopped. {SAVED}\n    {again()}", file=sys.stderr)
+        sys.exit(130)  # as shells have it for Ctrl-C
