@@ -11,13 +11,13 @@ import argparse
 import pathlib
 
 import jax
-import jax.numpy as jnp
 
-from jaxzero import games, nets
+from jaxzero import games
 from jaxzero.atomic_files import free_name
 from jaxzero.nets import weights
+from jaxzero.nets.files.network_arguments import described
 
-KINDS = {"mlp": nets.mlp, "windows": nets.windows}
+KINDS = "mlp", "windows"
 
 
 def widened(old: dict, new: dict) -> dict:
@@ -62,9 +62,8 @@ def main() -> None:
     if given.canonical and game.canonical is None:
         parser.error(f"--canonical: {game.id} names no canonical form. Leave it out.")
     network = network | {"hidden": given.hidden} | ({"canonical": True} if given.canonical else {})
-    built = {name: tuple(x) if isinstance(x, list) else x for name, x in network.items() if name != "kind"}
-    built |= {"dtype": jnp.dtype(built["dtype"])} if "dtype" in built else {}
-    _, fresh = KINDS[kind](game, **built, key=jax.random.key(given.seed))
+    builder, arguments = described(network, weights.KINDS)
+    _, fresh = builder.build(game, **arguments, key=jax.random.key(given.seed))
     if kind == "windows":
         made = {"look": params["look"], "rest": widened(params["rest"], fresh["rest"])}
     else:

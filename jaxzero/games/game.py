@@ -5,13 +5,25 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import chex
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.types import Keys, State
 
-__all__ = ["SQUARE", "CanonicalForm", "Game", "Observation", "Symmetry", "board_symmetries", "check_game", "turn"]
+__all__ = [
+    "SQUARE",
+    "CanonicalForm",
+    "Game",
+    "Observation",
+    "Symmetry",
+    "board_symmetries",
+    "check_game",
+    "shown",
+    "turn",
+]
 
 Observation = Float[Array, "..."]
 
@@ -153,6 +165,13 @@ def check_game(name: str, game: Any) -> None:
             f"{name}: the game is a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
             "games.go(9)."
         )
+
+
+def shown(form: CanonicalForm, observation: Float[Array, "B ..."]) -> tuple[Float[Array, "B ..."], Bool[Array, "B"]]:
+    """Observations in canonical form, and which of them were the second player's."""
+    second = jax.vmap(form.of_second)(observation)
+    as_first = jax.vmap(form.symmetry.observation)(observation)
+    return jnp.where(second.reshape(-1, *[1] * (observation.ndim - 1)), as_first, observation), second
 
 
 def turn(board: Any, quarters: int = 0, mirror: bool = False) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
-from jaxzero.games.game import CanonicalForm, Game
+from jaxzero.games.game import CanonicalForm, Game, shown
 from jaxzero.types import Params
 
 __all__ = ["Network", "apart", "as_first_player", "form_of", "to_bfloat16"]
@@ -64,10 +64,8 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
 
 def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
     """What the module says where each position of the second player is shown as the first player's."""
-    second = jax.vmap(form.of_second)(observation)
-    as_first = jax.vmap(form.symmetry.observation)(observation)
-    shown = jnp.where(second.reshape(-1, *[1] * (observation.ndim - 1)), as_first, observation)
-    logits, value = module(shown)
+    seen, second = shown(form, observation)
+    logits, value = module(seen)
     back = np.argsort(form.symmetry.actions)
     return jnp.where(second[:, None], logits[:, back], logits), value
 

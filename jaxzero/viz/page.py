@@ -96,10 +96,7 @@ def _free(path: Any, overwrite: bool, endings: tuple[str, ...]) -> pathlib.Path:
     """The path; raises an error that says what to write instead if it is no place for the file."""
     path = pathlib.Path(path)
     if path.suffix not in endings:
-        still = " If it is a tree: viz.sketch makes a still picture of its top." if path.suffix == ".svg" else ""
-        raise ValueError(
-            f"save({str(path)!r}): it is written as {' or '.join(endings)}. Use a name that ends so.{still}"
-        )
+        raise ValueError(f"save({str(path)!r}): it is written as {' or '.join(endings)}. Use a name that ends so.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"save({str(path)!r}): there is such a file. Use overwrite=True, or another name.")
     return path

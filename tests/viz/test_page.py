@@ -35,13 +35,6 @@ def test_a_page_is_a_frame_that_keeps_it_whole():
     assert attributes["sandbox"] == "allow-scripts"  # it cannot touch the notebook around it
 
 
-def test_a_tree_as_a_still_picture_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"written as .html. Use a name that ends so. If it is a tree: viz.sketch"):
-        PAGE.save(tmp_path / "tree.svg")
-    with pytest.raises(ValueError, match="ends so.$"):
-        PAGE.save(tmp_path / "tree.png")
-
-
 @pytest.mark.parametrize("what, name, within", [
     (PICTURE, "a.svg", '<?xml version="1.0" encoding="UTF-8"?>\n<svg'), (PICTURE, "a.html", "<!doctype html>"),
     (PAGE, "a.html", "<!doctype html>"),

@@ -53,7 +53,7 @@ def searcher(value: Callable, simulations: int) -> Callable[[Params, Keys, Board
     return for_actions(jz.gumbel(expectimax_model(value), simulations, **given), 4)
 
 
-class Tables(NamedTuple):
+class Running(NamedTuple):
     """Games in lock-step.
 
     Attributes:
@@ -69,25 +69,25 @@ class Tables(NamedTuple):
     moves: Int[Array, "n"]
 
 
-def begun(keys: Keys) -> Tables:
+def begun(keys: Keys) -> Running:
     """A game for each key."""
     keys, k_init = jax.vmap(jax.random.split, out_axes=1)(keys)
     nothing = jnp.zeros(len(keys))
-    return Tables(keys, jax.vmap(game_2048().init)(k_init), nothing, nothing.astype(jnp.int32))
+    return Running(keys, jax.vmap(game_2048().init)(k_init), nothing, nothing.astype(jnp.int32))
 
 
-def played_on(plan: Callable, params: Params, tables: Tables, moves: Int[Array, ""] | int) -> Tables:
+def played_on(plan: Callable, params: Params, running: Running, moves: Int[Array, ""] | int) -> Running:
     """The games after so many moves more, or when the last one is over."""
-    game, until = game_2048(), jnp.minimum(jnp.max(tables.moves) + moves, LONGEST)
+    game, until = game_2048(), jnp.minimum(jnp.max(running.moves) + moves, LONGEST)
 
-    def step(tables: Tables) -> Tables:
-        keys, state, score, moves = tables
+    def step(running: Running) -> Running:
+        keys, state, score, moves = running
         keys, k_plan, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
         after = jax.vmap(game.step)(state, plan(params, k_plan, state), k_step)
         going = ~state.over
-        return Tables(keys, select_rows(going, after, state), score + jnp.where(going, after.paid, 0.0), moves + going)
+        return Running(keys, select_rows(going, after, state), score + jnp.where(going, after.paid, 0.0), moves + going)
 
-    return jax.lax.while_loop(lambda now: jnp.any(~now.state.over) & (jnp.max(now.moves) < until), step, tables)
+    return jax.lax.while_loop(lambda now: jnp.any(~now.state.over) & (jnp.max(now.moves) < until), step, running)
 
 
 def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
@@ -95,24 +95,24 @@ def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
     return ended(played_on(plan, params, begun(keys), LONGEST))
 
 
-def ended(tables: Tables) -> Games:
+def ended(running: Running) -> Games:
     """What came of the games."""
-    return Games(tables.score, tables.moves, tables.state.cells.max(-1))
+    return Games(running.score, running.moves, running.state.cells.max(-1))
 
 
 def watched(plan: Callable, params: Params, keys: Keys, words: str, announced: Callable) -> Games:
     """`play_games` that says how far the games are, and that Ctrl-C ends."""
-    go_on = jax.jit(lambda params, tables: played_on(plan, params, tables, CHUNK))
+    go_on = jax.jit(lambda params, running: played_on(plan, params, running, CHUNK))
     with announced(f"  {words}: compiling, and the first {CHUNK} moves"):
-        tables = go_on(params, begun(keys))
-        progress_display.wait(tables.score)
+        running = go_on(params, begun(keys))
+        progress_display.wait(running.score)
     with progress_display.live() as show:
-        while (over := int(tables.state.over.sum())) < len(keys) and int(tables.moves.max()) < LONGEST:
-            show(over / len(keys), f"{words}: {over} over, after {int(tables.moves.max()):,} moves")
-            tables = go_on(params, tables)
-            progress_display.wait(tables.score)
-        show(1.0, f"{words}: all over, after {int(tables.moves.max()):,} moves")
-    return jax.tree.map(np.asarray, ended(tables))
+        while (over := int(running.state.over.sum())) < len(keys) and int(running.moves.max()) < LONGEST:
+            show(over / len(keys), f"{words}: {over} over, after {int(running.moves.max()):,} moves")
+            running = go_on(params, running)
+            progress_display.wait(running.score)
+        show(1.0, f"{words}: all over, after {int(running.moves.max()):,} moves")
+    return jax.tree.map(np.asarray, ended(running))
 
 
 def evaluated(

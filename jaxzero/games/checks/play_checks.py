@@ -10,7 +10,7 @@ import numpy as np
 from jaxzero.games.checks.random_games import FAULTS, NEAR, Played, play_at_random
 from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.games.checks.symmetry_checks import check_symmetries, moves_in_words, names_of
-from jaxzero.games.game import Game
+from jaxzero.games.game import Game, shown
 
 __all__ = ["check_play"]
 
@@ -67,7 +67,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
             told = f". It is wrong about {names_of(game)[misnamed]}, before the last move."
         raise ValueError(f"game {game.id}, {where}: {fault}{told}")
     check_symmetries(game, count, plies)
-    form = () if game.canonical is None else _shown(game, np.stack([found.seen, last]))
+    form = () if game.canonical is None else _canonical(game, np.concatenate([found.seen, last]))
     if game.num_players > 1:
         _warn_of_large_rewards(game, found)
     if not found.over.any():
@@ -79,22 +79,19 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     return _digest(found.moves, found.total, found.seen, last, *form)
 
 
-def _shown(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Observations `[2, n, ...]` as a network in canonical form sees them, and which action is which there.
+def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Observations as a network in canonical form sees them, and which action is which there.
 
     Raises:
         ValueError: what is shown in place of a second player's observation is a second player's again.
     """
-    form = game.canonical
-    twice = lambda function: jax.vmap(jax.vmap(function))
-    second, as_first = twice(form.of_second)(seen), twice(form.symmetry.observation)(seen)
-    if (second & twice(form.of_second)(as_first)).any():
+    found, _ = shown(game.canonical, jnp.asarray(seen))
+    if jax.vmap(game.canonical.of_second)(found).any():
         raise ValueError(
             f"game {game.id}: canonical.of_second(observation) is True, and still is for "
             "canonical.symmetry.observation(observation): let that be an observation of the first player."
         )
-    rows = second.reshape(*second.shape, *[1] * (seen.ndim - 2))
-    return np.asarray(jnp.where(rows, as_first, seen)), np.asarray(form.symmetry.actions)
+    return np.asarray(found), np.asarray(game.canonical.symmetry.actions)
 
 
 def _warn_of_large_rewards(game: Game, found: Played) -> None:

@@ -30,6 +30,8 @@ def tree(
 ) -> Page:
     """The search tree of one game as a page: to be opened in a browser, or at the end of a notebook's cell.
 
+    For paper: `viz.sketch`.
+
     The nodes are boxes, from left to right; each says of the edge that leads to it what the action is called, its
     visits N, its mean return Q for the player who takes it, and its prior P (the model's own, without noise); two bars
     compare P with the edge's share of the visits, on a scale that the largest of the siblings fills. The blue line is
