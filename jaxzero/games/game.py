@@ -95,6 +95,9 @@ class Game(NamedTuple):
         canonical: how a network may be shown the second player's positions as the first player's. None: observations
             of both already mean the same, or nobody wrote it. (Not `jaxzero.transpositions(canonical=...)`, which tells
             positions apart.)
+        input_features: `observation -> planes` (one position), what a network may be shown beside the observation:
+            numbers that follow from it, and are hard to learn. Their shape is the observation's, but for the last axis.
+            None: nobody wrote any.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
@@ -151,6 +154,7 @@ class Game(NamedTuple):
     text: Callable[[State], str] | None = None
     decisive: Callable[[State], Bool[Array, "A"]] | None = None
     canonical: CanonicalForm | None = None
+    input_features: Callable[[Observation], Float[Array, "..."]] | None = None
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""

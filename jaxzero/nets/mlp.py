@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.dense import Dense
-from jaxzero.nets.network import apart, form_of
+from jaxzero.nets.network import apart, features_of, form_of
 from jaxzero.types import Params
 
 __all__ = ["mlp"]
@@ -42,6 +42,7 @@ def mlp(
     hidden: tuple[int, ...] = (128, 128),
     *,
     canonical: bool = False,
+    input_features: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B ..."]], tuple[Array, Array]], Params]:
@@ -52,6 +53,8 @@ def mlp(
         hidden: width of each hidden layer.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
+        input_features: it is also shown the planes that the game names, see `games.Game`. Connect Four names squares
+            that complete a line, and learns more quickly with them.
         key: for the initial parameters.
         dtype: of what hidden layers multiply, e.g. `jnp.bfloat16`, which is faster on a CPU with AMX, too; sums and
             parameters stay float32.
@@ -61,7 +64,7 @@ def mlp(
         a dictionary of arrays. The value lies in (-1, 1); its shape is `[B]`, or `[B, P]` with more than two players.
 
     Raises:
-        ValueError: a hidden width < 1; or `canonical` for a game that names no such form.
+        ValueError: a hidden width < 1; or `canonical` or `input_features` for a game that names none.
 
     >>> import jax
     >>> from jaxzero import games
@@ -73,7 +76,8 @@ def mlp(
     """
     if any(width < 1 for width in hidden):
         raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
-    sizes = (math.prod(game.observation_shape), *hidden)
     values = game.num_players if game.num_players > 2 else 1
     form = form_of(game, canonical)
-    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form)
+    features, shown = features_of(game, input_features)
+    sizes = (math.prod(shown.observation_shape), *hidden)
+    return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form, features)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from jaxzero.games.game import CanonicalForm, Game, shown
 from jaxzero.types import Params
 
-__all__ = ["Network", "apart", "as_first_player", "form_of", "to_bfloat16"]
+__all__ = ["Network", "apart", "as_first_player", "features_of", "form_of", "to_bfloat16", "with_features"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,15 +24,17 @@ class Network:
         graph: what Flax needs to put the module together again.
         types: a dictionary like the parameters: the type that each of them is read in.
         canonical: the form in which the module sees the second player's positions; None: as they are.
+        input_features: of an observation, the planes that the module sees beside it; None: it sees no more.
     """
 
     graph: nnx.GraphDef
     types: dict[str, Any]
     canonical: CanonicalForm | None = None
+    input_features: Callable | None = None
 
     def __call__(self, params: Params, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
         """Logits `[B, A]` and values `[B]` or `[B, P]`."""
-        module = nnx.merge(self.graph, params)
+        module = with_features(self.input_features, nnx.merge(self.graph, params))
         return module(observation) if self.canonical is None else as_first_player(self.canonical, module, observation)
 
     def __repr__(self) -> str:
@@ -41,11 +43,13 @@ class Network:
         return f"<Network {module}: net(params, observation), params of {len(jax.tree.leaves(self.types))} arrays>"
 
 
-def apart(module: nnx.Module, canonical: CanonicalForm | None = None) -> tuple[Network, Params]:
+def apart(
+    module: nnx.Module, canonical: CanonicalForm | None = None, input_features: Callable | None = None
+) -> tuple[Network, Params]:
     """The network, and its parameters as nested dictionaries of arrays."""
     graph, state = nnx.split(module)
     params = nnx.to_pure_dict(state)
-    return Network(graph, _types(module, params), canonical), params
+    return Network(graph, _types(module, params), canonical, input_features), params
 
 
 def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
@@ -60,6 +64,32 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
             "none: leave it out."
         )
     return game.canonical if canonical else None
+
+
+def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game]:
+    """The game's input features, if networks are to see them; and the game, its observation as large as what they see.
+
+    Raises:
+        ValueError: the game names none.
+    """
+    if not input_features:
+        return None, game
+    if game.input_features is None:
+        raise ValueError(
+            "input_features=True needs a game that names its input features (Game.input_features), as Connect Four "
+            f"does; {game.id} names none: leave it out."
+        )
+    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
+    *board, planes = game.observation_shape
+    more = jax.eval_shape(game.input_features, seen).shape[-1]
+    return game.input_features, game._replace(observation_shape=(*board, planes + more))
+
+
+def with_features(features: Callable | None, module: Callable) -> Callable:
+    """The module, shown the features behind the planes of each observation."""
+    if features is None:
+        return module
+    return lambda seen: module(jnp.concatenate([seen, jax.vmap(features)(seen)], -1))
 
 
 def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:

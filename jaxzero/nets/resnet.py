@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxzero.games import Game
 from jaxzero.nets.layers import convolution
-from jaxzero.nets.network import apart, form_of
+from jaxzero.nets.network import apart, features_of, form_of
 from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
@@ -87,6 +87,7 @@ def resnet(
     *,
     stone_parity: bool = False,
     canonical: bool = False,
+    input_features: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
@@ -100,6 +101,8 @@ def resnet(
             two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
+        input_features: it is also shown the planes that the game names, see `games.Game`. Connect Four names squares
+            that complete a line, and learns more quickly with them.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
             stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or
@@ -112,7 +115,7 @@ def resnet(
 
     Raises:
         ValueError: channels or blocks < 1, or an observation that is no board; or `stone_parity` for a game that has
-            not two players, or fewer than two planes; or `canonical` for one that names no such form.
+            not two players, or fewer than two planes; or `canonical` or `input_features` for one that names none.
 
     >>> import jax
     >>> from jaxzero import games
@@ -132,7 +135,8 @@ def resnet(
     if stone_parity:
         check_stones(game)
     form = form_of(game, canonical)
-    return apart(Tower(game, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form)
+    features, shown = features_of(game, input_features)
+    return apart(Tower(shown, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form, features)
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

@@ -27,17 +27,17 @@ TRAINED = pathlib.Path(__file__).parent / "trained"
 
 TYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # of a network's arithmetic
 DTYPE = {"dtype": one_of(**TYPES)}
-FORM = {"canonical": whether()}  # in which positions are seen
+SEEN = {"canonical": whether(), "input_features": whether()}  # how positions are
 PARITY = {"stone_parity": whether()}
 KINDS = {
-    "mlp": Kind(mlp, {"hidden": counts(65_536, 32)}, DTYPE | FORM, lambda given: 2 * len(given["hidden"])),
+    "mlp": Kind(mlp, {"hidden": counts(65_536, 32)}, DTYPE | SEEN, lambda given: 2 * len(given["hidden"])),
     "resnet": Kind(
-        resnet, {"channels": count(4096), "blocks": count(40)}, DTYPE | FORM | PARITY, lambda given: 4 * given["blocks"]
+        resnet, {"channels": count(4096), "blocks": count(40)}, DTYPE | SEEN | PARITY, lambda given: 4 * given["blocks"]
     ),
     "windows": Kind(
         windows,
         {"window": count(64), "channels": count(4096), "hidden": counts(65_536, 32)},
-        DTYPE | FORM | PARITY,
+        DTYPE | SEEN | PARITY,
         lambda given: 2 * len(given["hidden"]),
     ),
 }
@@ -51,8 +51,8 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         params: nested dictionaries of arrays, float32, bfloat16 or float16, all finite. Names are joined by dots.
         about: JSON values. "game" is the game's id, "network" the kind and the arguments that the network was built
             with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`. What
-            has a default may be left out, but not `"stone_parity": true` or `"canonical": true` of a network that was
-            built with it.
+            has a default may be left out, but not `"stone_parity"`, `"canonical"` or `"input_features": true` of a
+            network that was built with it.
             Whatever else is worth knowing may stand beside them, like what the id does not say: "komi", in Go. It comes
             back as JSON has it, a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.

@@ -11,7 +11,7 @@ from jaxzero.games import Game
 from jaxzero.nets.dense import Dense
 from jaxzero.nets.layers import windows_of
 from jaxzero.nets.mlp import Perceptron
-from jaxzero.nets.network import apart, form_of
+from jaxzero.nets.network import apart, features_of, form_of
 from jaxzero.nets.stone_parity import check_stones, parity_of_stones
 from jaxzero.types import Params
 
@@ -52,6 +52,7 @@ def windows(
     *,
     stone_parity: bool = False,
     canonical: bool = False,
+    input_features: bool = False,
     key: chex.PRNGKey,
     dtype: jnp.dtype | None = None,
 ) -> tuple[Callable[[Params, Float[Array, "B H W F"]], tuple[Array, Array]], Params]:
@@ -69,6 +70,8 @@ def windows(
             boards of two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
+        input_features: it is also shown the planes that the game names, see `games.Game`. Connect Four names squares
+            that complete a line, and learns more quickly with them.
         key: for the initial parameters.
         dtype: of what all layers but the heads multiply, e.g. `jnp.bfloat16`; as in `mlp`.
 
@@ -79,8 +82,8 @@ def windows(
 
     Raises:
         ValueError: a width < 1, a window larger than the board, or an observation that is no board; or `stone_parity`
-            for a game that has not two players, or fewer than two planes; or `canonical` for one that names no such
-            form.
+            for a game that has not two players, or fewer than two planes; or `canonical` or `input_features` for one
+            that names none.
 
     >>> import jax
     >>> from jaxzero import games
@@ -103,4 +106,5 @@ def windows(
     if stone_parity:
         check_stones(game)
     form = form_of(game, canonical)
-    return apart(Windows(game, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form)
+    features, shown = features_of(game, input_features)
+    return apart(Windows(shown, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form, features)

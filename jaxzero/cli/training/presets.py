@@ -12,7 +12,8 @@ __all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks", "preset_of_proces
 
 # What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
 BEFORE = Config(
-    network=Network(stone_parity=False, canonical=False), selfplay=SelfPlay(rescale_values=True, value_scale=0.1)
+    network=Network(stone_parity=False, canonical=False, input_features=False),
+    selfplay=SelfPlay(rescale_values=True, value_scale=0.1),
 )
 LARGE = Config(
     network=Network(kind="resnet", channels=64, blocks=6),

@@ -29,6 +29,9 @@ class Network:
     canonical: bool = True
     """Where a game names the form (Hex does), the second player's positions are shown as the first player's, so that a
     network need not learn everything twice."""
+    input_features: bool = True
+    """Where a game names some (Connect Four does: squares that complete a line), the network sees them beside the
+    board."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,7 +216,7 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
 
 
 def for_game(
-    config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool, canonical: bool
+    config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool, canonical: bool, input_features: bool
 ) -> Config:
     """The settings with defaults that depend on the game filled in; what the network cannot have is off.
 
@@ -224,8 +227,9 @@ def for_game(
         rescale: whether self-play maps values to [0, 1], see `with_value_weights`.
         told_parity: whether its networks can be told the parity of stones.
         canonical: whether it names a canonical form.
+        input_features: whether it names some.
 
-    >>> can = dict(chance=False, rescale=False, canonical=False)
+    >>> can = dict(chance=False, rescale=False, canonical=False, input_features=False)
     >>> filled = [for_game(Config(), n, told_parity=n < 50, **can) for n in (7, 82)]
     >>> [(one.evaluate.rollouts, one.network.stone_parity) for one in filled]
     [(1000, True), (100, False)]
@@ -236,7 +240,11 @@ def for_game(
     rollouts = many if asked.rollouts is None else asked.rollouts
     # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
     asked_net = config.network
-    can = {"stone_parity": asked_net.stone_parity and told_parity, "canonical": asked_net.canonical and canonical}
+    can = {
+        "stone_parity": asked_net.stone_parity and told_parity,
+        "canonical": asked_net.canonical and canonical,
+        "input_features": asked_net.input_features and input_features,
+    }
     network = dataclasses.replace(asked_net, **can)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
     selfplay = with_value_weights(config.selfplay, rescale)

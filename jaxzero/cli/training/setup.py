@@ -52,6 +52,7 @@ class Run(NamedTuple):
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
     form = {"canonical": True} if net.canonical and game.canonical is not None else {}
+    form |= {"input_features": True} if net.input_features and game.input_features is not None else {}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)} | form
     sizes = {
@@ -83,6 +84,7 @@ def filled(config: Config, game: games.Game) -> Config:
         rescale=not provable(game),
         told_parity=tells_parity(config.network, game),
         canonical=game.canonical is not None,
+        input_features=game.input_features is not None,
     )
 
 

@@ -67,7 +67,9 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
             told = f". It is wrong about {names_of(game)[misnamed]}, before the last move."
         raise ValueError(f"game {game.id}, {where}: {fault}{told}")
     check_symmetries(game, count, plies)
-    form = () if game.canonical is None else _canonical(game, np.concatenate([found.seen, last]))
+    positions = np.concatenate([found.seen, last])
+    form = () if game.canonical is None else _canonical(game, positions)
+    form += () if game.input_features is None else (np.asarray(jax.vmap(game.input_features)(positions)),)
     if game.num_players > 1:
         _warn_of_large_rewards(game, found)
     if not found.over.any():

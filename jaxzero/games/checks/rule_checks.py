@@ -59,6 +59,8 @@ def check_rules(game: Game) -> None:
             )
     _check_names(game)
     _check_symmetries(who, game)
+    if game.input_features is not None:
+        _check_features(who, game)
     if game.outcomes is not None:
         _check_outcomes(who, game, packed, after, key)
 
@@ -139,6 +141,19 @@ def _check_symmetries(who: str, game: Game) -> None:
         raise ValueError(
             f"{who}: canonical.of_second(observation) returns {in_words(told)}: let it return one bool, whether the "
             "observation is of the second player."
+        )
+
+
+def _check_features(who: str, game: Game) -> None:
+    shape = tuple(game.observation_shape)
+    seen = jax.ShapeDtypeStruct(shape, jnp.float32)
+    found = returned(who, "input_features(observation)", game.input_features, seen)
+    fits = isinstance(found, jax.ShapeDtypeStruct) and found.dtype == jnp.float32 and len(found.shape) == len(shape) > 0
+    if not fits or found.shape[:-1] != shape[:-1]:
+        allowed = ",".join([*map(str, shape[:-1]), "any number"])
+        raise ValueError(
+            f"{who}: input_features(observation) returns {in_words(found)} for {in_words(seen)}: let it return "
+            f"float32[{allowed}], which a network is shown behind the last axis of the observation."
         )
 
 

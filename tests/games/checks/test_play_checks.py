@@ -124,6 +124,15 @@ def test_a_canonical_form_is_of_the_first_player_and_belongs_to_the_rules():
         assert check_play(game._replace(canonical=changed), count=8) != digest
 
 
+def test_input_features_belong_to_the_rules():
+    game = games.from_pgx("tic_tac_toe")
+    digests = [
+        check_play(game._replace(input_features=features), count=8)
+        for features in (None, game.input_features, lambda seen: 2 * game.input_features(seen))
+    ]
+    assert len(set(digests)) == 3
+
+
 def test_what_pack_loses_of_the_end_is_found():
     """A tree stores packed states, and a search steps them beyond the end."""
     with pytest.raises(ValueError, match="a further step (changes that|pays again)"):

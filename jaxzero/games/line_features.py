@@ -1,0 +1,74 @@
+"""Input features of games that are won by a line of stones: the squares that complete one."""
+
+import functools
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+__all__ = ["line_features", "lines"]
+
+DIRECTIONS = (0, 1), (1, 0), (1, 1), (1, -1)
+
+
+@functools.cache
+def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
+    """The squares of each line of so many squares, across, down and aslant.
+
+    >>> lines(6, 7, 4).shape, lines(3, 3, 3).sum(0).tolist()
+    ((69, 42), [3, 2, 3, 2, 4, 2, 3, 2, 3])
+    """
+    found = []
+    for down, right in DIRECTIONS:
+        for row in range(height):
+            for column in range(width):
+                squares = [(row + i * down, column + i * right) for i in range(length)]
+                if all(0 <= r < height and 0 <= c < width for r, c in squares):
+                    board = np.zeros((height, width), bool)
+                    board[tuple(zip(*squares, strict=True))] = True
+                    found.append(board.ravel())
+    return np.array(found).reshape(-1, height * width)
+
+
+def line_features(height: int, width: int, length: int, falling: bool = False) -> Callable[[Array], Array]:
+    """`observation -> planes`, for boards whose first two planes are the stones of who moves, and of the other.
+
+    A program that plays Connect Four by rules looks at the same squares (Allis 1988, "A Knowledge-Based Approach of
+    Connect-Four"). A network of windows learns to see them by itself, and learns more quickly where it is told
+    (experiments/strength/what_was_tried.md, "Input features").
+
+    Args:
+        height: rows of the board.
+        width: its columns.
+        length: stones that make a line.
+        falling: whether stones fall to the last row, or upon another stone.
+
+    Returns:
+        A function of one observation. Its planes, 1 or 0: empty squares that complete a line of the mover's, those that
+        complete one of the other's, and, where stones fall, those where a stone comes to lie.
+
+    >>> board = jnp.float32([[0, 0, 0], [2, 2, 0], [1, 1, 0]])
+    >>> planes = line_features(3, 3, 3, falling=True)(jnp.stack([board == 1, board == 2], -1)).astype(int)
+    >>> for i in range(3):
+    ...     print(planes[..., i].tolist())
+    [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    """
+    return functools.partial(_features, height=height, width=width, length=length, falling=falling)
+
+
+def _features(
+    observation: Float[Array, "H W F"], height: int, width: int, length: int, falling: bool
+) -> Float[Array, "H W G"]:
+    line = jnp.asarray(lines(height, width, length), jnp.float32)
+    stones = jnp.moveaxis(observation[..., :2], -1, 0).reshape(2, -1).astype(jnp.float32)
+    empty = stones.sum(0) == 0
+    count = stones @ line.T
+    one_short = (count == length - 1) & (count[::-1] == 0)
+    completing = (one_short.astype(jnp.float32) @ line > 0) & empty
+    board = empty.reshape(height, width)
+    ground = jnp.concatenate([~board[1:], jnp.ones((1, width), bool)])
+    planes = [*completing.reshape(2, height, width), *([board & ground] if falling else [])]
+    return jnp.stack(planes, -1).astype(observation.dtype)
