@@ -1,16 +1,20 @@
-"""A wider network that says the same, to learn on from: Net2Net (Chen et al. 2016) for hidden layers.
+"""A wider network that says the same, to learn on from: Net2Net (Chen et al. 2016) for hidden layers and windows.
 
     python experiments/strength/widen.py --game hex_7x7 --hidden 512 256 --out runs/wide.safetensors
+    python experiments/strength/widen.py --game hex_7x7 --channels 96 --input-features --out runs/wide.safetensors
     jaxzero train --game hex_7x7 --weights runs/wide.safetensors
 
 New units have random weights on their inputs, and zeros on whatever they go on to: so they change nothing at first, and
-learn. (Net2Net copies units instead.) The network of Hex 7 x 7 that comes with jaxzero was widened so.
+learn. (Net2Net copies units instead.) With input features, which old units do not look at, there should be new channels
+to do so. The network of Hex 7 x 7 that comes with jaxzero was widened so.
 """
 
 import argparse
+import math
 import pathlib
 
 import jax
+import numpy as np
 
 from jaxzero import games
 from jaxzero.atomic_files import free_name
@@ -20,20 +24,42 @@ from jaxzero.nets.files.network_arguments import described
 KINDS = "mlp", "windows"
 
 
-def widened(old: dict, new: dict) -> dict:
+def kept(groups: int, old: int, new: int, beside: int = 0) -> np.ndarray:
+    """Where the inputs of before lie: in each group the first `old` of `new` ones, then those beside the groups.
+
+    >>> kept(2, 1, 3, beside=1).tolist()
+    [0, 3, 6]
+    """
+    return np.append((np.arange(groups)[:, None] * new + np.arange(old)).ravel(), groups * new + np.arange(beside))
+
+
+def layer(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
+    """A layer whose old units answer as before, on inputs of which those of before are `rows`; default: the first."""
+    (fan_in, fan_out), kernel = old["kernel"].shape, new["kernel"]
+    rows = np.arange(fan_in) if rows is None else rows
+    kernel = kernel.at[:, :fan_out].set(0).at[rows, :fan_out].set(old["kernel"])
+    return {"kernel": kernel, "bias": new["bias"].at[:fan_out].set(old["bias"])}
+
+
+def widened(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
     """The parameters of a perceptron with more units a layer, which answers as the old one does.
 
     Args:
         old: its layers by name: `dense_0` and so on, `policy` and `value`; each with a kernel `[in, out]` and a bias.
         new: those of the wider one, untrained.
+        rows: of the inputs of the wider one, those of the old.
     """
+    return {name: layer(old[name], new[name], rows if name == "dense_0" else None) for name in old}
 
-    def layer(name: str) -> dict:
-        (fan_in, fan_out), fresh = old[name]["kernel"].shape, new[name]
-        kernel = fresh["kernel"].at[fan_in:, :fan_out].set(0).at[:fan_in, :fan_out].set(old[name]["kernel"])
-        return {"kernel": kernel, "bias": fresh["bias"].at[:fan_out].set(old[name]["bias"])}
 
-    return {name: layer(name) for name in old}
+def widened_windows(old: dict, new: dict, squares: int) -> dict:
+    """The same of a perceptron behind windows of so many squares."""
+    look, before = new["look"]["kernel"], old["look"]["kernel"]
+    inputs = kept(squares, len(before) // squares, len(look) // squares)
+    channels, more = before.shape[1], look.shape[1]
+    windows, beside = divmod(len(old["rest"]["dense_0"]["kernel"]), channels)  # beside them: the parity of stones
+    rows = kept(windows, channels, more, beside)
+    return {"look": layer(old["look"], new["look"], inputs), "rest": widened(old["rest"], new["rest"], rows)}
 
 
 def main() -> None:
@@ -41,9 +67,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="as jaxzero train knows it")
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--hidden", type=int, nargs="+", required=True, help="units of each hidden layer, like 512 256")
+    parser.add_argument("--hidden", type=int, nargs="+", help="units of each hidden layer, like 512 256")
+    parser.add_argument("--channels", type=int, help="windows: what is seen in each of them")
     parser.add_argument(
         "--canonical", action="store_true", help="let it see positions in canonical form from now on, as Hex names it"
+    )
+    parser.add_argument(
+        "--input-features", action="store_true", help="let it see those that the game names; its old units ignore them"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the new units; default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the file to write")
@@ -57,23 +87,31 @@ def main() -> None:
     kind, hidden = network["kind"], network.get("hidden", [])
     if kind not in KINDS:
         parser.error(f"--weights: its network is of the kind {kind}: widened are {' and '.join(KINDS)}.")
-    if len(hidden) != len(given.hidden) or any(n < m for n, m in zip(given.hidden, hidden, strict=True)):
-        parser.error(f"--hidden {' '.join(map(str, given.hidden))}: as many or more for each of {hidden}.")
-    if given.canonical and game.canonical is None:
-        parser.error(f"--canonical: {game.id} names no canonical form. Leave it out.")
-    network = network | {"hidden": given.hidden} | ({"canonical": True} if given.canonical else {})
+    asked = hidden if given.hidden is None else given.hidden
+    if len(hidden) != len(asked) or any(n < m for n, m in zip(asked, hidden, strict=True)):
+        parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
+    channels = network.get("channels", 0)
+    if given.channels is not None and given.channels < channels or given.channels and kind == "mlp":
+        parser.error(f"--channels {given.channels}: of windows, {channels or 'of which this network has none'} or more.")
+    for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
+        if getattr(given, flag) and getattr(game, flag) is None:
+            parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")
+    network = network | {"hidden": asked} | ({"channels": given.channels} if given.channels else {})
+    network |= {flag: True for flag in ("canonical", "input_features") if getattr(given, flag)}
     builder, arguments = described(network, weights.KINDS)
     _, fresh = builder.build(game, **arguments, key=jax.random.key(given.seed))
     if kind == "windows":
-        made = {"look": params["look"], "rest": widened(params["rest"], fresh["rest"])}
+        made = widened_windows(params, fresh, network["window"] ** 2)
     else:
-        made = widened(params, fresh)
+        squares = math.prod(game.observation_shape[:-1])
+        inputs = [len(x["dense_0"]["kernel"]) // squares for x in (params, fresh)]
+        made = widened(params, fresh, kept(squares, *inputs))
     told = {name: x for name, x in about.items() if name != "results"}  # which are of the narrow one
     file = free_name(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)
     weights.save(file, made, told | {"network": network}, game=game)
     count = sum(x.size for x in jax.tree.leaves(made))
-    print(f"{count:,} weights, {hidden} units widened to {given.hidden}: {file}")
+    print(f"{count:,} weights, {hidden} units widened to {asked}: {file}")
 
 
 if __name__ == "__main__":

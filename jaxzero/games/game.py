@@ -95,9 +95,9 @@ class Game(NamedTuple):
         canonical: how a network may be shown the second player's positions as the first player's. None: observations
             of both already mean the same, or nobody wrote it. (Not `jaxzero.transpositions(canonical=...)`, which tells
             positions apart.)
-        input_features: `observation -> planes` (one position), what a network may be shown beside the observation:
-            numbers that follow from it, and are hard to learn. Their shape is the observation's, but for the last axis.
-            None: nobody wrote any.
+        input_features: `observations [B, ...] -> planes [B, ...]`, a whole batch at once: what a network may be shown
+            beside the observation, numbers that follow from it, and are hard to learn. Their shape is that of
+            observations, but for the last axis. None: nobody wrote any.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 
@@ -154,7 +154,7 @@ class Game(NamedTuple):
     text: Callable[[State], str] | None = None
     decisive: Callable[[State], Bool[Array, "A"]] | None = None
     canonical: CanonicalForm | None = None
-    input_features: Callable[[Observation], Float[Array, "..."]] | None = None
+    input_features: Callable[[Float[Array, "B ..."]], Float[Array, "B ..."]] | None = None
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""

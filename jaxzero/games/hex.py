@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games.game import CanonicalForm, Game, Symmetry, board_symmetries
+from jaxzero.games.input_features.connections import connection_features
 
 __all__ = ["HexState", "canonical_form", "hex_game"]
 
@@ -131,6 +132,7 @@ def hex_game(size: int = 11) -> Game:
         pack=lambda state: state,
         symmetries=board_symmetries(squares + 1, ((0, False), (2, False))),  # others exchange the players' edges
         canonical=canonical_form(size),
+        input_features=connection_features,
     )
 
 

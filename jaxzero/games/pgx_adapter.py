@@ -13,12 +13,17 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.games import othello_wins
 from jaxzero.games.game import SQUARE, Game, Observation, Symmetry, board_symmetries, turn
 from jaxzero.games.hex import canonical_form
-from jaxzero.games.line_features import line_features
+from jaxzero.games.input_features.connections import connection_features
+from jaxzero.games.input_features.lines import line_features
 from jaxzero.types import State
 
 __all__ = ["from_pgx"]
 
-LINES = {"connect_four": line_features(6, 7, 4, falling=True), "tic_tac_toe": line_features(3, 3, 3)}
+INPUT_FEATURES = {
+    "connect_four": line_features(6, 7, 4, falling=True),
+    "hex": connection_features,
+    "tic_tac_toe": line_features(3, 3, 3),
+}
 
 
 @functools.cache  # one record per game: functions that close over it keep their compiled code in a notebook
@@ -91,7 +96,7 @@ def from_pgx(env_id: str) -> Game:
         truncated=lambda state: state.truncated & ~state.terminated,
         decisive=othello_wins.decisive if env_id == "othello" else None,
         canonical=canonical_form(observation_shape[0]) if env_id == "hex" else None,
-        input_features=LINES.get(env_id),
+        input_features=INPUT_FEATURES.get(env_id),
     )
 
 

@@ -24,7 +24,7 @@ class Network:
         graph: what Flax needs to put the module together again.
         types: a dictionary like the parameters: the type that each of them is read in.
         canonical: the form in which the module sees the second player's positions; None: as they are.
-        input_features: of an observation, the planes that the module sees beside it; None: it sees no more.
+        input_features: of observations, the planes that the module sees beside it; None: it sees no more.
     """
 
     graph: nnx.GraphDef
@@ -77,9 +77,9 @@ def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game
     if game.input_features is None:
         raise ValueError(
             "input_features=True needs a game that names its input features (Game.input_features), as Connect Four "
-            f"does; {game.id} names none: leave it out."
+            f"and Hex do; {game.id} names none: leave it out."
         )
-    seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
+    seen = jax.ShapeDtypeStruct((1, *game.observation_shape), jnp.float32)
     *board, planes = game.observation_shape
     more = jax.eval_shape(game.input_features, seen).shape[-1]
     return game.input_features, game._replace(observation_shape=(*board, planes + more))
@@ -89,7 +89,7 @@ def with_features(features: Callable | None, module: Callable) -> Callable:
     """The module, shown the features behind the planes of each observation."""
     if features is None:
         return module
-    return lambda seen: module(jnp.concatenate([seen, jax.vmap(features)(seen)], -1))
+    return lambda seen: module(jnp.concatenate([seen, features(seen)], -1))
 
 
 def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:

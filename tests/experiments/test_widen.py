@@ -65,7 +65,32 @@ def test_the_file_says_that_positions_are_seen_in_canonical_form(tmp_path, monke
     jax.tree.map(np.testing.assert_array_equal, params, weights.load(narrow, GAME)[1])
 
 
+@pytest.mark.parametrize("name", ["mlp", "windows", "parity"])
+def test_features_and_channels_change_nothing_at_first_and_learn(tmp_path, monkeypatch, name):
+    kind = "mlp" if name == "mlp" else "windows"
+    game, given = games.from_pgx("tic_tac_toe"), NARROW[kind] | ({"stone_parity": True} if name == "parity" else {})
+    params = getattr(nets, kind)(game, **given, key=jax.random.key(3))[1]
+    weights.save(tmp_path / "narrow", params, {"game": game.id, "network": {"kind": kind, **given}}, game=game)
+    channels = [] if kind == "mlp" else ["--channels", "7"]
+    words = ["--weights", tmp_path / "narrow", "--input-features", *channels, "--out", tmp_path / "wide"]
+    monkeypatch.setattr(sys, "argv", ["widen.py", "--game", "tic_tac_toe", *map(str, words)])
+    widen.main()
+    (net, params, _), (wide, wider, about) = (weights.load(tmp_path / file, game) for file in ("narrow", "wide"))
+    stones = jax.random.randint(jax.random.key(1), (8, 3, 3), 0, 3)
+    seen = jnp.stack([stones == 1, stones == 2], -1).astype(jnp.float32)
+    for one, other in zip(net(params, seen), wide(wider, seen), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert about["network"]["input_features"] and about["network"].get("channels", 7) == 7
+    slopes = jax.grad(lambda p: sum(jnp.square(x).sum() for x in wide(p, seen)))(wider)
+    first = slopes["dense_0"] if kind == "mlp" else slopes["look"]
+    seen_new = first["kernel"].reshape(-1, 4, first["kernel"].shape[-1])[:, 2:, :4]
+    assert (jnp.abs(seen_new) > 0).any(), "what old units now see"
+    if kind == "windows":
+        assert (jnp.abs(slopes["rest"]["dense_0"]["kernel"][:28].reshape(4, 7, 6)[:, 4:]) > 0).any(), "new channels"
+
+
 @pytest.mark.parametrize("words, said", [
+    (["--channels", "5"], "--channels 5: of windows, of which this network has none"),
     (["--hidden", "5", "5"], r"--hidden 5 5: as many or more for each of \[6, 5\]"),
     (["--hidden", "9"], r"--hidden 9: as many or more"), (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
 ])  # fmt: skip

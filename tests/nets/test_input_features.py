@@ -36,13 +36,13 @@ def test_a_network_sees_the_features_behind_the_observation(kind, parity):
     plain, same = getattr(nets, kind)(full, **SIZES[kind], **more, key=jax.random.key(0))
     chex.assert_trees_all_equal(params, same)
     seen = observations()
-    shown = jnp.concatenate([seen, jax.vmap(GAME.input_features)(seen)], -1)
+    shown = jnp.concatenate([seen, GAME.input_features(seen)], -1)
     chex.assert_trees_all_close(jax.jit(net)(params, seen), plain(params, shown), atol=1e-6)
 
 
 def test_features_are_those_of_the_canonical_form():
     """What is shown is computed from the position as the network sees it."""
-    game = games.hex_game(3)._replace(input_features=lambda seen: jnp.cumsum(seen[..., :1], 0))
+    game = games.hex_game(3)._replace(input_features=lambda seen: jnp.cumsum(seen[..., :1], 1))
     net, params = nets.mlp(game, (8,), canonical=True, input_features=True, key=jax.random.key(0))
     first = jax.random.bernoulli(jax.random.key(1), 0.4, (5, 3, 3, 4)).astype(jnp.float32).at[..., 2].set(0)
     second = jnp.swapaxes(first, 1, 2).at[..., 2].set(1)

@@ -30,8 +30,8 @@ class Network:
     """Where a game names the form (Hex does), the second player's positions are shown as the first player's, so that a
     network need not learn everything twice."""
     input_features: bool = True
-    """Where a game names some (Connect Four does: squares that complete a line), the network sees them beside the
-    board."""
+    """Where a game names some, the network sees them beside the board: in Connect Four squares that complete a line, in
+    Hex distances from the edges."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,7 +69,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     check_symmetries(game, count, plies)
     positions = np.concatenate([found.seen, last])
     form = () if game.canonical is None else _canonical(game, positions)
-    form += () if game.input_features is None else (np.asarray(jax.vmap(game.input_features)(positions)),)
+    form += () if game.input_features is None else (np.asarray(game.input_features(jnp.asarray(positions))),)
     if game.num_players > 1:
         _warn_of_large_rewards(game, found)
     if not found.over.any():

@@ -145,14 +145,14 @@ def _check_symmetries(who: str, game: Game) -> None:
 
 
 def _check_features(who: str, game: Game) -> None:
-    shape = tuple(game.observation_shape)
+    shape = (2, *game.observation_shape)
     seen = jax.ShapeDtypeStruct(shape, jnp.float32)
-    found = returned(who, "input_features(observation)", game.input_features, seen)
-    fits = isinstance(found, jax.ShapeDtypeStruct) and found.dtype == jnp.float32 and len(found.shape) == len(shape) > 0
+    found = returned(who, "input_features(observations)", game.input_features, seen)
+    fits = isinstance(found, jax.ShapeDtypeStruct) and found.dtype == jnp.float32 and len(found.shape) == len(shape) > 1
     if not fits or found.shape[:-1] != shape[:-1]:
         allowed = ",".join([*map(str, shape[:-1]), "any number"])
         raise ValueError(
-            f"{who}: input_features(observation) returns {in_words(found)} for {in_words(seen)}: let it return "
+            f"{who}: input_features(observations) returns {in_words(found)} for {in_words(seen)}, a batch of two: let it return "
             f"float32[{allowed}], which a network is shown behind the last axis of the observation."
         )
 

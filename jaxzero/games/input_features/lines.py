@@ -32,7 +32,7 @@ def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
 
 
 def line_features(height: int, width: int, length: int, falling: bool = False) -> Callable[[Array], Array]:
-    """`observation -> planes`, for boards whose first two planes are the stones of who moves, and of the other.
+    """`observations -> planes`, for boards whose first two planes are the stones of who moves, and of the other.
 
     A program that plays Connect Four by rules looks at the same squares (Allis 1988, "A Knowledge-Based Approach of
     Connect-Four"). A network of windows learns to see them by itself, and learns more quickly where it is told
@@ -45,13 +45,13 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
         falling: whether stones fall to the last row, or upon another stone.
 
     Returns:
-        A function of one observation. Its planes, 1 or 0: empty squares that complete a line of the mover's, those that
+        A function of a batch of observations. The planes, 1 or 0: empty squares that complete a line of the mover's, those that
         complete one of the other's, and, where stones fall, those where a stone comes to lie.
 
     >>> board = jnp.float32([[0, 0, 0], [2, 2, 0], [1, 1, 0]])
-    >>> planes = line_features(3, 3, 3, falling=True)(jnp.stack([board == 1, board == 2], -1)).astype(int)
+    >>> planes = line_features(3, 3, 3, falling=True)(jnp.stack([board == 1, board == 2], -1)[None]).astype(int)
     >>> for i in range(3):
-    ...     print(planes[..., i].tolist())
+    ...     print(planes[0, ..., i].tolist())
     [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
     [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
@@ -60,15 +60,15 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
 
 
 def _features(
-    observation: Float[Array, "H W F"], height: int, width: int, length: int, falling: bool
-) -> Float[Array, "H W G"]:
+    observation: Float[Array, "B H W F"], height: int, width: int, length: int, falling: bool
+) -> Float[Array, "B H W G"]:
     line = jnp.asarray(lines(height, width, length), jnp.float32)
-    stones = jnp.moveaxis(observation[..., :2], -1, 0).reshape(2, -1).astype(jnp.float32)
+    stones = jnp.moveaxis(observation[..., :2], -1, 0).reshape(2, -1, height * width).astype(jnp.float32)
     empty = stones.sum(0) == 0
     count = stones @ line.T
     one_short = (count == length - 1) & (count[::-1] == 0)
     completing = (one_short.astype(jnp.float32) @ line > 0) & empty
-    board = empty.reshape(height, width)
-    ground = jnp.concatenate([~board[1:], jnp.ones((1, width), bool)])
-    planes = [*completing.reshape(2, height, width), *([board & ground] if falling else [])]
+    board = empty.reshape(-1, height, width)
+    ground = jnp.concatenate([~board[:, 1:], jnp.ones_like(board[:, :1])], 1)
+    planes = [*completing.reshape(2, -1, height, width), *([board & ground] if falling else [])]
     return jnp.stack(planes, -1).astype(observation.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games
-from jaxzero.games.line_features import line_features, lines
+from jaxzero.games.input_features.lines import line_features, lines
 
 
 def completes(board, player, row, column, length):
@@ -30,7 +30,7 @@ def test_planes_hold_the_squares_that_complete_a_line(shape, length):
     rng = np.random.default_rng(0)
     for full in (0.3, 0.6, 0.9):
         board = np.where(rng.random(shape) < full, rng.integers(1, 3, shape), 0)
-        planes = line_features(*shape, length)(jnp.stack([board == 1, board == 2], -1).astype(jnp.float32))
+        planes = line_features(*shape, length)(jnp.stack([board == 1, board == 2], -1)[None].astype(jnp.float32))[0]
         assert planes.shape == (*shape, 2) and planes.dtype == jnp.float32
         for row, column in np.ndindex(*shape):
             for player in (1, 2):
@@ -48,7 +48,7 @@ def test_lines_are_all_there():
 def test_features_tell_what_the_rules_tell(name):
     """In random games: a move wins where the mover's plane and, with stones that fall, the last plane are 1."""
     game = games.from_pgx(name)
-    step, observe = jax.jit(game.step), jax.jit(lambda state: game.input_features(game.observe(state)))
+    step, observe = jax.jit(game.step), jax.jit(lambda state: game.input_features(game.observe(state)[None])[0])
     rng, key = np.random.default_rng(1), jax.random.key(0)
     for _ in range(5):
         state = game.init(key)
@@ -66,5 +66,5 @@ def test_features_tell_what_the_rules_tell(name):
 
 
 def test_features_can_be_pickled():
-    features, seen = line_features(6, 7, 4, falling=True), jnp.ones((6, 7, 2))
+    features, seen = line_features(6, 7, 4, falling=True), jnp.ones((3, 6, 7, 2))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(features))(seen), features(seen))

@@ -1,0 +1,92 @@
+"""Input features of Hex: how far each square is from both edges of either player."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+__all__ = ["connection_features"]
+
+FAR = 60  # what no stones connect; sums of two fit int8
+SECOND = 2  # the plane of an observation that is 1 for the second player
+NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, columns)
+# A bridge, and the two squares that it leads over: if the other player takes one of them, who has it takes the other.
+BRIDGES = (
+    ((-2, 1), (-1, 0), (-1, 1)), ((-1, 2), (-1, 1), (0, 1)), ((1, 1), (0, 1), (1, 0)),
+    ((2, -1), (1, 0), (1, -1)), ((1, -2), (1, -1), (0, -1)), ((-1, -1), (0, -1), (-1, 0)),
+)  # fmt: skip
+RIM = 2  # how far a bridge leads
+
+
+def connection_features(observation: Float[Array, "B n n F"], steps: int | None = None) -> Float[Array, "B n n 8"]:
+    """Distances of both players, for observations like Hex's: own stones, the other's, ones for the second player.
+
+    The distance of a square from an edge is the number of empty squares that a player still has to fill on the way, the
+    square included; own stones and bridges between empty pairs of squares cost nothing. Such shortest paths are an old
+    way to judge positions (van Rijswijck 2002, "Search and evaluation in Hex"); a network of windows, which sees small
+    parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried.md, "Input features").
+    Bridges are taken for independent.
+
+    Args:
+        observation: of a batch.
+        steps: no way is longer, in stones and bridges; default: 2 n, which is enough but for windings on full boards.
+
+    Returns:
+        Four planes of the mover, and four of the other. Two are 1 / (1 + distance) from one edge and from the other;
+        then 1 / (1 + how much longer the shortest way through the square is than the shortest of all), and
+        1 / (1 + the length of that) everywhere. Where no way leads they are 0.
+
+    >>> empty = connection_features(jnp.zeros((1, 3, 3, 4)))[0]
+    >>> (1 / empty - 1).round().astype(int)[:, 1].T.tolist()[:4]  # the middle column, from the top and from the bottom
+    [[1, 1, 2], [2, 1, 1], [1, 0, 1], [1, 1, 1]]
+    """
+    size = observation.shape[1]
+    stones = jnp.moveaxis(observation[..., :2] > 0, 0, -1)  # the batch last: so that a CPU works on whole vectors
+    second = observation[:, 0, 0, SECOND] > 0
+    down = jnp.where(second, stones[:, :, 1], stones[:, :, 0])  # whose edges are above and below
+    across = jnp.where(second, stones[:, :, 0], stones[:, :, 1])
+    views = [(down, across), (_turned(down), _turned(across))]
+    views += [(y.swapaxes(0, 1), x.swapaxes(0, 1)) for x, y in views]
+    own, others = (jnp.concatenate(stones, -1) for stones in zip(*views, strict=True))
+    top, bottom, left, right = jnp.split(_distances(own, others, 2 * size if steps is None else steps), 4, -1)
+    vertical = _planes(top, _turned(bottom), down, across)
+    left, right = left.swapaxes(0, 1), _turned(right).swapaxes(0, 1)
+    horizontal = _planes(left, right, across, down)
+    mine = jnp.where(second, horizontal, vertical)
+    planes = jnp.concatenate([mine, jnp.where(second, vertical, horizontal)])
+    return jnp.moveaxis(planes, (0, -1), (-1, 0)).astype(observation.dtype)
+
+
+def _turned(board: Array) -> Array:
+    """By half a turn."""
+    return board[::-1, ::-1]
+
+
+def _distances(own: Bool[Array, "n n B"], others: Bool[Array, "n n B"], steps: int) -> Int[Array, "n n B"]:
+    """Of each square from the upper edge, which lies above the board like a row of own stones."""
+    size = len(own)
+    around = lambda board, least: jnp.pad(board, ((RIM, RIM), (RIM, RIM), (0, 0)), constant_values=least)
+    at = lambda padded, step: padded[RIM + step[0] :, RIM + step[1] :][:size, :size]
+    cost = jnp.where(others, FAR, jnp.where(own, 0, 1)).astype(jnp.int8)
+    empty = around(~own & ~others, False)
+    barred = [jnp.where(at(empty, one) & at(empty, other), 0, FAR).astype(jnp.int8) for _, one, other in BRIDGES]
+
+    def step(_, found: Int[Array, "n n B"]) -> Int[Array, "n n B"]:
+        there = around(found, FAR).at[RIM - 1].set(0)
+        ways = [at(there, beside) for beside in NEIGHBOURS]
+        ways += [jnp.maximum(at(there, end), bar) for (end, *_), bar in zip(BRIDGES, barred, strict=True)]
+        least = jax.tree.reduce(jnp.minimum, ways)
+        return jnp.minimum(jnp.minimum(found, least + cost), jnp.int8(FAR))
+
+    return jax.lax.fori_loop(0, steps, step, jnp.full(own.shape, FAR, jnp.int8))
+
+
+def _planes(
+    one: Int[Array, "n n B"], other: Int[Array, "n n B"], own: Bool[Array, "n n B"], others: Bool[Array, "n n B"]
+) -> Float[Array, "4 n n B"]:
+    one, other = one.astype(jnp.float32), other.astype(jnp.float32)
+    barred = others | (one >= FAR) | (other >= FAR)
+    through = jnp.where(barred, 2 * FAR, one + other - jnp.where(own, 0, 1))
+    least = through.min((0, 1))
+    longer, shortest = through - least, jnp.broadcast_to(least, one.shape)
+    blocked = jnp.stack([one >= FAR, other >= FAR, barred, shortest >= FAR])
+    return jnp.where(blocked, 0.0, 1 / (1 + jnp.stack([one, other, longer, shortest])))
