@@ -9,6 +9,7 @@ from jaxzero.games.decisive_moves import decisive_by_trying
 from jaxzero.games.game import CanonicalForm, Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.hex import HexState, hex_game
+from jaxzero.games.input_features.lines import line_features
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rules_2048 import game_2048
@@ -32,5 +33,6 @@ __all__ = [
     "hex_game",
     "is_own",
     "keep_eyes",
+    "line_features",
     "loaded",
 ]
