@@ -92,7 +92,9 @@ def main() -> None:
         parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
     channels = network.get("channels", 0)
     if given.channels is not None and given.channels < channels or given.channels and kind == "mlp":
-        parser.error(f"--channels {given.channels}: of windows, {channels or 'of which this network has none'} or more.")
+        parser.error(
+            f"--channels {given.channels}: of windows, {channels or 'of which this network has none'} or more."
+        )
     for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
         if getattr(given, flag) and getattr(game, flag) is None:
             parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-__all__ = ["FREE", "MAPPED_SCALE", "TOGETHER", "VALUE_SCALE", "Config", "for_game", "with_value_weights"]
+__all__ = ["FREE", "INPUTS", "MAPPED_SCALE", "TOGETHER", "VALUE_SCALE", "Config", "for_game", "with_value_weights"]
 
 Preset = Literal["auto", "laptop", "amx", "gpu", "pod"]
 VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
@@ -215,9 +215,10 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-def for_game(
-    config: Config, num_actions: int, *, chance: bool, rescale: bool, told_parity: bool, canonical: bool, input_features: bool
-) -> Config:
+INPUTS = "stone_parity", "canonical", "input_features"  # settings of the network that only some games allow
+
+
+def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, inputs: set[str]) -> Config:
     """The settings with defaults that depend on the game filled in; what the network cannot have is off.
 
     Args:
@@ -225,12 +226,12 @@ def for_game(
         num_actions: of the game.
         chance: whether it lists outcomes of chance.
         rescale: whether self-play maps values to [0, 1], see `with_value_weights`.
-        told_parity: whether its networks can be told the parity of stones.
-        canonical: whether it names a canonical form.
-        input_features: whether it names some.
+        inputs: which of `INPUTS` its networks can have.
 
-    >>> can = dict(chance=False, rescale=False, canonical=False, input_features=False)
-    >>> filled = [for_game(Config(), n, told_parity=n < 50, **can) for n in (7, 82)]
+    >>> filled = [
+    ...     for_game(Config(), n, chance=False, rescale=False, inputs={"stone_parity"} if n < 50 else set())
+    ...     for n in (7, 82)
+    ... ]
     >>> [(one.evaluate.rollouts, one.network.stone_parity) for one in filled]
     [(1000, True), (100, False)]
     """
@@ -239,13 +240,8 @@ def for_game(
     simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
     rollouts = many if asked.rollouts is None else asked.rollouts
     # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
-    asked_net = config.network
-    can = {
-        "stone_parity": asked_net.stone_parity and told_parity,
-        "canonical": asked_net.canonical and canonical,
-        "input_features": asked_net.input_features and input_features,
-    }
-    network = dataclasses.replace(asked_net, **can)
+    can = {name: getattr(config.network, name) and name in inputs for name in INPUTS}
+    network = dataclasses.replace(config.network, **can)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)
     selfplay = with_value_weights(config.selfplay, rescale)
     return dataclasses.replace(config, network=network, selfplay=selfplay, evaluate=evaluate)

@@ -19,7 +19,7 @@ from jaxzero.train.bootstrap_values import with_greedy_value, with_improved_valu
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.muon import DIRECTIONS
 
-__all__ = ["Run", "about", "build", "expected", "fits", "network", "newest", "policy", "tells_parity"]
+__all__ = ["Run", "about", "build", "expected", "fits", "inputs", "network", "newest", "policy", "tells_parity"]
 
 POSITIONS = 1144  # with exact scores
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
@@ -51,8 +51,8 @@ class Run(NamedTuple):
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
-    form = {"canonical": True} if net.canonical and game.canonical is not None else {}
-    form |= {"input_features": True} if net.input_features and game.input_features is not None else {}
+    shown = [name for name in ("canonical", "input_features") if getattr(net, name) and getattr(game, name) is not None]
+    form = dict.fromkeys(shown, True)
     if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)} | form
     sizes = {
@@ -75,6 +75,12 @@ def tells_parity(net: Network, game: games.Game) -> bool:
     return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
 
 
+def inputs(net: Network, game: games.Game) -> set[str]:
+    """What the game's networks can be told and shown beside the observation, as settings of the network."""
+    found = {name for name in ("canonical", "input_features") if getattr(game, name) is not None}
+    return found | ({"stone_parity"} if tells_parity(net, game) else set())
+
+
 def filled(config: Config, game: games.Game) -> Config:
     """The settings with what this game wants where nothing was said; those that are filled in stay as they are."""
     return for_game(
@@ -82,9 +88,7 @@ def filled(config: Config, game: games.Game) -> Config:
         game.num_actions,
         chance=game.outcomes is not None,
         rescale=not provable(game),
-        told_parity=tells_parity(config.network, game),
-        canonical=game.canonical is not None,
-        input_features=game.input_features is not None,
+        inputs=inputs(config.network, game),
     )
 
 

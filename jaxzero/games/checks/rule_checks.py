@@ -152,8 +152,8 @@ def _check_features(who: str, game: Game) -> None:
     if not fits or found.shape[:-1] != shape[:-1]:
         allowed = ",".join([*map(str, shape[:-1]), "any number"])
         raise ValueError(
-            f"{who}: input_features(observations) returns {in_words(found)} for {in_words(seen)}, a batch of two: let it return "
-            f"float32[{allowed}], which a network is shown behind the last axis of the observation."
+            f"{who}: input_features(observations) returns {in_words(found)} for {in_words(seen)}, a batch of two: let "
+            f"it return float32[{allowed}], which a network is shown behind the last axis of the observation."
         )
 
 

@@ -45,8 +45,8 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
         falling: whether stones fall to the last row, or upon another stone.
 
     Returns:
-        A function of a batch of observations. The planes, 1 or 0: empty squares that complete a line of the mover's, those that
-        complete one of the other's, and, where stones fall, those where a stone comes to lie.
+        A function of a batch of observations. Its planes, 1 or 0: empty squares that complete a line of the mover's,
+        those that complete one of the other's, and, where stones fall, those where a stone comes to lie.
 
     >>> board = jnp.float32([[0, 0, 0], [2, 2, 0], [1, 1, 0]])
     >>> planes = line_features(3, 3, 3, falling=True)(jnp.stack([board == 1, board == 2], -1)[None]).astype(int)

@@ -21,7 +21,7 @@ BRIDGES = {
 
 
 def distances(board, player, edge):
-    """Of all squares from that edge, in empty squares to fill; -1 where no way leads. Squares from outside to inside."""
+    """Of all squares from that edge, in empty squares to fill; -1 where no way leads."""
     size = len(board)
     line = {"top": [(-1, i) for i in range(size + 1)], "bottom": [(size, i) for i in range(-1, size)]}
     line |= {"left": [(j, i) for i, j in line["top"]], "right": [(j, i) for i, j in line["bottom"]]}
@@ -37,9 +37,7 @@ def distances(board, player, edge):
         if 0 <= r < size and 0 <= c < size:
             found[r, c] = length
         links = [(r + i, c + j) for i, j in NEIGHBOURS]
-        links += [
-            (r + i, c + j) for (i, j), pair in BRIDGES.items() if all(empty(r + x, c + y) for x, y in pair)
-        ]
+        links += [(r + i, c + j) for (i, j), pair in BRIDGES.items() if all(empty(r + x, c + y) for x, y in pair)]
         for s, t in links:
             if 0 <= s < size and 0 <= t < size and board[s, t] in (0, player):
                 heapq.heappush(queue, (length + (board[s, t] == 0), (s, t)))
@@ -53,7 +51,8 @@ def expected(board, player, edges):
     through = np.where(open_ & (one >= 0) & (other >= 0), one + other - ~own, 10**6)
     near = lambda steps: np.where((steps < 0) | (steps >= 10**6), 0, 1 / (1.0 + np.maximum(steps, 0)))
     least = through.min()
-    return [near(one), near(other), near(np.where(through < 10**6, through - least, -1)), near(np.full_like(one, least))]
+    longer = np.where(through < 10**6, through - least, -1)
+    return [near(one), near(other), near(longer), near(np.full_like(one, least))]
 
 
 def observation(board, second):
