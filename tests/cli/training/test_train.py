@@ -202,7 +202,7 @@ def test_games_replay_and_learner_are_written_where_they_are():
 def test_it_plays_in_bfloat16_if_asked_and_rounds_every_weight_once():
     (play, _, update), state = programs("--selfplay.dtype", "bfloat16")
     found = re.findall(r"stablehlo\.convert %\S+ : \(tensor<([\dx]+)xf32>\) -> tensor<\1xbf16>", play)
-    assert sorted(found) == ["16x18", "16x18", "18x32", "32"]  # positions at the root and in the loop; kernel and bias
+    assert sorted(found) == ["16x36", "16x36", "32", "36x32"]  # positions at the root and in the loop; bias and kernel
     assert "bf16" not in update and {str(x.dtype) for x in jax.tree.leaves(state["learner"].params)} == {"float32"}
 
 
