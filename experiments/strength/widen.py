@@ -112,8 +112,8 @@ def main() -> None:
     file = free_name(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)
     weights.save(file, made, told | {"network": network}, game=game)
-    count = sum(x.size for x in jax.tree.leaves(made))
-    print(f"{count:,} weights, {hidden} units widened to {asked}: {file}")
+    before, after = (sum(x.size for x in jax.tree.leaves(tree)) for tree in (params, made))
+    print(f"{after:,} weights in place of {before:,}: {file}")
 
 
 if __name__ == "__main__":
