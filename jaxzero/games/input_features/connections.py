@@ -46,8 +46,9 @@ def connection_features(observation: Float[Array, "B n n F"], steps: int | None 
     across = jnp.where(second, stones[:, :, 0], stones[:, :, 1])
     views = [(down, across), (_turned(down), _turned(across))]
     views += [(y.swapaxes(0, 1), x.swapaxes(0, 1)) for x, y in views]
-    own, others = (jnp.concatenate(stones, -1) for stones in zip(*views, strict=True))
-    top, bottom, left, right = jnp.split(_distances(own, others, 2 * size if steps is None else steps), 4, -1)
+    own, others = (jnp.stack(stones, 2) for stones in zip(*views, strict=True))  # beside the batch: devices share that
+    found = _distances(own, others, 2 * size if steps is None else steps)
+    top, bottom, left, right = (found[:, :, view] for view in range(4))
     vertical = _planes(top, _turned(bottom), down, across)
     left, right = left.swapaxes(0, 1), _turned(right).swapaxes(0, 1)
     horizontal = _planes(left, right, across, down)
@@ -61,16 +62,16 @@ def _turned(board: Array) -> Array:
     return board[::-1, ::-1]
 
 
-def _distances(own: Bool[Array, "n n B"], others: Bool[Array, "n n B"], steps: int) -> Int[Array, "n n B"]:
+def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], steps: int) -> Int[Array, "n n V B"]:
     """Of each square from the upper edge, which lies above the board like a row of own stones."""
     size = len(own)
-    around = lambda board, least: jnp.pad(board, ((RIM, RIM), (RIM, RIM), (0, 0)), constant_values=least)
+    around = lambda board, least: jnp.pad(board, [(RIM, RIM)] * 2 + [(0, 0)] * 2, constant_values=least)
     at = lambda padded, step: padded[RIM + step[0] :, RIM + step[1] :][:size, :size]
     cost = jnp.where(others, FAR, jnp.where(own, 0, 1)).astype(jnp.int8)
     empty = around(~own & ~others, False)
     barred = [jnp.where(at(empty, one) & at(empty, other), 0, FAR).astype(jnp.int8) for _, one, other in BRIDGES]
 
-    def step(_, found: Int[Array, "n n B"]) -> Int[Array, "n n B"]:
+    def step(_, found: Int[Array, "n n V B"]) -> Int[Array, "n n V B"]:
         there = around(found, FAR).at[RIM - 1].set(0)
         ways = [at(there, beside) for beside in NEIGHBOURS]
         ways += [jnp.maximum(at(there, end), bar) for (end, *_), bar in zip(BRIDGES, barred, strict=True)]
