@@ -154,6 +154,7 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(canonical=games.CanonicalForm(lambda x: x[..., 2] > 0, SAME)), r"returns bool\[5,6\]: let it"),
     (lambda game: dict(input_features=jnp.sum), r"returns float32\[\] for float32.*return float32\[2,5,6,any n"),
     (lambda game: dict(input_features=lambda x: x.swapaxes(1, 2)), r"let it return float32\[2,5,6,any number\]"),
+    (lambda game: dict(input_features=3), "input_features is a int: give a function of a batch of observations"),
     (lambda game: dict(input_features=lambda x: x > 0), r"input_features\(observations\) returns bool"),
 ])  # fmt: skip
 def test_functions_that_do_not_fit_the_record_are_named(here, change, said):

@@ -5,8 +5,8 @@
     jaxzero train --game hex_7x7 --weights runs/wide.safetensors
 
 New units have random weights on their inputs, and zeros on whatever they go on to: so they change nothing at first, and
-learn. (Net2Net copies units instead.) With input features, which old units do not look at, there should be new channels
-to do so. The network of Hex 7 x 7 that comes with jaxzero was widened so.
+learn. (Net2Net copies units instead.) Old units give input features the weight 0 at first, and learn others. The
+network of Hex 7 x 7 that comes with jaxzero was widened so.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def widened(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
 
 
 def widened_windows(old: dict, new: dict, squares: int) -> dict:
-    """The same of a perceptron behind windows of so many squares."""
+    """The same for `nets.windows`; `squares`: of one window."""
     look, before = new["look"]["kernel"], old["look"]["kernel"]
     inputs = kept(squares, len(before) // squares, len(look) // squares)
     channels, more = before.shape[1], look.shape[1]
@@ -73,7 +73,9 @@ def main() -> None:
         "--canonical", action="store_true", help="let it see positions in canonical form from now on, as Hex names it"
     )
     parser.add_argument(
-        "--input-features", action="store_true", help="let it see those that the game names; its old units ignore them"
+        "--input-features",
+        action="store_true",
+        help="show it the planes that the game names; old units give them the weight 0 at first",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the new units; default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the file to write")
@@ -91,10 +93,14 @@ def main() -> None:
     if len(hidden) != len(asked) or any(n < m for n, m in zip(asked, hidden, strict=True)):
         parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
     channels = network.get("channels", 0)
-    if given.channels is not None and given.channels < channels or given.channels and kind == "mlp":
-        parser.error(
-            f"--channels {given.channels}: of windows, {channels or 'of which this network has none'} or more."
-        )
+    if given.channels is not None and kind == "mlp":
+        parser.error(f"--channels {given.channels}: this network has no windows. Leave it out.")
+    if given.channels is not None and given.channels < channels:
+        parser.error(f"--channels {given.channels}: give {channels} or more.")
+    if not hidden:
+        parser.error("--weights: its network has no hidden layer.")
+    if not (given.hidden or given.channels or given.canonical or given.input_features):
+        parser.error("give --hidden, --channels, --canonical or --input-features.")
     for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
         if getattr(given, flag) and getattr(game, flag) is None:
             parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")

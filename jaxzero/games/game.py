@@ -95,9 +95,9 @@ class Game(NamedTuple):
         canonical: how a network may be shown the second player's positions as the first player's. None: observations
             of both already mean the same, or nobody wrote it. (Not `jaxzero.transpositions(canonical=...)`, which tells
             positions apart.)
-        input_features: `observations [B, ...] -> planes [B, ...]`, a whole batch at once: what a network may be shown
-            beside the observation, numbers that follow from it, and are hard to learn. Their shape is that of
-            observations, but for the last axis. None: nobody wrote any.
+        input_features: `observations [B, ...] -> planes [B, ..., G]`, for a whole batch: further inputs for networks,
+            each row computed from its observation, that a network would learn slowly by itself. All axes but the last
+            are the observation's. None: there are none.
 
     A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
 

@@ -10,13 +10,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.games.game import CanonicalForm, Game, Symmetry, board_symmetries
-from jaxzero.games.input_features.connections import connection_features
+from jaxzero.games.input_features.connections import NEIGHBOURS, SECOND, connection_features
 
 __all__ = ["HexState", "canonical_form", "hex_game"]
 
 SIZES = 2, 19
-NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, columns)
-SECOND = 2  # the plane of an observation that is 1 for the second player
 
 
 class HexState(NamedTuple):

@@ -78,6 +78,6 @@ def mlp(
         raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
     values = game.num_players if game.num_players > 2 else 1
     form = form_of(game, canonical)
-    features, shown = features_of(game, input_features)
-    sizes = (math.prod(shown.observation_shape), *hidden)
+    features, as_seen = features_of(game, input_features)
+    sizes = (math.prod(as_seen.observation_shape), *hidden)
     return apart(Perceptron(sizes, game.num_actions, values, dtype, nnx.Rngs(key)), form, features)

@@ -1,4 +1,4 @@
-"""A Flax module as a pure function and its parameters; the canonical form of what it sees; rounding to bfloat16."""
+"""A Flax module as a pure function and its parameters; what it is shown; rounding to bfloat16."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from jaxzero.games.game import CanonicalForm, Game, shown
 from jaxzero.types import Params
 
-__all__ = ["Network", "apart", "as_first_player", "features_of", "form_of", "to_bfloat16", "with_features"]
+__all__ = ["Network", "apart", "as_first_player", "features_of", "form_of", "to_bfloat16"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Network:
         graph: what Flax needs to put the module together again.
         types: a dictionary like the parameters: the type that each of them is read in.
         canonical: the form in which the module sees the second player's positions; None: as they are.
-        input_features: of observations, the planes that the module sees beside it; None: it sees no more.
+        input_features: `observations -> planes` that the module sees behind the observation; None: that alone.
     """
 
     graph: nnx.GraphDef
@@ -34,7 +34,7 @@ class Network:
 
     def __call__(self, params: Params, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
         """Logits `[B, A]` and values `[B]` or `[B, P]`."""
-        module = with_features(self.input_features, nnx.merge(self.graph, params))
+        module = _with_features(self.input_features, nnx.merge(self.graph, params))
         return module(observation) if self.canonical is None else as_first_player(self.canonical, module, observation)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game
     return game.input_features, game._replace(observation_shape=(*board, planes + more))
 
 
-def with_features(features: Callable | None, module: Callable) -> Callable:
+def _with_features(features: Callable | None, module: Callable) -> Callable:
     """The module, shown the features behind the planes of each observation."""
     if features is None:
         return module

@@ -135,8 +135,8 @@ def resnet(
     if stone_parity:
         check_stones(game)
     form = form_of(game, canonical)
-    features, shown = features_of(game, input_features)
-    return apart(Tower(shown, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form, features)
+    features, as_seen = features_of(game, input_features)
+    return apart(Tower(as_seen, channels, blocks, stone_parity, dtype, nnx.Rngs(key)), form, features)
 
 
 def _flat(planes: Float[Array, "B H W F"]) -> Float[Array, "B HWF"]:

@@ -27,7 +27,7 @@ TRAINED = pathlib.Path(__file__).parent / "trained"
 
 TYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}  # of a network's arithmetic
 DTYPE = {"dtype": one_of(**TYPES)}
-SEEN = {"canonical": whether(), "input_features": whether()}  # how positions are
+SEEN = {"canonical": whether(), "input_features": whether()}  # how the network sees positions
 PARITY = {"stone_parity": whether()}
 KINDS = {
     "mlp": Kind(mlp, {"hidden": counts(65_536, 32)}, DTYPE | SEEN, lambda given: 2 * len(given["hidden"])),

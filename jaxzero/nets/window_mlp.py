@@ -106,5 +106,5 @@ def windows(
     if stone_parity:
         check_stones(game)
     form = form_of(game, canonical)
-    features, shown = features_of(game, input_features)
-    return apart(Windows(shown, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form, features)
+    features, as_seen = features_of(game, input_features)
+    return apart(Windows(as_seen, window, channels, hidden, stone_parity, dtype, nnx.Rngs(key)), form, features)

@@ -91,8 +91,9 @@ def test_features_and_channels_change_nothing_at_first_and_learn(tmp_path, monke
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--channels", "5"], "--channels 5: of windows, of which this network has none"),
+    (["--channels", "5"], "--channels 5: this network has no windows"),
     (["--hidden", "5", "5"], r"--hidden 5 5: as many or more for each of \[6, 5\]"),
+    ([], "give --hidden, --channels, --canonical or --input-features"),
     (["--hidden", "9"], r"--hidden 9: as many or more"), (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
 ])  # fmt: skip
 def test_what_cannot_be_widened_is_answered(tmp_path, monkeypatch, capsys, words, said):

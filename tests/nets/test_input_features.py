@@ -24,12 +24,11 @@ def observations(count=6):
     return jnp.stack([stones == 1, stones == 2], -1).astype(jnp.float32)
 
 
-@pytest.mark.parametrize("kind", SIZES)
-@pytest.mark.parametrize("parity", [False, True])
+@pytest.mark.parametrize(
+    "kind, parity", [("mlp", False), ("windows", False), ("windows", True), ("resnet", False), ("resnet", True)]
+)
 def test_a_network_sees_the_features_behind_the_observation(kind, parity):
     """It answers as one of a game whose observation holds them does."""
-    if parity and kind == "mlp":
-        return
     more = {"stone_parity": True} if parity else {}
     net, params = getattr(nets, kind)(GAME, **SIZES[kind], **more, input_features=True, key=jax.random.key(0))
     full = GAME._replace(observation_shape=(6, 7, 5))
@@ -47,6 +46,22 @@ def test_features_are_those_of_the_canonical_form():
     first = jax.random.bernoulli(jax.random.key(1), 0.4, (5, 3, 3, 4)).astype(jnp.float32).at[..., 2].set(0)
     second = jnp.swapaxes(first, 1, 2).at[..., 2].set(1)
     np.testing.assert_allclose(net(params, first)[1], net(params, second)[1], atol=1e-6)
+
+
+def test_rounded_parameters_answer_the_same():
+    game = games.hex_game(5)
+    given = dict(window=3, channels=4, hidden=(8,), canonical=True, input_features=True, dtype=jnp.bfloat16)
+    net, params = nets.windows(game, **given, key=jax.random.key(0))
+    seen = jax.random.bernoulli(jax.random.key(1), 0.3, (6, 5, 5, 4)).astype(jnp.float32)
+    chex.assert_trees_all_equal(net(nets.to_bfloat16(net, params), seen), net(params, seen))
+
+
+def test_boards_of_whole_numbers_have_features_that_are_fractions():
+    game = games.hex_game(3)
+    seen = jax.random.randint(jax.random.key(1), (6, 3, 3, 4), 0, 2)
+    planes = game.input_features(seen.astype(jnp.int8))
+    np.testing.assert_allclose(planes, game.input_features(seen.astype(jnp.float32)), atol=0.01)
+    assert ((planes > 0) & (planes < 1)).any()
 
 
 def test_such_a_network_can_be_pickled():

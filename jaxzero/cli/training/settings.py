@@ -226,7 +226,7 @@ def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, i
         num_actions: of the game.
         chance: whether it lists outcomes of chance.
         rescale: whether self-play maps values to [0, 1], see `with_value_weights`.
-        inputs: which of `INPUTS` its networks can have.
+        inputs: which of `INPUTS` its networks can have: the parity of stones, a canonical form, input features.
 
     >>> filled = [
     ...     for_game(Config(), n, chance=False, rescale=False, inputs={"stone_parity"} if n < 50 else set())

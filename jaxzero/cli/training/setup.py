@@ -76,7 +76,7 @@ def tells_parity(net: Network, game: games.Game) -> bool:
 
 
 def inputs(net: Network, game: games.Game) -> set[str]:
-    """What the game's networks can be told and shown beside the observation, as settings of the network."""
+    """Which of `settings.INPUTS` the networks of this game can have."""
     found = {name for name in ("canonical", "input_features") if getattr(game, name) is not None}
     return found | ({"stone_parity"} if tells_parity(net, game) else set())
 

@@ -69,7 +69,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     check_symmetries(game, count, plies)
     positions = np.concatenate([found.seen, last])
     form = () if game.canonical is None else _canonical(game, positions)
-    form += () if game.input_features is None else (np.asarray(game.input_features(jnp.asarray(positions))),)
+    form += () if game.input_features is None else (_features(game, positions),)
     if game.num_players > 1:
         _warn_of_large_rewards(game, found)
     if not found.over.any():
@@ -94,6 +94,26 @@ def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             "canonical.symmetry.observation(observation): let that be an observation of the first player."
         )
     return np.asarray(found), np.asarray(game.canonical.symmetry.actions)
+
+
+def _features(game: Game, seen: np.ndarray) -> np.ndarray:
+    """What networks are shown beside these observations.
+
+    Raises:
+        ValueError: some of it is not finite, or depends on other positions of the batch.
+    """
+    found = np.asarray(game.input_features(jnp.asarray(seen)))
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"game {game.id}: input_features(observations) is not finite somewhere: let all of it be numbers."
+        )
+    alone = np.concatenate([game.input_features(jnp.asarray(seen[i : i + 1])) for i in range(min(len(seen), LOOKS))])
+    if not np.allclose(alone, found[: len(alone)], atol=1e-3):
+        raise ValueError(
+            f"game {game.id}: input_features(observations) mixes the positions of a batch: let each row follow from "
+            "its own observation."
+        )
+    return found
 
 
 def _warn_of_large_rewards(game: Game, found: Played) -> None:

@@ -145,6 +145,11 @@ def _check_symmetries(who: str, game: Game) -> None:
 
 
 def _check_features(who: str, game: Game) -> None:
+    if not callable(game.input_features):
+        raise ValueError(
+            f"{who}: input_features is a {type(game.input_features).__name__}: give a function of a batch of "
+            "observations, or None."
+        )
     shape = (2, *game.observation_shape)
     seen = jax.ShapeDtypeStruct(shape, jnp.float32)
     found = returned(who, "input_features(observations)", game.input_features, seen)

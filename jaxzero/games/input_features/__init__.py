@@ -1,1 +1,1 @@
-"""What a game shows its networks beside the observation: planes that follow from it, and are hard to learn."""
+"""Further inputs for networks, computed from the observation, that a network would learn slowly by itself."""

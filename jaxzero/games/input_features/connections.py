@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 __all__ = ["connection_features"]
 
-FAR = 60  # what no stones connect; sums of two fit int8
+FAR = 60  # no path; two of them still fit int8
 SECOND = 2  # the plane of an observation that is 1 for the second player
 NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, columns)
 # A bridge, and the two squares that it leads over: if the other player takes one of them, who has it takes the other.
@@ -22,13 +22,15 @@ def connection_features(observation: Float[Array, "B n n F"], steps: int | None 
 
     The distance of a square from an edge is the number of empty squares that a player still has to fill on the way, the
     square included; own stones and bridges between empty pairs of squares cost nothing. Such shortest paths are an old
-    way to judge positions (van Rijswijck 2002, "Search and evaluation in Hex"); a network of windows, which sees small
+    way to judge positions (Anshelevich 2002, "A hierarchical approach to computer Hex", has one with resistances; van
+    Rijswijck 2002, "Search and evaluation in Hex", second-best distances); a network of windows, which sees small
     parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried.md, "Input features").
-    Bridges are taken for independent.
+    Bridges are counted as if independent: two that share a square both count.
 
     Args:
         observation: of a batch.
-        steps: no way is longer, in stones and bridges; default: 2 n, which is enough but for windings on full boards.
+        steps: how many moves from square to square, or over a bridge, a path may have; default: 2 n. Longer paths, as
+            along winding chains, are not found. At most 59.
 
     Returns:
         Four planes of the mover, and four of the other. Two are 1 / (1 + distance) from one edge and from the other;
@@ -46,15 +48,15 @@ def connection_features(observation: Float[Array, "B n n F"], steps: int | None 
     across = jnp.where(second, stones[:, :, 0], stones[:, :, 1])
     views = [(down, across), (_turned(down), _turned(across))]
     views += [(y.swapaxes(0, 1), x.swapaxes(0, 1)) for x, y in views]
-    own, others = (jnp.stack(stones, 2) for stones in zip(*views, strict=True))  # beside the batch: devices share that
+    # Views have an axis of their own, because the last one, the batch, may be split among devices.
+    own, others = (jnp.stack(view, 2) for view in zip(*views, strict=True))
     found = _distances(own, others, 2 * size if steps is None else steps)
     top, bottom, left, right = (found[:, :, view] for view in range(4))
     vertical = _planes(top, _turned(bottom), down, across)
-    left, right = left.swapaxes(0, 1), _turned(right).swapaxes(0, 1)
-    horizontal = _planes(left, right, across, down)
+    horizontal = _planes(left.swapaxes(0, 1), _turned(right).swapaxes(0, 1), across, down)
     mine = jnp.where(second, horizontal, vertical)
     planes = jnp.concatenate([mine, jnp.where(second, vertical, horizontal)])
-    return jnp.moveaxis(planes, (0, -1), (-1, 0)).astype(observation.dtype)
+    return jnp.moveaxis(planes, (0, -1), (-1, 0)).astype(jnp.promote_types(observation.dtype, jnp.bfloat16))
 
 
 def _turned(board: Array) -> Array:
@@ -66,7 +68,7 @@ def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], step
     """Of each square from the upper edge, which lies above the board like a row of own stones."""
     size = len(own)
     around = lambda board, least: jnp.pad(board, [(RIM, RIM)] * 2 + [(0, 0)] * 2, constant_values=least)
-    at = lambda padded, step: padded[RIM + step[0] :, RIM + step[1] :][:size, :size]
+    at = lambda padded, offset: padded[RIM + offset[0] :, RIM + offset[1] :][:size, :size]
     cost = jnp.where(others, FAR, jnp.where(own, 0, 1)).astype(jnp.int8)
     empty = around(~own & ~others, False)
     barred = [jnp.where(at(empty, one) & at(empty, other), 0, FAR).astype(jnp.int8) for _, one, other in BRIDGES]
@@ -84,6 +86,7 @@ def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], step
 def _planes(
     one: Int[Array, "n n B"], other: Int[Array, "n n B"], own: Bool[Array, "n n B"], others: Bool[Array, "n n B"]
 ) -> Float[Array, "4 n n B"]:
+    """The four planes of the player who has `own`, from the distances to both edges."""
     one, other = one.astype(jnp.float32), other.astype(jnp.float32)
     barred = others | (one >= FAR) | (other >= FAR)
     through = jnp.where(barred, 2 * FAR, one + other - jnp.where(own, 0, 1))

@@ -14,7 +14,7 @@ DIRECTIONS = (0, 1), (1, 0), (1, 1), (1, -1)
 
 @functools.cache
 def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
-    """The squares of each line of so many squares, across, down and aslant.
+    """The squares of each line of `length` squares, across, down and diagonally.
 
     >>> lines(6, 7, 4).shape, lines(3, 3, 3).sum(0).tolist()
     ((69, 42), [3, 2, 3, 2, 4, 2, 3, 2, 3])
@@ -28,7 +28,9 @@ def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
                     board = np.zeros((height, width), bool)
                     board[tuple(zip(*squares, strict=True))] = True
                     found.append(board.ravel())
-    return np.array(found).reshape(-1, height * width)
+    made = np.array(found, bool).reshape(-1, height * width)
+    made.flags.writeable = False  # it is kept for the next call
+    return made
 
 
 def line_features(height: int, width: int, length: int, falling: bool = False) -> Callable[[Array], Array]:
@@ -71,4 +73,4 @@ def _features(
     board = empty.reshape(-1, height, width)
     ground = jnp.concatenate([~board[:, 1:], jnp.ones_like(board[:, :1])], 1)
     planes = [*completing.reshape(2, -1, height, width), *([board & ground] if falling else [])]
-    return jnp.stack(planes, -1).astype(observation.dtype)
+    return jnp.stack(planes, -1).astype(jnp.promote_types(observation.dtype, jnp.bfloat16))

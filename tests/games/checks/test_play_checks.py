@@ -124,6 +124,14 @@ def test_a_canonical_form_is_of_the_first_player_and_belongs_to_the_rules():
         assert check_play(game._replace(canonical=changed), count=8) != digest
 
 
+def test_input_features_are_finite_and_of_one_position_each():
+    game = games.from_pgx("tic_tac_toe")
+    with pytest.raises(ValueError, match="input_features.* is not finite somewhere"):
+        check_play(game._replace(input_features=lambda seen: 1 / seen), count=8)
+    with pytest.raises(ValueError, match="mixes the positions of a batch"):
+        check_play(game._replace(input_features=lambda seen: seen - seen.mean(0)), count=8)
+
+
 def test_input_features_belong_to_the_rules():
     game = games.from_pgx("tic_tac_toe")
     digests = [
