@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -69,7 +70,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     check_symmetries(game, count, plies)
     positions = np.concatenate([found.seen, last])
     form = () if game.canonical is None else _canonical(game, positions)
-    form += () if game.input_features is None else (_features(game, positions),)
+    form += () if game.input_features is None else (_features(game.id, game.input_features, positions),)
     if game.num_players > 1:
         _warn_of_large_rewards(game, found)
     if not found.over.any():
@@ -96,21 +97,21 @@ def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(found), np.asarray(game.canonical.symmetry.actions)
 
 
-def _features(game: Game, seen: np.ndarray) -> np.ndarray:
+def _features(name: str, features: Callable[[jax.Array], jax.Array], seen: np.ndarray) -> np.ndarray:
     """What networks are shown beside these observations.
 
     Raises:
         ValueError: some of it is not finite, or depends on other positions of the batch.
     """
-    found = np.asarray(game.input_features(jnp.asarray(seen)))
+    found = np.asarray(features(jnp.asarray(seen)))
     if not np.isfinite(found).all():
         raise ValueError(
-            f"game {game.id}: input_features(observations) is not finite somewhere: let all of it be numbers."
+            f"game {name}: input_features(observations) is not finite somewhere: let all of it be numbers."
         )
-    alone = np.concatenate([game.input_features(jnp.asarray(seen[i : i + 1])) for i in range(min(len(seen), LOOKS))])
+    alone = np.concatenate([features(jnp.asarray(seen[i : i + 1])) for i in range(min(len(seen), LOOKS))])
     if not np.allclose(alone, found[: len(alone)], atol=1e-3):
         raise ValueError(
-            f"game {game.id}: input_features(observations) mixes the positions of a batch: let each row follow from "
+            f"game {name}: input_features(observations) mixes the positions of a batch: let each row follow from "
             "its own observation."
         )
     return found
