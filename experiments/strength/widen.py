@@ -62,6 +62,28 @@ def widened_windows(old: dict, new: dict, squares: int) -> dict:
     return {"look": layer(old["look"], new["look"], inputs), "rest": widened(old["rest"], new["rest"], rows)}
 
 
+def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: games.Game, network: dict) -> None:
+    """Ends with a message where this network cannot be widened so."""
+    kind, hidden = network["kind"], network.get("hidden", [])
+    if kind not in KINDS:
+        parser.error(f"--weights: its network is of the kind {kind}: widened are {' and '.join(KINDS)}.")
+    asked = hidden if given.hidden is None else given.hidden
+    if len(hidden) != len(asked) or any(n < m for n, m in zip(asked, hidden, strict=True)):
+        parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
+    channels = network.get("channels", 0)
+    if given.channels is not None and kind == "mlp":
+        parser.error(f"--channels {given.channels}: this network has no windows. Leave it out.")
+    if given.channels is not None and given.channels < channels:
+        parser.error(f"--channels {given.channels}: give {channels} or more.")
+    if not hidden:
+        parser.error("--weights: its network has no hidden layer.")
+    if not (given.hidden or given.channels or given.canonical or given.input_features):
+        parser.error("give --hidden, --channels, --canonical or --input-features.")
+    for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
+        if getattr(given, flag) and getattr(game, flag) is None:
+            parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")
+
+
 def main() -> None:
     """Widens, and writes the file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
@@ -86,29 +108,13 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     network = about["network"]
-    kind, hidden = network["kind"], network.get("hidden", [])
-    if kind not in KINDS:
-        parser.error(f"--weights: its network is of the kind {kind}: widened are {' and '.join(KINDS)}.")
-    asked = hidden if given.hidden is None else given.hidden
-    if len(hidden) != len(asked) or any(n < m for n, m in zip(asked, hidden, strict=True)):
-        parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
-    channels = network.get("channels", 0)
-    if given.channels is not None and kind == "mlp":
-        parser.error(f"--channels {given.channels}: this network has no windows. Leave it out.")
-    if given.channels is not None and given.channels < channels:
-        parser.error(f"--channels {given.channels}: give {channels} or more.")
-    if not hidden:
-        parser.error("--weights: its network has no hidden layer.")
-    if not (given.hidden or given.channels or given.canonical or given.input_features):
-        parser.error("give --hidden, --channels, --canonical or --input-features.")
-    for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
-        if getattr(given, flag) and getattr(game, flag) is None:
-            parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")
+    refuse(parser, given, game, network)
+    asked = given.hidden or network["hidden"]
     network = network | {"hidden": asked} | ({"channels": given.channels} if given.channels else {})
     network |= {flag: True for flag in ("canonical", "input_features") if getattr(given, flag)}
     builder, arguments = described(network, weights.KINDS)
     _, fresh = builder.build(game, **arguments, key=jax.random.key(given.seed))
-    if kind == "windows":
+    if network["kind"] == "windows":
         made = widened_windows(params, fresh, network["window"] ** 2)
     else:
         squares = math.prod(game.observation_shape[:-1])

@@ -17,7 +17,7 @@ BRIDGES = (
 RIM = 2  # how far a bridge leads
 
 
-def connection_features(observation: Float[Array, "B n n F"], steps: int | None = None) -> Float[Array, "B n n 8"]:
+def connection_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n n 8"]:
     """Distances of both players, for observations like Hex's: own stones, the other's, ones for the second player.
 
     The distance of a square from an edge is the number of empty squares that a player still has to fill on the way, the
@@ -25,12 +25,8 @@ def connection_features(observation: Float[Array, "B n n F"], steps: int | None 
     way to judge positions (Anshelevich 2002, "A hierarchical approach to computer Hex", has one with resistances; van
     Rijswijck 2002, "Search and evaluation in Hex", second-best distances); a network of windows, which sees small
     parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried.md, "Input features").
-    Bridges are counted as if independent: two that share a square both count.
-
-    Args:
-        observation: of a batch.
-        steps: how many moves from square to square, or over a bridge, a path may have; default: 2 n. Longer paths, as
-            along winding chains, are not found. At most 59.
+    Bridges are counted as if independent: two that share a square both count. Paths of more than 2 n moves from square
+    to square, or over a bridge, are not found: they wind along chains on boards that are nearly full.
 
     Returns:
         Four planes of the mover, and four of the other. Two are 1 / (1 + distance) from one edge and from the other;
@@ -50,7 +46,7 @@ def connection_features(observation: Float[Array, "B n n F"], steps: int | None 
     views += [(y.swapaxes(0, 1), x.swapaxes(0, 1)) for x, y in views]
     # Views have an axis of their own, because the last one, the batch, may be split among devices.
     own, others = (jnp.stack(view, 2) for view in zip(*views, strict=True))
-    found = _distances(own, others, 2 * size if steps is None else steps)
+    found = _distances(own, others, 2 * size)
     top, bottom, left, right = (found[:, :, view] for view in range(4))
     vertical = _planes(top, _turned(bottom), down, across)
     horizontal = _planes(left.swapaxes(0, 1), _turned(right).swapaxes(0, 1), across, down)
