@@ -38,7 +38,7 @@ def test_a_run_resumes_with_the_flags_that_are_told(tmp_path):
         [*command, *flags], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     told = run()
-    then = ["--learn.learning-rate", "0.002", "--learn.average-decay", "0.999"]
+    then = ["--network.no-input-features", "--learn.learning-rate", "0.002", "--learn.average-decay", "0.999"]
     then += ["--selfplay.rescale-values", "--selfplay.value-scale", "0.1"]
     assert told.returncode == 1 and f"settings that are there ({' '.join(then)})" in told.stderr, told.stderr
     done = run(*then)
