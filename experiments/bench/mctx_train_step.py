@@ -11,7 +11,7 @@ import optax
 import pgx
 
 from jaxzero import games
-from jaxzero.cli.training.setup import network
+from jaxzero.cli.training.network_setup import network
 
 __all__ = ["Loop", "Rows", "begin", "build", "loss", "move", "order", "outcomes", "searcher"]
 

@@ -32,11 +32,12 @@ SURE = 0.9
 
 def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
     """What each opening is worth for who makes it, and whether that is proven: `[squares]`."""
-    squares, legal = game.num_actions - 1, game.legal
-    plain = game._replace(legal=lambda state: legal(state).at[-1].set(False))
+    squares = game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
     opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
-    search = to_win(plain, models.perfect(plain, net), simulations)
+    # As if two moves had been made before: then no swap is allowed, and the network does not expect one.
+    opened = opened._replace(moves=opened.moves + 2)
+    search = to_win(game, models.perfect(game, net), simulations)
     with progress_display.announced(f"Searching {squares} openings, {simulations} simulations each, compiled first"):
         greedy = jax.jit(with_greedy_value(search))  # the mean leans on replies that were dropped
         out = progress_display.wait(greedy(params, keys, opened))

@@ -25,8 +25,8 @@ from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
 from jaxzero.cli.training.evaluation import sees_decisive, to_win
+from jaxzero.cli.training.network_setup import network
 from jaxzero.cli.training.presets import BEFORE
-from jaxzero.cli.training.setup import network
 from jaxzero.nets import weights
 from jaxzero.play import arena, match_programs
 

@@ -10,6 +10,7 @@ from jaxzero.games.game import CanonicalForm, Game, Symmetry
 from jaxzero.games.go_game.rules import GoState, go, keep_eyes
 from jaxzero.games.hex import HexState, hex_game
 from jaxzero.games.input_features.lines import line_features
+from jaxzero.games.input_features.mobility import mobility_features
 from jaxzero.games.outcomes import Outcomes
 from jaxzero.games.pgx_adapter import from_pgx
 from jaxzero.games.rules_2048 import game_2048
@@ -35,4 +36,5 @@ __all__ = [
     "keep_eyes",
     "line_features",
     "loaded",
+    "mobility_features",
 ]

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.search.argument_checks import check_rule
+from jaxzero.search.checks.argument_checks import check_rule
 from jaxzero.search.node_storage import Facts, Stats, Tile, put, take, unpack_facts, unpack_stats
 from jaxzero.search.tree import NONE, Hooks, Tree
 from jaxzero.types import Path, Rule, Step

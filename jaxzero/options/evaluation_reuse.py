@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.search.argument_checks import check_function, check_tree
+from jaxzero.search.checks.argument_checks import check_function, check_tree
+from jaxzero.search.checks.model_checks import masks_at_root_only
+from jaxzero.search.checks.start_checks import check_model
 from jaxzero.search.edge_view import by_action, edge_view
-from jaxzero.search.model_checks import masks_at_root_only
 from jaxzero.search.node_storage import per_game, take, unpack_facts
-from jaxzero.search.start_checks import check_model
 from jaxzero.search.tree import NONE, Status, Tree
 from jaxzero.types import Keys, Model, Params, State, Step
 

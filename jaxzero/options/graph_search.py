@@ -31,8 +31,8 @@ from jaxtyping import Array, Bool, Int, UInt32
 from jaxzero.options.chance_expectation import refuse_expectations
 from jaxzero.options.solver import closer, from_edges
 from jaxzero.search.action_selection import choose, choose_at_root, remember
-from jaxzero.search.argument_checks import check_tree
 from jaxzero.search.backup import counted
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import linked, take_edges, visited_edges
 from jaxzero.search.expansion import expand
 from jaxzero.search.node_storage import Stats, pack, places, put, take, unpack_facts, unpack_stats

@@ -38,9 +38,9 @@ from jaxtyping import Array, Int
 from jaxzero.options.evaluation_reuse import Kept
 from jaxzero.options.slot_actions import Slots, at_slot, parts_of, slots_of, to_action_space
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import check_function, counts, one_per_game
-from jaxzero.search.model_checks import as_pair, at_least_float32, checked, masks_at_root_only
-from jaxzero.search.start_checks import check_start
+from jaxzero.search.checks.argument_checks import check_function, counts, one_per_game
+from jaxzero.search.checks.model_checks import as_pair, at_least_float32, checked, masks_at_root_only
+from jaxzero.search.checks.start_checks import check_start
 from jaxzero.search.tree import NONE, Tree
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_short
 

@@ -26,8 +26,8 @@ from jaxtyping import Array, Float, Int
 from jaxzero.options.legal_slots import by_number, in_slots, number_type
 from jaxzero.options.slot_actions import at_slot, slots_of
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import counts
-from jaxzero.search.model_checks import at_least_float32, checked
+from jaxzero.search.checks.argument_checks import counts
+from jaxzero.search.checks.model_checks import at_least_float32, checked
 from jaxzero.search.tree import NONE
 from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_short
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, linked
 from jaxzero.search.node_storage import per_game, take
 from jaxzero.search.tree import NONE, Tree

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.root.proven_edges import worse
-from jaxzero.search.argument_checks import check_rule, check_tree
+from jaxzero.search.checks.argument_checks import check_rule, check_tree
 from jaxzero.search.edge_view import edge_bounds, take_edges, visited_edges
 from jaxzero.search.node_storage import Stats, Tile, put, take, unpack_facts, unpack_stats
 from jaxzero.search.tree import Hooks, Tree, as_read, rows_of

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.options.slot_actions import Slots, parts_of, slot_of
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, edge_view, parents, take_edges, visited_edges
 from jaxzero.search.node_storage import HEAD, pack, places, put, take, unpack_facts, unpack_stats
 from jaxzero.search.tree import NONE, Status, Tree, as_read, as_stored, rows_of

@@ -10,7 +10,7 @@ from jaxzero.root import exploration
 from jaxzero.root.root_action import Act, ByTemperature, by_temperature, goes_by_most_visits
 from jaxzero.root.summary import summary, without_worse
 from jaxzero.root.target_pruning import Target
-from jaxzero.search.argument_checks import check_function, check_rule, counts, in_range
+from jaxzero.search.checks.argument_checks import check_function, check_rule, counts, in_range
 from jaxzero.search.search import Stop, search, simulate
 from jaxzero.search.selection_rules import puct, stores_probabilities, with_root_prior
 from jaxzero.search.tree import Layout, Tree

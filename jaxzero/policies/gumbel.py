@@ -13,7 +13,7 @@ from jaxzero.root import gumbel as halving
 from jaxzero.root.proven_edges import not_worse
 from jaxzero.root.summary import summary
 from jaxzero.search import qvalues as q
-from jaxzero.search.argument_checks import check_function, check_rule, counts
+from jaxzero.search.checks.argument_checks import check_function, check_rule, counts
 from jaxzero.search.search import Stop, search, simulate
 from jaxzero.search.tree import Layout, Tree
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State

@@ -9,7 +9,7 @@ from jaxzero.root import exploration
 from jaxzero.root.root_action import Act
 from jaxzero.root.target_pruning import Target
 from jaxzero.search import qvalues as q
-from jaxzero.search.argument_checks import check_function
+from jaxzero.search.checks.argument_checks import check_function
 from jaxzero.search.search import Stop, simulate
 from jaxzero.search.selection_rules import muzero_puct
 from jaxzero.search.tree import Layout

@@ -12,11 +12,11 @@ from jaxzero.options.graph_search import Transpositions
 from jaxzero.options.leaf_parallel.parallel import Lanes
 from jaxzero.options.subtree_reuse import with_legal_root
 from jaxzero.root.summary import Summary
-from jaxzero.search.argument_checks import check_function, one_per_game
-from jaxzero.search.model_checks import as_pair, check_embedding, masks_at_root_only, shapes_of
+from jaxzero.search.checks.argument_checks import check_function, one_per_game
+from jaxzero.search.checks.model_checks import as_pair, check_embedding, masks_at_root_only, shapes_of
+from jaxzero.search.checks.start_checks import check_start
 from jaxzero.search.node_storage import pack, unpack_facts
 from jaxzero.search.search import Stop, plant, replant
-from jaxzero.search.start_checks import check_start
 from jaxzero.search.tree import Layout, Status, Tree, as_read, as_stored
 from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State, Step, in_short
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxzero.root.root_action import per_game_number, sharpened
 from jaxzero.root.summary import legal_actions
-from jaxzero.search.argument_checks import check_function, in_range
+from jaxzero.search.checks.argument_checks import check_function, in_range
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.tree import Status, Tree
 from jaxzero.types import Keys

@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.search.argument_checks import check_rule, in_range
+from jaxzero.search.checks.argument_checks import check_rule, in_range
 from jaxzero.search.selection_rules import constant
 from jaxzero.types import EdgeView, Rule
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxzero.search.argument_checks import check_function, counts, one_per_game
+from jaxzero.search.checks.argument_checks import check_function, counts, one_per_game
 from jaxzero.types import Keys, Params, PolicyOutput, State
 
 __all__ = ["BothTrees", "playout_cap"]

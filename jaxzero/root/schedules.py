@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.search.argument_checks import in_range
+from jaxzero.search.checks.argument_checks import in_range
 from jaxzero.search.tree import Tree
 from jaxzero.types import State
 

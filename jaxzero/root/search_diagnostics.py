@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.node_storage import places, take, unpack_facts, unpack_stats
 from jaxzero.search.qvalues import prior_weights

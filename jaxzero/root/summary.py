@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.root.proven_edges import worse
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import by_action, edge_view, linked
 from jaxzero.search.tree import NONE, Tree
 from jaxzero.types import in_short

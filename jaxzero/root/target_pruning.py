@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from jaxzero.root.exploration import prior_at_root
 from jaxzero.root.root_action import per_game_number
 from jaxzero.root.summary import legal_actions
-from jaxzero.search.argument_checks import check_rule, in_range
+from jaxzero.search.checks.argument_checks import check_rule, in_range
 from jaxzero.search.edge_view import edge_view
 from jaxzero.search.node_storage import places
 from jaxzero.search.selection_rules import stores_probabilities

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import edge_view, linked, take_edges, visited_edges
 from jaxzero.search.node_storage import unpack_facts, unpack_stats
 from jaxzero.search.tree import Tree, rows_of

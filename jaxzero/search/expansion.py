@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt16
 
 from jaxzero.backend_tuning import machine
 from jaxzero.search.action_selection import NextEdge, choose, next_edge, remember
-from jaxzero.search.model_checks import check_embedding, checked
+from jaxzero.search.checks.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Facts,
     Frontier,

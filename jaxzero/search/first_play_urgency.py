@@ -17,7 +17,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.search.argument_checks import in_range
+from jaxzero.search.checks.argument_checks import in_range
 from jaxzero.search.qvalues import FirstPlay
 from jaxzero.search.selection_rules import constant
 from jaxzero.types import EdgeView

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxzero.search.argument_checks import in_range
+from jaxzero.search.checks.argument_checks import in_range
 from jaxzero.types import EdgeView
 
 __all__ = [

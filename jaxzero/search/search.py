@@ -17,10 +17,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxzero.search.action_selection import choose_at_root, is_rated, rescore, with_next_edge
-from jaxzero.search.argument_checks import check_rule, counts
 from jaxzero.search.backup import backup, group_size
+from jaxzero.search.checks.argument_checks import check_rule, counts
+from jaxzero.search.checks.model_checks import check_embedding, checked
 from jaxzero.search.expansion import expand
-from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import held, per_game, repeat, take
 from jaxzero.search.selection_rules import prior_kind, searched_by
 from jaxzero.search.tree import NONE, Layout, Status, Tree, new_tree

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxzero.search import qvalues as q
-from jaxzero.search.argument_checks import in_range
+from jaxzero.search.checks.argument_checks import in_range
 from jaxzero.search.node_storage import per_game
 from jaxzero.search.tree import PriorKind, Tree
 from jaxzero.types import EdgeView, Rule

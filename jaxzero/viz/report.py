@@ -1,6 +1,6 @@
 """The report page of a training run.
 
-This module knows how such a page looks; what stands in it is handed over (`jaxzero/cli/training/report.py`).
+This module knows how such a page looks; what stands in it is handed over (`jaxzero/cli/training/reporting/report.py`).
 """
 
 import html

@@ -15,7 +15,7 @@ from jaxzero.games.checks.play_checks import check_play
 from jaxzero.games.checks.rule_checks import check_rules
 from jaxzero.models.decisive_moves import AHEAD, with_decisive_moves
 from jaxzero.play.engine import Engine
-from jaxzero.search.model_checks import evaluated
+from jaxzero.search.checks.model_checks import evaluated
 
 PLAIN = games.from_pgx("tic_tac_toe")
 GAME = PLAIN._replace(decisive=games.decisive_by_trying(PLAIN))

@@ -10,7 +10,7 @@ import pytest
 import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.models import symmetry
-from jaxzero.search.model_checks import evaluated
+from jaxzero.search.checks.model_checks import evaluated
 from tests.race import race
 
 pytest.importorskip("pgx")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.search.argument_checks import one_per_game
+from jaxzero.search.checks.argument_checks import one_per_game
 from tests import reference as ref
 from tests import worlds
 from tests.compiling import as_users_have_it

@@ -7,7 +7,8 @@ import shutil
 import jax.numpy as jnp
 import pytest
 
-from jaxzero.cli.training import evaluation, loop, report, report_parts
+from jaxzero.cli.training import evaluation, loop
+from jaxzero.cli.training.reporting import report, report_parts
 from jaxzero.runs import checkpoint, metrics
 
 CONFIG = {"seed": 3, "budget": {"minutes": 5.0}}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero.search.model_checks import checked
+from jaxzero.search.checks.model_checks import checked
 from tests import worlds
 
 GAMES = 3

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxzero as jz
-from jaxzero.search.start_checks import check_model
+from jaxzero.search.checks.start_checks import check_model
 from tests import worlds
 
 KEYS, START = jax.random.split(jax.random.key(0), 2), jnp.zeros(2, jnp.int32)

@@ -10,7 +10,7 @@ from tests.processes import on_four_devices
 SCRIPT = """
 import json, re, sys
 import jax, jax.numpy as jnp, numpy as np
-from jaxzero.cli.training import settings as config, setup
+from jaxzero.cli.training import network_setup, settings as config, setup
 from dataclasses import replace
 from jaxzero import games
 from jaxzero.train import devices
@@ -26,7 +26,7 @@ small = config.Config(
 COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter|collective-broadcast"
 exchanges = lambda program: sorted(set(re.findall(f" ({COLLECTIVES})(?:-start)?\\\\(", program.as_text())))
 found = {}
-search = setup.policy(small, game, setup.network(small.network, game, jax.random.key(0))[0])
+search = setup.policy(small, game, network_setup.network(small.network, game, jax.random.key(0))[0])
 keys = jax.random.split(jax.random.key(9), 16)
 states = jax.vmap(game.init)(keys)
 for n in (1, 2, 4):

@@ -14,8 +14,8 @@ from jaxzero.cli.muzero.code_meanings import code_table
 from jaxzero.cli.muzero.evaluation import Tables
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, on_host, policy
-from jaxzero.cli.training import report as of_games
-from jaxzero.cli.training.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
+from jaxzero.cli.training.reporting import report as of_games
+from jaxzero.cli.training.reporting.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
 from jaxzero.runs import progress_display
 from jaxzero.train.muzero.episodes import record_episode
 from jaxzero.viz import report as pages

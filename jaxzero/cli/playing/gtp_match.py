@@ -20,7 +20,7 @@ from jaxzero.atomic_files import write_whole
 from jaxzero.cli.playing.gtp_match_settings import Config, opening_plies
 from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
-from jaxzero.cli.training.console import warnings_said
+from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import scoring, sgf
 from jaxzero.play.analysis import hopeless

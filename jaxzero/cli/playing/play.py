@@ -29,8 +29,8 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
-from jaxzero.cli.training.console import warnings_said
 from jaxzero.cli.training.evaluation import provable, seeing_decisive
+from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.models.chance import with_listed_outcomes

@@ -19,7 +19,7 @@ import jax
 
 import jaxzero as jz
 from jaxzero.cli.repeat_command import flags
-from jaxzero.cli.training.console import first_host, say
+from jaxzero.cli.training.reporting.console import first_host, say
 from jaxzero.runs import checkpoint, health, metrics, progress_display
 from jaxzero.runs.budget_clock import Clock
 from jaxzero.train import devices

@@ -10,18 +10,17 @@ from jax.sharding import NamedSharding
 import jaxzero as jz
 from jaxzero import games, models, nets
 from jaxzero.cli.training.evaluation import Rating, provable
-from jaxzero.cli.training.settings import Config, Network, for_game
+from jaxzero.cli.training.network_setup import inputs, network
+from jaxzero.cli.training.settings import Config, for_game
 from jaxzero.models.chance import with_listed_outcomes
-from jaxzero.runs import memory
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import devices, learner, replay, selfplay
 from jaxzero.train.bootstrap_values import with_greedy_value, with_improved_value
 from jaxzero.train.devices import EVERYWHERE, SHARED
 from jaxzero.train.muon import DIRECTIONS
 
-__all__ = ["Run", "about", "build", "expected", "fits", "inputs", "network", "newest", "policy", "tells_parity"]
+__all__ = ["Run", "build", "expected", "filled", "minibatches", "newest", "policy"]
 
-POSITIONS = 1144  # with exact scores
 WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 
 
@@ -49,38 +48,6 @@ class Run(NamedTuple):
     keys: Callable
 
 
-def about(net: Network, game: games.Game) -> dict[str, Any]:
-    """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
-    shown = [name for name in ("canonical", "input_features") if getattr(net, name) and getattr(game, name) is not None]
-    form = dict.fromkeys(shown, True)
-    if net.kind == "mlp" or len(game.observation_shape) != 3:
-        return {"kind": "mlp", "hidden": list(net.hidden)} | form
-    sizes = {
-        "windows": {
-            "window": min(net.window, *game.observation_shape[:2]),
-            "channels": net.channels,
-            "hidden": list(net.hidden),
-        },
-        "resnet": {"channels": net.channels, "blocks": net.blocks},
-    }
-    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | form
-
-
-def tells_parity(net: Network, game: games.Game) -> bool:
-    """Whether the network can be told the parity of stones: it reads two planes, which are taken for both players'.
-
-    More planes may say whose turn it is, and nobody says which of them are stones.
-    """
-    shape = game.observation_shape
-    return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
-
-
-def inputs(net: Network, game: games.Game) -> set[str]:
-    """Which of `settings.INPUTS` the networks of this game can have."""
-    found = {name for name in ("canonical", "input_features") if getattr(game, name) is not None}
-    return found | ({"stone_parity"} if tells_parity(net, game) else set())
-
-
 def filled(config: Config, game: games.Game) -> Config:
     """The settings with what this game wants where nothing was said; those that are filled in stay as they are."""
     return for_game(
@@ -90,13 +57,6 @@ def filled(config: Config, game: games.Game) -> Config:
         rescale=not provable(game),
         inputs=inputs(config.network, game),
     )
-
-
-def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
-    """The network and its first parameters, which do not depend on the type that it computes in."""
-    given = about(net, game)
-    builder = {"mlp": nets.mlp, "windows": nets.windows, "resnet": nets.resnet}[given.pop("kind")]
-    return builder(game, **given, key=key, dtype=None if dtype is None else jnp.dtype(dtype))
 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
@@ -122,18 +82,8 @@ def newest(config: Config, step: int) -> int:
     return min(max(config.learn.start, int(config.learn.newest * rows)), config.learn.capacity)
 
 
-def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> Run:
-    """Everything for these settings on these devices.
-
-    Args:
-        config: the settings.
-        game: what is learned.
-        mesh: of the devices.
-        initial: parameters to begin with; None: untrained ones.
-
-    Raises:
-        ValueError: numbers that do not fit one another, or the devices.
-    """
+def _check(config: Config, game: games.Game, mesh: Any) -> None:
+    """Raises a ValueError where numbers do not fit one another, or the devices."""
     own, learn = config.selfplay, config.learn
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if learn.playing_decay is not None and learn.playing_decay > learn.average_decay:
@@ -158,24 +108,26 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
             f"--learn.start {learn.start} with --learn.capacity {learn.capacity}: learning would never begin. "
             f"Use --learn.start {learn.capacity} or less, or a larger capacity."
         )
-    key = jax.random.fold_in(jax.random.key(config.seed), 1)
-    net, params = network(config.network, game, key)
-    params = params if initial is None else initial
-    rounded, _ = network(config.network, game, key, own.dtype)
-    learning, _ = network(config.network, game, key, learn.dtype)
-    choose = selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace, tolerance=own.tolerance)
-    begin_play, play_some = selfplay.self_play(
+
+
+def _self_play(config: Config, game: games.Game, net: Callable) -> tuple[Callable, Callable]:
+    own = config.selfplay
+    return selfplay.self_play(
         game,
-        policy(config, game, rounded),
-        choose,
+        policy(config, game, net),
+        selfplay.exploring(own.random_plies, own.random_rate, trace=own.trace, tolerance=own.tolerance),
         plies=own.plies,
         window=own.window,
         max_opening_plies=own.max_opening_plies,
         over=jz.solved if own.stop_proven else None,
     )
-    begin_learning, update = learner.learner(
+
+
+def _learner(config: Config, game: games.Game, net: Callable, mesh: Any) -> tuple[Callable, Callable]:
+    learn = config.learn
+    return learner.learner(
         game,
-        learning,
+        net,
         batch_size=learn.batch_size,
         weight_decay=learn.weight_decay,
         average_decay=learn.average_decay,
@@ -186,6 +138,29 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
         direction=DIRECTIONS[learn.optimiser](),
         devices=(devices.AXIS, mesh.size),
     )
+
+
+def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> Run:
+    """Everything for these settings on these devices.
+
+    Args:
+        config: the settings.
+        game: what is learned.
+        mesh: of the devices.
+        initial: parameters to begin with; None: untrained ones.
+
+    Raises:
+        ValueError: numbers that do not fit one another, or the devices.
+    """
+    _check(config, game, mesh)
+    own, learn = config.selfplay, config.learn
+    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    net, params = network(config.network, game, key)
+    params = params if initial is None else initial
+    rounded, _ = network(config.network, game, key, own.dtype)
+    learning, _ = network(config.network, game, key, learn.dtype)
+    begin_play, play_some = _self_play(config, game, rounded)
+    begin_learning, update = _learner(config, game, learning, mesh)
     play = lambda params, games: play_some(nets.to_bfloat16(rounded, params), games)  # rounded once, if at all
     number = minibatches(config)
     learn_some = lambda state, buffer, keys, rate, newest: update(state, buffer, keys, rate, number, newest)
@@ -228,33 +203,3 @@ def expected(run: Run, mesh: Any) -> dict[str, Any]:
     put = lambda x, where: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, where))
     shapes = jax.eval_shape(run.begin, run.params)
     return {name: jax.tree.map(lambda x, w=WHERE[name]: put(x, w), part) for name, part in shapes.items()}
-
-
-def measuring(config: Config, node: float) -> jax.ShapeDtypeStruct:
-    """About what the largest search of the evaluation takes, by what a node of self-play's trees does."""
-    asked = config.evaluate
-    positions = POSITIONS * max(asked.position_simulations, default=0) if config.game == "connect_four" else 0
-    nodes = max(positions, asked.games * max(asked.simulations, asked.rollouts))
-    return jax.ShapeDtypeStruct((int(node * nodes),), jnp.uint8)
-
-
-def fits(config: Config, game: games.Game, run: Run, count: int) -> None:
-    """Raises a ValueError if the run would not fit the memory of a device."""
-    state, own = jax.eval_shape(run.begin, run.params), config.selfplay
-    tree = memory.search_tree(policy(config, game, run.net), run.params, state["games"].keys, state["games"].state)
-    fewer = memory.Lower("--selfplay.games", own.games)
-    parts = {
-        "search trees": tree,
-        "replay": state["buffer"],
-        "games": (state["games"], state["games"].window),  # once more as rows for the replay buffer
-        "learner": (state["learner"], state["rating"]),
-        "measuring": measuring(config, memory.size(tree) / (own.games * (own.simulations + 1))),
-    }
-    hints = {
-        "search trees": fewer,
-        "replay": memory.Lower("--learn.capacity", config.learn.capacity),
-        "games": fewer,
-        "measuring": memory.Lower("--evaluate.position-simulations, --evaluate.rollouts or --evaluate.games"),
-    }
-    shared = ("search trees", "replay", "games")
-    memory.check(parts, hints, jax.local_devices()[0], shared=shared, devices=count)

@@ -18,16 +18,6 @@ from jaxzero import environments, games, models
 from jaxzero.cli.repeat_command import command, flags
 from jaxzero.cli.training import initial_weights, loop
 from jaxzero.cli.training.command_line import parse
-from jaxzero.cli.training.console import (
-    announced,
-    commands_after,
-    first_host,
-    say,
-    say_finished,
-    say_resumed,
-    say_stopped,
-    warnings_said,
-)
 from jaxzero.cli.training.evaluation import (
     Evaluation,
     draws,
@@ -39,12 +29,24 @@ from jaxzero.cli.training.evaluation import (
     to_win,
     verdict,
 )
+from jaxzero.cli.training.memory_check import fits
+from jaxzero.cli.training.network_setup import about
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks, preset_of_processor
 from jaxzero.cli.training.process import guarded, start
-from jaxzero.cli.training.report import write as write_report
-from jaxzero.cli.training.selfplay_metrics import describe, line, speeds
+from jaxzero.cli.training.reporting.console import (
+    announced,
+    commands_after,
+    first_host,
+    say,
+    say_finished,
+    say_resumed,
+    say_stopped,
+    warnings_said,
+)
+from jaxzero.cli.training.reporting.report import write as write_report
+from jaxzero.cli.training.reporting.selfplay_metrics import describe, line, speeds
 from jaxzero.cli.training.settings import FREE, TOGETHER, VALUE_SCALE, Config
-from jaxzero.cli.training.setup import Run, about, build, expected, filled, fits, newest
+from jaxzero.cli.training.setup import Run, build, expected, filled, newest
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, health, progress_display, rules_digest

@@ -25,8 +25,8 @@ from jaxtyping import Array, Bool, Float
 
 from jaxzero.options.leaf_parallel.leaf_batch import Leaves, apply, collect, lane_keys, parents_of
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual, check_virtual, virtual_mean
-from jaxzero.search.argument_checks import counts
-from jaxzero.search.model_checks import evaluated
+from jaxzero.search.checks.argument_checks import counts
+from jaxzero.search.checks.model_checks import evaluated
 from jaxzero.search.tree import Tree
 from jaxzero.types import Keys, Model, Params, Path, Rule, State, Step
 

@@ -16,6 +16,7 @@ from jaxzero.options.leaf_parallel.virtual_loss import Virtual
 from jaxzero.options.solver import new_bounds, prove
 from jaxzero.search.action_selection import choose, choose_at_root, next_edge, remember
 from jaxzero.search.backup import backup, counted, group_size
+from jaxzero.search.checks.model_checks import check_embedding, checked
 from jaxzero.search.expansion import (
     Ends,
     Growth,
@@ -28,7 +29,6 @@ from jaxzero.search.expansion import (
     stand_in,
     write,
 )
-from jaxzero.search.model_checks import check_embedding, checked
 from jaxzero.search.node_storage import (
     Frontier,
     children_at_hand,

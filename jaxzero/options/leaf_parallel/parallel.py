@@ -35,8 +35,8 @@ from jaxtyping import Array, Bool, Int
 from jaxzero.options.leaf_parallel.leaf_batch import Active, Leaves, apply, collect, lane_keys, parents_of
 from jaxzero.options.leaf_parallel.virtual_loss import Virtual, check_virtual, virtual_mean
 from jaxzero.root.root_action import per_game_number
-from jaxzero.search.argument_checks import counts
-from jaxzero.search.model_checks import evaluated
+from jaxzero.search.checks.argument_checks import counts
+from jaxzero.search.checks.model_checks import evaluated
 from jaxzero.search.node_storage import unpack_facts
 from jaxzero.search.search import Stop
 from jaxzero.search.tree import Tree

@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxzero.search.argument_checks import check_function, counts
+from jaxzero.search.checks.argument_checks import check_function, counts
 from jaxzero.search.qvalues import FirstPlay
 from jaxzero.types import EdgeView
 

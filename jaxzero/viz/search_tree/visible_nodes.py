@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero.root.summary import principal_variation
-from jaxzero.search.argument_checks import check_tree
+from jaxzero.search.checks.argument_checks import check_tree
 from jaxzero.search.edge_view import linked, parents
 from jaxzero.search.node_storage import unpack_facts
 from jaxzero.search.tree import Tree

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games, nets
-from jaxzero.cli.training import command_line, initial_weights, setup
+from jaxzero.cli.training import command_line, initial_weights, network_setup, setup
 from jaxzero.nets import weights
 from jaxzero.train import devices
 from tests.cli.training.test_train import NO_NETWORK, run, two_processes
@@ -48,7 +48,7 @@ def test_it_begins_with_the_network_that_comes_along(tmp_path):
     file = initial_weights.find(config, GAME, tmp_path)
     config = initial_weights.with_their_network(config, file)
     _, params, told = weights.load(weights.trained("tic_tac_toe"), GAME)
-    assert setup.about(config.network, GAME) == told["network"] and config.network.kind == "windows"
+    assert network_setup.about(config.network, GAME) == told["network"] and config.network.kind == "windows"
     run = setup.build(config, GAME, devices.mesh(), initial_weights.load(file, GAME))
     same(run.params, params)
     learner = run.begin(run.params)["learner"]

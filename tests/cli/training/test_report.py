@@ -10,7 +10,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.training import report, report_parts
+from jaxzero.cli.training.reporting import report, report_parts
 from jaxzero.play.analysis import Candidate, Report
 from jaxzero.play.notation import names
 

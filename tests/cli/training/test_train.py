@@ -20,7 +20,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
-from jaxzero.cli.training import command_line, presets, setup, train
+from jaxzero.cli.training import command_line, network_setup, presets, setup, train
 from jaxzero.cli.training import settings as config
 from jaxzero.nets import weights
 from jaxzero.runs import checkpoint, metrics
@@ -287,7 +287,7 @@ def test_a_number_out_of_range_is_refused_before_a_folder_is_made(tmp_path, flag
 def test_self_play_weighs_values_as_its_settings_say(flags, how):
     game = games.from_pgx("tic_tac_toe")
     settings = command_line.parse([*SMALL, *flags], "laptop")
-    net, params = setup.network(settings.network, game, jax.random.key(0))
+    net, params = network_setup.network(settings.network, game, jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), 4)
     state = jax.vmap(game.init)(keys)
     found = setup.policy(settings, game, net)(params, keys, state)

@@ -13,7 +13,7 @@ from jaxzero.compat.mctx.checks import as_pair, check_embedding, check_output
 from jaxzero.compat.mctx.native.tree import Found
 from jaxzero.search import tree as native_tree
 from jaxzero.search.action_selection import choose, choose_at_root, remember
-from jaxzero.search.model_checks import checked
+from jaxzero.search.checks.model_checks import checked
 from jaxzero.search.node_storage import pack, put, take, unpack_facts, unpack_frontier, unpack_stats
 from jaxzero.search.search import backup, descend, enter, expand, paired, plant
 from jaxzero.search.tree import rows_of

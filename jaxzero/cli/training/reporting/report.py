@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero import games, viz
-from jaxzero.cli.training.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
+from jaxzero.cli.training.reporting.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
 from jaxzero.play.notation import names, result_in_words, side_of
 from jaxzero.runs import progress_display
 from jaxzero.viz import report as pages

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxzero.search.argument_checks import check_function, no_tree, shown
+from jaxzero.search.checks.argument_checks import check_function, no_tree, shown
 from jaxzero.search.tree import Tree
 from jaxzero.types import Model, State
 

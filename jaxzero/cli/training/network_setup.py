@@ -1,0 +1,51 @@
+"""The network that the settings ask for, and what it is shown of a game."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxzero import games, nets
+from jaxzero.cli.training.settings import Network
+
+__all__ = ["about", "inputs", "network", "tells_parity"]
+
+
+def about(net: Network, game: games.Game) -> dict[str, Any]:
+    """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
+    shown = [name for name in ("canonical", "input_features") if getattr(net, name) and getattr(game, name) is not None]
+    form = dict.fromkeys(shown, True)
+    if net.kind == "mlp" or len(game.observation_shape) != 3:
+        return {"kind": "mlp", "hidden": list(net.hidden)} | form
+    sizes = {
+        "windows": {
+            "window": min(net.window, *game.observation_shape[:2]),
+            "channels": net.channels,
+            "hidden": list(net.hidden),
+        },
+        "resnet": {"channels": net.channels, "blocks": net.blocks},
+    }
+    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | form
+
+
+def tells_parity(net: Network, game: games.Game) -> bool:
+    """Whether the network can be told the parity of stones: it reads two planes, which are taken for both players'.
+
+    More planes may say whose turn it is, and nobody says which of them are stones.
+    """
+    shape = game.observation_shape
+    return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2
+
+
+def inputs(net: Network, game: games.Game) -> set[str]:
+    """Which of `settings.INPUTS` the networks of this game can have."""
+    found = {name for name in ("canonical", "input_features") if getattr(game, name) is not None}
+    return found | ({"stone_parity"} if tells_parity(net, game) else set())
+
+
+def network(net: Network, game: games.Game, key: jax.Array, dtype: str | None = None) -> tuple[Callable, Any]:
+    """The network and its first parameters, which do not depend on the type that it computes in."""
+    given = about(net, game)
+    builder = {"mlp": nets.mlp, "windows": nets.windows, "resnet": nets.resnet}[given.pop("kind")]
+    return builder(game, **given, key=key, dtype=None if dtype is None else jnp.dtype(dtype))

@@ -1,0 +1,1 @@
+"""What a training run prints, and its report."""
