@@ -7,7 +7,7 @@ import sys
 from typing import Any, NamedTuple, NoReturn
 
 from jaxzero.cli.interrupted_process import ending_at_once
-from jaxzero.cli.other_names import did_you_mean
+from jaxzero.cli.other_names import did_you_mean, no_such_model
 from jaxzero.cli.training.variant import plays_2048, variant
 from jaxzero.extras import install
 
@@ -122,6 +122,9 @@ def main(arguments: list[str] | None = None) -> Any:
             f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.{hint}",
             file=sys.stderr,
         )
+        return 2
+    if name == "train" and (told := no_such_model(rest)):
+        print(told, file=sys.stderr)
         return 2
     command = meant(name, rest)
     try:

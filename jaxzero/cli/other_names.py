@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxzero.cli.training.variant import values_of
 
-__all__ = ["did_you_mean", "flags"]
+__all__ = ["did_you_mean", "flags", "no_such_model"]
 
 # What does the same here, by other names. Of several flags, the first that the command has is meant.
 SAME = {
@@ -36,7 +36,7 @@ SAME = {
     ("selfplay.trace", "learn.trace"): "lambda td-lambda",
 }
 OTHERS = {name: here for here, names in SAME.items() for name in names.split()}
-# What --model may say in all; the settings that are asked know only some of them.
+# What --model may say in all; each of the settings knows only some of them.
 MODELS = ("rules", "learned", "stochastic", "simulator")
 # What a first word without a flag is likely to be: the first of these that the command has.
 WORDS, PATHS = ("opponent", "players", "game"), ("opponent", "players", "weights", "folder")
@@ -58,7 +58,7 @@ def flags(settings: Any, prefix: str = "") -> Iterator[str]:
 
 
 def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]:
-    """A line for each argument that the settings do not have, and that has another name here; one for a wrong model.
+    """A line for each argument that the settings do not have, and that has another name here.
 
     Args:
         command: the command's name.
@@ -68,9 +68,6 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
     >>> from jaxzero.cli.playing.play_settings import Play
     >>> did_you_mean("play", ["--run", "runs/go", "--seed", "3"], Play)
     ['jaxzero play has no --run. Did you mean --weights?']
-    >>> from jaxzero.cli.training.settings import Config
-    >>> did_you_mean("train", ["--model", "stochastc"], Config)
-    ['jaxzero train: --model is one of rules, learned, stochastic, simulator. Did you mean stochastic?']
     """
     own, lines = list(flags(settings)), []
     if arguments and not arguments[0].startswith("-"):
@@ -81,8 +78,19 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
         here = [x for x in OTHERS.get(name, ()) if x in own]
         if name not in own and here:
             lines.append(f"jaxzero {command} has no {given}. Did you mean --{here[0]}?")
-    for model in values_of(arguments, "--model")[-1:] if "model" in own else []:
-        if model not in MODELS:
-            hint = "".join(f" Did you mean {x}?" for x in difflib.get_close_matches(model, MODELS, n=1))
-            lines.append(f"jaxzero {command}: --model is one of {', '.join(MODELS)}.{hint}")
     return lines
+
+
+def no_such_model(arguments: list[str]) -> str:
+    """What to answer to a `--model` of `jaxzero train` that there is not; else nothing.
+
+    >>> no_such_model(["--model", "stochastc"])
+    'jaxzero train: --model stochastc: one of rules, learned, stochastic, simulator. Did you mean stochastic?'
+    >>> no_such_model(["--model", "learned"]), no_such_model([])
+    ('', '')
+    """
+    model = "".join(values_of(arguments, "--model")[-1:])
+    if not model or model in MODELS:
+        return ""
+    hint = "".join(f" Did you mean {x}?" for x in difflib.get_close_matches(model, MODELS, n=1))
+    return f"jaxzero train: --model {model}: one of {', '.join(MODELS)}.{hint}"
