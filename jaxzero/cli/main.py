@@ -82,6 +82,9 @@ def meant(name: str, arguments: list[str]) -> Command:
 
 def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     """The settings; a flag that has another name here is answered by that name."""
+    if name == "train" and (told := no_such_model(arguments)):  # the settings know only some models
+        print(told, file=sys.stderr)
+        sys.exit(2)
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
@@ -122,9 +125,6 @@ def main(arguments: list[str] | None = None) -> Any:
             f"jaxzero {' '.join(words)}: no such command; there are {', '.join(COMMANDS)} and doctor.{hint}",
             file=sys.stderr,
         )
-        return 2
-    if name == "train" and (told := no_such_model(rest)):
-        print(told, file=sys.stderr)
         return 2
     command = meant(name, rest)
     try:

@@ -34,7 +34,6 @@ def own_flags(module):
         ("play othello", "jaxzero play othello: did you mean --game othello?"),
         ("play runs/othello", "jaxzero play runs/othello: did you mean --weights runs/othello?"),
         ("tournament random uct:10", "jaxzero tournament random: did you mean --players random?"),
-        ("train --model stochastc", "rules, learned, stochastic, simulator. Did you mean stochastic?"),
     ],
 )
 def test_a_flag_by_another_name_is_answered_by_the_one_here(capsys, line, says):
@@ -42,6 +41,14 @@ def test_a_flag_by_another_name_is_answered_by_the_one_here(capsys, line, says):
         main.main(line.split())
     assert end.value.code == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith(says)
+
+
+@pytest.mark.parametrize("line", ["train --model stochastc", "train --game 2048 --model=stochastc"])
+def test_a_model_that_there_is_not_is_answered_in_a_line(capsys, line):
+    with pytest.raises(SystemExit) as end:
+        main.main(line.split())
+    said = "jaxzero train: --model stochastc: one of rules, learned, stochastic, simulator. Did you mean stochastic?"
+    assert end.value.code == 2 and capsys.readouterr().err == f"{said}\n"
 
 
 @pytest.mark.parametrize("line", ["train --nonsense 3", "train --seed x", "train --help"])
