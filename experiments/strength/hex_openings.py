@@ -20,6 +20,7 @@ from jaxzero import games, models
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import to_win
+from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
 from jaxzero.runs import progress_display
@@ -53,6 +54,11 @@ def main() -> None:
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
     parser.add_argument(
+        "--average-symmetries",
+        action="store_true",
+        help="the network answers the mean over a position and the same, turned by half a turn",
+    )
+    parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
     )
     given = parser.parse_args()
@@ -66,6 +72,7 @@ def main() -> None:
         net, params, about = weights.load(given.weights or weights.trained(game.id), game)
     except weights.WeightsError as error:
         parser.error(f"--weights: {error}")
+    net = averaged(game, net) if given.average_symmetries else net
     worth, proven = judged(game, net, params, given.simulations)
     size = game.observation_shape[0]
     print(f"Worth of each first move, * where proven, {given.simulations} simulations:")
@@ -77,6 +84,7 @@ def main() -> None:
     if given.save:
         RESULTS.mkdir(exist_ok=True)
         results = circumstances() | {"simulations": given.simulations, "network": about}
+        results |= {"average_symmetries": given.average_symmetries}
         results |= {"worth": np.round(worth, 3).tolist(), "proven": proven.tolist()}
         file = free_name(RESULTS / f"{game.id}_openings.json")
         write_whole(file, json.dumps(results, indent=1) + "\n")
