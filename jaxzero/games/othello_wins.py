@@ -1,14 +1,16 @@
 """Othello: the moves that win at once, all squares together."""
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool
+import itertools
 
-from jaxzero.games.input_features.mobility import stones_turned
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
 from jaxzero.types import State
 
 __all__ = ["decisive"]
 
-SIZE = 8
+SIZE, FURTHEST = 8, 7
+DIRECTIONS = tuple(step for step in itertools.product((-1, 0, 1), repeat=2) if step != (0, 0))
 
 
 def decisive(state: State) -> Bool[Array, "65"]:
@@ -20,9 +22,28 @@ def decisive(state: State) -> Bool[Array, "65"]:
     """
     own, other = (state._x.board.reshape(SIZE, SIZE) * sign > 0 for sign in (1, -1))
     empty = ~(own | other)
-    turned = jnp.where(empty, stones_turned(own, other), 0)
+    turned = jnp.where(empty, _turned(own, other), 0)
     mine, theirs = jnp.sum(own) + 1 + turned, jnp.sum(other) - turned
     over = (theirs == 0) | (jnp.sum(empty) == 1)
     squares = (turned > 0) & over & (mine > theirs)
     second_pass = ~jnp.any(turned > 0) & state._x.passed & (jnp.sum(own) > jnp.sum(other))
     return jnp.append(squares.ravel(), second_pass) & ~(state.terminated | state.truncated)
+
+
+def _turned(own: Bool[Array, "8 8"], other: Bool[Array, "8 8"]) -> Int[Array, "8 8"]:
+    """How many stones of the other side a stone on each square would turn, whether the square is empty or not."""
+    own, other = (jnp.pad(x, FURTHEST) for x in (own, other))
+    total = jnp.zeros((SIZE, SIZE), jnp.int32)
+    for down, right in DIRECTIONS:
+        line = jnp.ones((SIZE, SIZE), jnp.bool_)  # nothing but stones of the other side so far
+        for distance in range(1, FURTHEST):
+            line &= _seen(other, distance * down, distance * right)
+            closed = line & _seen(own, (distance + 1) * down, (distance + 1) * right)
+            total += jnp.where(closed, distance, 0)
+    return total
+
+
+def _seen(padded: Bool[Array, "22 22"], down: int, right: int) -> Bool[Array, "8 8"]:
+    """What lies so many squares further down and right of each square."""
+    top, left = FURTHEST + down, FURTHEST + right
+    return padded[top : top + SIZE, left : left + SIZE]

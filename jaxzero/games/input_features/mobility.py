@@ -5,16 +5,16 @@ import itertools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, UInt
 
-__all__ = ["mobility_features", "stones_turned"]
+__all__ = ["mobility_features"]
 
-DIRECTIONS = tuple(step for step in itertools.product((-1, 0, 1), repeat=2) if step != (0, 0))
-AXES = (0, 1), (1, 0), (1, 1), (1, -1)  # (rows, columns)
+DIRECTIONS = tuple(step for step in itertools.product((-1, 0, 1), repeat=2) if step != (0, 0))  # (rows, columns)
+AXES = (0, 1), (1, 0), (1, 1), (1, -1)
+WIDEST = 32  # a row is a word, with a bit for each square
 
 
-def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n n 6"]:
+def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n n 4"]:
     """Mobility and stability, for observations whose first two planes are the stones of who moves, and of the other.
 
     By these programs have long judged positions of Othello (Rosenbloom 1982, "A World-Championship-Level Othello
@@ -25,78 +25,69 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
     2 n or more others to be held counts as unstable.
 
     Returns:
-        Three planes of the mover, and three of the other: 1 where a move is possible; how many stones it turns, divided
-        by n; 1 for stable stones.
+        Four planes, 1 or 0: where the mover can move, and where its stones are stable; the same of the other.
+
+    Raises:
+        ValueError: a board of more than 32 squares in a row.
 
     >>> board = jnp.float32([[0, 2, 1, 0], [0, 1, 2, 0], [0, 2, 1, 0], [1, 1, 0, 0]])
-    >>> planes = mobility_features(jnp.stack([board == 1, board == 2], -1)[None])
-    >>> for row in range(4):  # stones that the mover would turn; its stable ones
-    ...     print((4 * planes[0, row, :, 1]).astype(int).tolist(), planes[0, row, :, 2].astype(int).tolist())
-    [1, 0, 0, 2] [0, 0, 0, 0]
+    >>> planes = mobility_features(jnp.stack([board == 1, board == 2], -1)[None]).astype(int)
+    >>> for row in range(4):  # moves of the mover; its stable stones
+    ...     print(planes[0, row, :, 0].tolist(), planes[0, row, :, 1].tolist())
+    [1, 0, 0, 1] [0, 0, 0, 0]
     [0, 0, 0, 1] [0, 0, 0, 0]
     [1, 0, 0, 0] [0, 0, 0, 0]
     [0, 0, 0, 0] [1, 1, 0, 0]
     """
     size = observation.shape[1]
-    own = jnp.moveaxis(observation[..., :2] > 0, 0, -1)  # the batch last: so that a CPU works on whole vectors
-    others = own[:, :, ::-1]
-    turned = jnp.where(own | others, 0, stones_turned(own, others))
-    stable = _stable(own, (own | others)[:, :, 0])
-    planes = jnp.stack([turned > 0, turned / size, stable], 3)  # [n, n, players, planes, B]
-    planes = jnp.moveaxis(planes.reshape(size, size, 6, -1), -1, 0)
-    return planes.astype(jnp.promote_types(observation.dtype, jnp.bfloat16))
+    if size > WIDEST:
+        raise ValueError(f"mobility_features: {size} squares in a row: at most {WIDEST}.")
+    word = jnp.uint8 if size <= 8 else jnp.uint32
+    stones = jnp.moveaxis(observation[..., :2] > 0, (0, 2), (-1, 0))  # [columns, rows, players, B]
+    own = functools.reduce(jnp.bitwise_or, [row.astype(word) << column for column, row in enumerate(stones)])
+    others, taken = own[:, ::-1], own[:, :1] | own[:, 1:]
+    found = jnp.stack([_moves(own, others, ~taken), _stable(own, taken)], 2)  # [rows, players, planes, B]
+    planes = jnp.stack([found >> column & 1 for column in range(size)], 1).reshape(size, size, 4, -1)
+    return jnp.moveaxis(planes, -1, 0).astype(jnp.promote_types(observation.dtype, jnp.bfloat16))
 
 
-def stones_turned(own: Bool[Array, "n n ..."], others: Bool[Array, "n n ..."]) -> Int[Array, "n n ..."]:
-    """How many of the others' stones a stone on each square would turn, whether the square is empty or not.
-
-    >>> row = jnp.array([[0, 2, 2, 1, 2, 0]] + [[0] * 6] * 5)
-    >>> stones_turned(row == 1, row == 2)[0].tolist()
-    [2, 1, 0, 0, 0, 1]
-    """
-    furthest = len(own) - 1
-    own, others = (_padded(x, furthest, False) for x in (own, others))
-    seen = lambda padded, down, right: _seen(padded, furthest, down, right)
-    total = 0
-    for down, right in DIRECTIONS:
-        line = True  # nothing but stones of the others so far
-        for distance in range(1, furthest):
-            line = line & seen(others, distance * down, distance * right)
-            closed = line & seen(own, (distance + 1) * down, (distance + 1) * right)
-            total = total + jnp.where(closed, jnp.int16(distance), jnp.int16(0))
-    return total.astype(jnp.int32)
+def _next(rows: UInt[Array, "n 2 B"], direction: tuple[int, int], beyond: bool = False) -> UInt[Array, "n 2 B"]:
+    """For each square what the next one in that direction is; beyond the board all are set, or none."""
+    down, right = direction
+    edge = jnp.full_like(rows[:1], -1 if beyond else 0)
+    rows = jnp.concatenate([rows, edge])[1:] if down > 0 else jnp.concatenate([edge, rows])[:-1] if down < 0 else rows
+    last = jnp.array(1 << len(rows) - 1, rows.dtype)
+    if right > 0:
+        return rows >> 1 | last if beyond else rows >> 1 & ~last
+    return rows << 1 | beyond if right < 0 else rows
 
 
-def _padded(board: Array, rim: int, beyond: bool) -> Array:
-    return jnp.pad(board, [(rim, rim)] * 2 + [(0, 0)] * (board.ndim - 2), constant_values=beyond)
+def _moves(own: UInt[Array, "n 2 B"], others: UInt[Array, "n 2 B"], empty: UInt[Array, "n 1 B"]) -> Array:
+    """The empty squares with one of the others' stones beside, then more of them, then an own stone."""
+
+    def longer(_: int, runs: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The others' stones from which such runs of theirs lead to an own stone, one for each direction."""
+        return tuple(others & _next(run | own, way) for run, way in zip(runs, DIRECTIONS, strict=True))
+
+    runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(DIRECTIONS))
+    return empty & functools.reduce(
+        jnp.bitwise_or, [_next(run, way) for run, way in zip(runs, DIRECTIONS, strict=True)]
+    )
 
 
-def _seen(padded: Array, rim: int, down: int, right: int) -> Array:
-    """What lies so many squares further down and right of each square."""
-    size, top, left = len(padded) - 2 * rim, rim + down, rim + right
-    return padded[top : top + size, left : left + size]
-
-
-@functools.cache
-def _lines(size: int) -> Bool[np.ndarray, "4 nn nn"]:
-    """Whether two squares are on one line of each axis."""
-    row, column = np.divmod(np.arange(size * size), size)
-    made = np.stack([x[:, None] == x for x in (row, column, row - column, row + column)])
-    made.flags.writeable = False  # it is kept for the next call
-    return made
-
-
-def _stable(own: Bool[Array, "n n 2 B"], taken: Bool[Array, "n n B"]) -> Bool[Array, "n n 2 B"]:
+def _stable(own: UInt[Array, "n 2 B"], taken: UInt[Array, "n 1 B"]) -> UInt[Array, "n 2 B"]:
     """The stable stones of both players, as `mobility_features` defines them."""
     size = len(own)
-    empty = (~taken).reshape(size * size, -1).astype(jnp.float32)
-    full = jnp.einsum("alm,mb->alb", jnp.asarray(_lines(size), jnp.float32), empty) == 0
-    full = full.reshape(len(AXES), size, size, 1, -1)
+
+    def further(_: int, filled: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The stones behind which all is taken, for so many squares in each direction."""
+        return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, DIRECTIONS, strict=True))
+
+    filled = dict(zip(DIRECTIONS, jax.lax.fori_loop(0, size, further, (taken,) * len(DIRECTIONS)), strict=True))
+    full = [filled[down, right] & filled[-down, -right] for down, right in AXES]
 
     def more(_: int, stable: Array) -> Array:
-        around = _padded(stable, 1, True)
-        beside = lambda down, right: _seen(around, 1, down, right) | _seen(around, 1, -down, -right)
-        held = [line | beside(*axis) for line, axis in zip(full, AXES, strict=True)]
-        return own & functools.reduce(jnp.logical_and, held)
+        beside = lambda down, right: _next(stable, (down, right), True) | _next(stable, (-down, -right), True)
+        return own & functools.reduce(jnp.bitwise_and, [line | beside(*axis) for line, axis in zip(full, AXES)])
 
     return jax.lax.fori_loop(0, 2 * size, more, jnp.zeros_like(own))
