@@ -15,7 +15,6 @@ from jaxzero.games.game import SQUARE, Game, Observation, Symmetry, board_symmet
 from jaxzero.games.hex import canonical_form
 from jaxzero.games.input_features.connections import connection_features
 from jaxzero.games.input_features.lines import line_features
-from jaxzero.games.input_features.mobility import mobility_features
 from jaxzero.types import State
 
 __all__ = ["from_pgx"]
@@ -23,7 +22,6 @@ __all__ = ["from_pgx"]
 INPUT_FEATURES = {
     "connect_four": line_features(6, 7, 4, falling=True),
     "hex": connection_features,
-    "othello": mobility_features,
     "tic_tac_toe": line_features(3, 3, 3),
 }
 

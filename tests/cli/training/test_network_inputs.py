@@ -51,8 +51,7 @@ def prepared(*words):
         ("input_features", "connect_four", ("--network.kind", "mlp"), True),
         ("input_features", "connect_four", ("--network.kind", "resnet", "--network.blocks", "1"), True),
         ("input_features", "connect_four", (OFF["input_features"],), False),
-        ("input_features", "othello", (), True),
-        ("input_features", "go", (), False),
+        ("input_features", "othello", (), False),
     ],
 )
 def test_a_network_is_shown_what_the_game_allows(name, game, flags, shown):
