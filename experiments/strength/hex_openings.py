@@ -31,13 +31,19 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 SURE = 0.9
 
 
-def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each opening is worth for who makes it, and whether that is proven: `[squares]`."""
+def openings(game):
+    """The positions after each first move, without the swap."""
     squares = game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
     opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
     # As if two moves had been made before: then no swap is allowed, and the network does not expect one.
-    opened = opened._replace(moves=opened.moves + 2)
+    return opened._replace(moves=opened.moves + 2)
+
+
+def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each opening is worth for who makes it, and whether that is proven: `[squares]`."""
+    opened, squares = openings(game), game.num_actions - 1
+    keys = jax.random.split(jax.random.key(0), squares)
     search = to_win(game, models.perfect(game, net), simulations)
     with progress_display.announced(f"Searching {squares} openings, {simulations} simulations each, compiled first"):
         greedy = jax.jit(with_greedy_value(search))  # the mean leans on replies that were dropped

@@ -1,16 +1,14 @@
 """Othello: the moves that win at once, all squares together."""
 
-import itertools
-
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from jaxzero.games.input_features.mobility import DIRECTIONS
 from jaxzero.types import State
 
 __all__ = ["decisive"]
 
 SIZE, FURTHEST = 8, 7
-DIRECTIONS = tuple(step for step in itertools.product((-1, 0, 1), repeat=2) if step != (0, 0))
 
 
 def decisive(state: State) -> Bool[Array, "65"]:

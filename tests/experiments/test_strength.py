@@ -172,6 +172,15 @@ def test_positions_offer_a_choice_between_outcomes():
     assert {len(moves) % 2 for moves in contested} == {0, 1}  # not only those where the player who began has to move
 
 
+def test_openings_of_hex_expect_no_swap():
+    game = games.hex_game(4)
+    states = hex_openings.openings(game)
+    seen = jax.vmap(game.observe)(states)
+    assert not jax.vmap(game.legal)(states)[:, -1].any() and not seen[..., 3].any()
+    assert (jax.vmap(game.to_play)(states) == 1).all()
+    np.testing.assert_array_equal(seen[..., 1].reshape(16, 16), np.eye(16))
+
+
 @pytest.mark.slow
 def test_openings_of_hex_are_proven_on_a_small_board():
     """Against all games of 3 x 3."""

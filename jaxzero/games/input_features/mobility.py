@@ -1,16 +1,16 @@
 """Input features of Othello: the moves that either player has, and the stones that nobody can turn any more."""
 
 import functools
-import itertools
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt
 
-__all__ = ["mobility_features"]
+from jaxzero.games.input_features.lines import DIRECTIONS as AXES
 
-DIRECTIONS = tuple(step for step in itertools.product((-1, 0, 1), repeat=2) if step != (0, 0))  # (rows, columns)
-AXES = (0, 1), (1, 0), (1, 1), (1, -1)
+__all__ = ["DIRECTIONS", "mobility_features"]
+
+DIRECTIONS = AXES + tuple((-down, -right) for down, right in AXES)  # (rows, columns); opposite ones are four apart
 WIDEST = 32  # a row is a word, with a bit for each square
 
 
@@ -28,7 +28,7 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
         Four planes, 1 or 0: where the mover can move, and where its stones are stable; the same of the other.
 
     Raises:
-        ValueError: a board of more than 32 squares in a row.
+        ValueError: a board that is not square, or has more than 32 squares in a row.
 
     >>> board = jnp.float32([[0, 2, 1, 0], [0, 1, 2, 0], [0, 2, 1, 0], [1, 1, 0, 0]])
     >>> planes = mobility_features(jnp.stack([board == 1, board == 2], -1)[None]).astype(int)
@@ -39,9 +39,11 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
     [1, 0, 0, 0] [0, 0, 0, 0]
     [0, 0, 0, 0] [1, 1, 0, 0]
     """
-    size = observation.shape[1]
-    if size > WIDEST:
-        raise ValueError(f"mobility_features: {size} squares in a row: at most {WIDEST}.")
+    size, columns = observation.shape[1:3]
+    if size != columns or size > WIDEST:
+        raise ValueError(
+            f"mobility_features: a board of {size} x {columns} squares: give a square one, at most {WIDEST} x {WIDEST}."
+        )
     word = jnp.uint8 if size <= 8 else jnp.uint32
     stones = jnp.moveaxis(observation[..., :2] > 0, (0, 2), (-1, 0))  # [columns, rows, players, B]
     own = functools.reduce(jnp.bitwise_or, [row.astype(word) << column for column, row in enumerate(stones)])
@@ -54,12 +56,11 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
 def _next(rows: UInt[Array, "n 2 B"], direction: tuple[int, int], beyond: bool = False) -> UInt[Array, "n 2 B"]:
     """For each square what the next one in that direction is; beyond the board all are set, or none."""
     down, right = direction
-    edge = jnp.full_like(rows[:1], -1 if beyond else 0)
-    rows = jnp.concatenate([rows, edge])[1:] if down > 0 else jnp.concatenate([edge, rows])[:-1] if down < 0 else rows
-    last = jnp.array(1 << len(rows) - 1, rows.dtype)
+    size, edge = len(rows), jnp.full_like(rows[:1], -1 if beyond else 0)
+    rows = jnp.concatenate([edge, rows, edge])[1 + down :][:size]
     if right > 0:
-        return rows >> 1 | last if beyond else rows >> 1 & ~last
-    return rows << 1 | beyond if right < 0 else rows
+        return rows >> 1 | jnp.array(beyond << size - 1, rows.dtype)
+    return rows << 1 | beyond if right < 0 else rows  # what leaves the board is masked by who asks
 
 
 def _moves(own: UInt[Array, "n 2 B"], others: UInt[Array, "n 2 B"], empty: UInt[Array, "n 1 B"]) -> Array:
@@ -83,8 +84,8 @@ def _stable(own: UInt[Array, "n 2 B"], taken: UInt[Array, "n 1 B"]) -> UInt[Arra
         """The stones behind which all is taken, for so many squares in each direction."""
         return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, DIRECTIONS, strict=True))
 
-    filled = dict(zip(DIRECTIONS, jax.lax.fori_loop(0, size, further, (taken,) * len(DIRECTIONS)), strict=True))
-    full = [filled[down, right] & filled[-down, -right] for down, right in AXES]
+    filled = jax.lax.fori_loop(0, size, further, (taken,) * len(DIRECTIONS))
+    full = [one & other for one, other in zip(filled[: len(AXES)], filled[len(AXES) :], strict=True)]
 
     def more(_: int, stable: Array) -> Array:
         beside = lambda down, right: _next(stable, (down, right), True) | _next(stable, (-down, -right), True)

@@ -84,3 +84,9 @@ def test_stable_stones_are_never_turned():
             assert all((now[player] >= kept[player]).all() for player in range(2))
             kept = now
         assert kept[0].sum() + kept[1].sum() > 20
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (8, 6), (33, 33)])
+def test_other_boards_are_refused(shape):
+    with pytest.raises(ValueError, match=f"a board of {shape[0]} x {shape[1]} squares: give a square one, at most 32"):
+        mobility_features(jnp.zeros((1, *shape, 2)))
