@@ -1,5 +1,6 @@
 """What mkdocs calls while it builds the site: the pages are made here, of the files of the repository."""
 
+import posixpath
 import re
 
 import executed
@@ -20,7 +21,7 @@ def on_config(config):
         {"Tutorials": ["tutorials/index.md", *sources.NOTEBOOKS.values()]},
         {"How to": _pages("how_to")},
         {"Explanation": _pages("explanation")},
-        {"Benchmarks": _pages("benchmarks")},
+        {"Benchmarks": [*_pages("benchmarks"), {"What was tried": _pages("benchmarks/what_was_tried")}]},
         {"Reference": reference.navigation()},
         {"Project": _pages("project")},
     ]
@@ -28,7 +29,7 @@ def on_config(config):
 
 
 def _pages(folder: str) -> list[str]:
-    return [page for page in [*sources.README, *sources.PAGES.values()] if page.startswith(folder + "/")]
+    return [page for page in [*sources.README, *sources.PAGES.values()] if posixpath.dirname(page) == folder]
 
 
 def on_files(files, config):

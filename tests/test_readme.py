@@ -6,10 +6,13 @@ import pytest
 
 from tests import documents
 
+TRIED = documents.ROOT / "experiments/strength/what_was_tried"
+
 DOCUMENTS = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "experiments/README.md", "experiments/train.md"),
     *(f"experiments/{folder}/README.md" for folder in ("bench", "compat", "muzero", "strength")),
-    *(f"experiments/strength/{page}.md" for page in ("games_of_chance", "matches", "what_was_tried")),
+    *(f"experiments/strength/{page}.md" for page in ("games_of_chance", "matches")),
+    *(f"experiments/strength/what_was_tried/{path.name}" for path in sorted(TRIED.glob("*.md"))),
     *("notebooks/README.md", "notebooks/features.md", "notebooks/gtp.md", "notebooks/trained_networks.md"),
 ]
 

@@ -3,9 +3,9 @@
     python experiments/strength/hex_openings.py --save                        # the network that comes with jaxzero
     python experiments/strength/hex_openings.py --weights runs/hex_7x7 --simulations 20000
 
-One search for each opening, all in one batch, without the swap: the value is that of the move. Where the search has
-proven it the value is 1 or -1. On 7 x 7 all openings were solved by Hayward et al. (2003, "Solving 7 x 7 Hex: virtual
-connections and game-state reduction").
+One search for each opening, all in one batch, of the position after a swap, so that there is none to come: the value
+is that of the move. Where the search has proven it the value is 1 or -1. On 7 x 7 all openings were solved by Hayward
+et al. (2003, "Solving 7 x 7 Hex: virtual connections and game-state reduction").
 """
 
 import argparse
@@ -20,6 +20,7 @@ from jaxzero import games, models
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.training.evaluation import to_win
+from jaxzero.games.hex import HexState
 from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
@@ -31,13 +32,15 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 SURE = 0.9
 
 
-def openings(game):
-    """The positions after each first move, without the swap."""
+def openings(game: games.Game) -> HexState:
+    """The positions after each first move and the swap: `[squares, ...]`.
+
+    The swap mirrors the stone, and with it what its owner has to connect: so who swapped has that opening.
+    """
     squares = game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
     opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(squares), keys)
-    # As if two moves had been made before: then no swap is allowed, and the network does not expect one.
-    return opened._replace(moves=opened.moves + 2)
+    return jax.vmap(game.step)(opened, jnp.full(squares, squares), keys)
 
 
 def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +79,7 @@ def main() -> None:
         parser.error(f"--game {given.game} is no Hex: give hex_7x7, or another size")
     try:
         net, params, about = weights.load(given.weights or weights.trained(game.id), game)
-    except weights.WeightsError as error:
+    except ValueError as error:
         parser.error(f"--weights: {error}")
     net = averaged(game, net) if given.average_symmetries else net
     worth, proven = judged(game, net, params, given.simulations)

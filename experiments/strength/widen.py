@@ -1,12 +1,11 @@
 """A wider network that says the same, to learn on from: Net2Net (Chen et al. 2016) for hidden layers and windows.
 
-    python experiments/strength/widen.py --game hex_7x7 --hidden 512 256 --out runs/wide.safetensors
-    python experiments/strength/widen.py --game hex_7x7 --channels 96 --input-features --out runs/wide.safetensors
+    python experiments/strength/widen.py --game hex_7x7 --hidden 1024 512 --channels 96 --out runs/wide.safetensors
+    python experiments/strength/widen.py --game tic_tac_toe --input-features --out runs/wide.safetensors
     jaxzero train --game hex_7x7 --weights runs/wide.safetensors
 
 New units have random weights on their inputs, and zeros on whatever they go on to: so they change nothing at first, and
-learn. (Net2Net copies units instead.) Old units give input features the weight 0 at first, and learn others. The
-network of Hex 7 x 7 that comes with jaxzero was widened so.
+learn. (Net2Net copies units instead.) Old units give input features the weight 0 at first, and learn others.
 """
 
 import argparse
@@ -62,6 +61,12 @@ def widened_windows(old: dict, new: dict, squares: int) -> dict:
     return {"look": layer(old["look"], new["look"], inputs), "rest": widened(old["rest"], new["rest"], rows)}
 
 
+def wider(given: argparse.Namespace, network: dict) -> dict:
+    """The description of the network that is asked for, from that of the one there is."""
+    units = {name: getattr(given, name) for name in ("hidden", "channels") if getattr(given, name) is not None}
+    return network | units | {name: True for name in ("canonical", "input_features") if getattr(given, name)}
+
+
 def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: games.Game, network: dict) -> None:
     """Ends with a message where this network cannot be widened so."""
     kind, hidden = network["kind"], network.get("hidden", [])
@@ -82,10 +87,12 @@ def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: gam
     for flag, words in (("canonical", "canonical form"), ("input_features", "input features")):
         if getattr(given, flag) and getattr(game, flag) is None:
             parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")
+    if wider(given, network) == network:
+        parser.error("the network has all of that already: give more units or channels, or what it does not see.")
 
 
-def main() -> None:
-    """Widens, and writes the file."""
+def arguments() -> argparse.ArgumentParser:
+    """Of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="as jaxzero train knows it")
     parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
@@ -101,6 +108,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the new units; default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the file to write")
+    return parser
+
+
+def main() -> None:
+    """Widens, and writes the file."""
+    parser = arguments()
     given = parser.parse_args()
     try:
         game = games.by_name(given.game)
@@ -109,11 +122,9 @@ def main() -> None:
         parser.error(str(error))
     network = about["network"]
     refuse(parser, given, game, network)
-    asked = given.hidden or network["hidden"]
-    network = network | {"hidden": asked} | ({"channels": given.channels} if given.channels else {})
-    network |= {flag: True for flag in ("canonical", "input_features") if getattr(given, flag)}
-    builder, arguments = described(network, weights.KINDS)
-    _, fresh = builder.build(game, **arguments, key=jax.random.key(given.seed))
+    network = wider(given, network)
+    builder, built = described(network, weights.KINDS)
+    _, fresh = builder.build(game, **built, key=jax.random.key(given.seed))
     if network["kind"] == "windows":
         made = widened_windows(params, fresh, network["window"] ** 2)
     else:

@@ -61,7 +61,8 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
     if canonical and game.canonical is None:
         raise ValueError(
             f"canonical=True needs a game that names its canonical form (Game.canonical), as Hex does; {game.id} names "
-            "none: leave it out."
+            "none: leave it out. Where a file of weights has it, give the game the form that it learned with: "
+            "game._replace(canonical=...)."
         )
     return game.canonical if canonical else None
 
@@ -77,7 +78,8 @@ def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game
     if game.input_features is None:
         raise ValueError(
             "input_features=True needs a game that names its input features (Game.input_features), as Connect Four "
-            f"and Hex do; {game.id} names none: leave it out."
+            f"and Hex do; {game.id} names none: leave it out. Where a file of weights has it, give the game the "
+            "features that it learned with: game._replace(input_features=...)."
         )
     seen = jax.ShapeDtypeStruct((1, *game.observation_shape), jnp.float32)
     *board, planes = game.observation_shape

@@ -177,8 +177,8 @@ def test_openings_of_hex_expect_no_swap():
     states = hex_openings.openings(game)
     seen = jax.vmap(game.observe)(states)
     assert not jax.vmap(game.legal)(states)[:, -1].any() and not seen[..., 3].any()
-    assert (jax.vmap(game.to_play)(states) == 1).all()
-    np.testing.assert_array_equal(seen[..., 1].reshape(16, 16), np.eye(16))
+    assert (jax.vmap(game.to_play)(states) == 0).all()
+    np.testing.assert_array_equal(seen[..., 1].swapaxes(1, 2).reshape(16, 16), np.eye(16))  # mirrored by the swap
 
 
 @pytest.mark.slow
@@ -243,6 +243,7 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     (trained_networks, "--game othelo", "error: game othelo: no such game. Did you mean 'othello'?"),
     (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
+    (hex_openings, "--game hex_5x5", "--weights: .*hex_5x5"),
 ])  # fmt: skip
 def test_wrong_files_and_numbers_are_answered_in_a_sentence(script, words, said, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

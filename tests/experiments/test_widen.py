@@ -95,6 +95,7 @@ def test_features_and_channels_change_nothing_at_first_and_learn(tmp_path, monke
     (["--hidden", "5", "5"], r"--hidden 5 5: as many or more for each of \[6, 5\]"),
     ([], "give --hidden, --channels, --canonical or --input-features"),
     (["--hidden", "9"], r"--hidden 9: as many or more"), (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
+    (["--hidden", "6", "5"], "the network has all of that already"),
 ])  # fmt: skip
 def test_what_cannot_be_widened_is_answered(tmp_path, monkeypatch, capsys, words, said):
     given = ["--weights", str(saved(tmp_path, "mlp")), *words, "--out", str(tmp_path / "wide")]
@@ -117,3 +118,19 @@ def test_towers_and_games_without_the_form_are_refused(tmp_path, monkeypatch, ca
     with pytest.raises(SystemExit):
         widen.main()
     assert "--canonical: othello names no canonical form" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", [word.replace("canonical", "input-features") for word in words])
+    with pytest.raises(SystemExit):
+        widen.main()
+    assert "--input-features: othello names no input features" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, words, said", [
+    ("windows", ["--channels", "3"], "--channels 3: give 4 or more"),
+    ("none", ["--canonical"], "its network has no hidden layer"),
+])  # fmt: skip
+def test_networks_that_cannot_be_widened_are_answered(tmp_path, monkeypatch, capsys, name, words, said):
+    monkeypatch.setitem(NARROW, "mlp", {"hidden": []})
+    narrow = saved(tmp_path, "mlp" if name == "none" else name)
+    with pytest.raises(SystemExit):
+        ran(monkeypatch, "--weights", narrow, *words, "--out", tmp_path / "wide")
+    assert said in capsys.readouterr().err and not (tmp_path / "wide").exists()

@@ -7,17 +7,16 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero import games, nets
-from jaxzero.cli.training.settings import Network
+from jaxzero.cli.training.settings import GAME_NAMES, Network
 
 __all__ = ["about", "inputs", "network", "tells_parity"]
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
-    shown = [name for name in ("canonical", "input_features") if getattr(net, name) and getattr(game, name) is not None]
-    form = dict.fromkeys(shown, True)
+    shown = {name: True for name in GAME_NAMES if getattr(net, name) and getattr(game, name) is not None}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
-        return {"kind": "mlp", "hidden": list(net.hidden)} | form
+        return {"kind": "mlp", "hidden": list(net.hidden)} | shown
     sizes = {
         "windows": {
             "window": min(net.window, *game.observation_shape[:2]),
@@ -26,7 +25,7 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
         },
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
-    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | form
+    return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | shown
 
 
 def tells_parity(net: Network, game: games.Game) -> bool:
@@ -40,7 +39,7 @@ def tells_parity(net: Network, game: games.Game) -> bool:
 
 def inputs(net: Network, game: games.Game) -> set[str]:
     """Which of `settings.INPUTS` the networks of this game can have."""
-    found = {name for name in ("canonical", "input_features") if getattr(game, name) is not None}
+    found = {name for name in GAME_NAMES if getattr(game, name) is not None}
     return found | ({"stone_parity"} if tells_parity(net, game) else set())
 
 

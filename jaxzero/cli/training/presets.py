@@ -36,13 +36,13 @@ PRESETS = {
     ),
 }
 # Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
-# against the defaults (experiments/strength/what_was_tried.md).
+# against the defaults (experiments/strength/what_was_tried).
 CONNECT_FOUR = {"selfplay": {"bootstrap": "greedy", "tolerance": 0.4}, "learn": {"playing_decay": 0.99}}
-# With matrix units there is time for a larger network (experiments/strength/what_was_tried.md).
+# With matrix units there is time for a larger network (experiments/strength/what_was_tried).
 CONNECT_FOUR_AMX = CONNECT_FOUR | {"network": {"hidden": (512, 256)}}
 # Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
 # searched values. Against a network of the defaults of then, after as many positions, that took 61 % of 400 games of
-# Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/strength/what_was_tried.md). The
+# Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/strength/what_was_tried). The
 # window is for 9×9 Go, whose games last for 95 plies; longer ones lean on the searched value where it ends.
 OUTCOMES = {"go": {"trace": 1.0, "window": 128}, "othello": {"trace": 1.0}}
 

@@ -3,7 +3,17 @@
 import dataclasses
 from typing import Literal
 
-__all__ = ["FREE", "INPUTS", "MAPPED_SCALE", "TOGETHER", "VALUE_SCALE", "Config", "for_game", "with_value_weights"]
+__all__ = [
+    "FREE",
+    "GAME_NAMES",
+    "INPUTS",
+    "MAPPED_SCALE",
+    "TOGETHER",
+    "VALUE_SCALE",
+    "Config",
+    "for_game",
+    "with_value_weights",
+]
 
 Preset = Literal["auto", "laptop", "amx", "gpu", "pod"]
 VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
@@ -62,7 +72,7 @@ class SelfPlay:
     """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
     bootstrap: Literal["mean", "greedy", "improved"] = "mean"
     """What a search says of a position: the mean of all its simulations, the value of its best move, or what its
-    improved policy expects. Which is best depends on the game: see experiments/strength/what_was_tried.md."""
+    improved policy expects. Which is best depends on the game: see experiments/strength/what_was_tried/."""
     tolerance: float | None = None
     """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
     for what follows says less about the position before. None: not at all."""
@@ -215,7 +225,8 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-INPUTS = "stone_parity", "canonical", "input_features"  # settings of the network that only some games allow
+GAME_NAMES = "canonical", "input_features"  # settings, fields of a `Game`, and of a `nets.Network`: one name each
+INPUTS = "stone_parity", *GAME_NAMES  # settings of the network that only some games allow
 
 
 def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, inputs: set[str]) -> Config:

@@ -30,7 +30,8 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
         plies: moves after which a game is given up.
 
     Returns:
-        A digest of the moves, of what was paid, and of two observations of each game. Equal games have equal digests,
+        A digest of the moves, of what was paid, and of two observations of each game, with their canonical form and
+        input features where the game names them. Equal games have equal digests,
         for the same `count` and `plies`. Most changes of rules or observations give another one; a change that these
         games do not meet gives the same.
 
@@ -103,6 +104,7 @@ def _features(name: str, features: Callable[[jax.Array], jax.Array], seen: np.nd
     Raises:
         ValueError: some of it is not finite, or depends on other positions of the batch.
     """
+    features = jax.jit(features)  # else loops in it are compiled anew at each call
     found = np.asarray(features(jnp.asarray(seen)))
     if not np.isfinite(found).all():
         raise ValueError(

@@ -4,16 +4,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.games.directions import ACROSS_HEXAGONS
+
 __all__ = ["connection_features"]
 
 FAR = 60  # no path; two of them still fit int8
 SECOND = 2  # the plane of an observation that is 1 for the second player
-NEIGHBOURS = (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1)  # (rows, columns)
 # A bridge, and the two squares that it leads over: if the other player takes one of them, who has it takes the other.
-BRIDGES = (
-    ((-2, 1), (-1, 0), (-1, 1)), ((-1, 2), (-1, 1), (0, 1)), ((1, 1), (0, 1), (1, 0)),
-    ((2, -1), (1, 0), (1, -1)), ((1, -2), (1, -1), (0, -1)), ((-1, -1), (0, -1), (-1, 0)),
-)  # fmt: skip
+BRIDGES = tuple(
+    ((one[0] + other[0], one[1] + other[1]), one, other)
+    for one, other in zip(ACROSS_HEXAGONS, ACROSS_HEXAGONS[1:] + ACROSS_HEXAGONS[:1], strict=True)
+)
 RIM = 2  # how far a bridge leads
 
 
@@ -24,7 +25,7 @@ def connection_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B
     square included; own stones and bridges between empty pairs of squares cost nothing. Such shortest paths are an old
     way to judge positions (Anshelevich 2002, "A hierarchical approach to computer Hex", has one with resistances; van
     Rijswijck 2002, "Search and evaluation in Hex", second-best distances); a network of windows, which sees small
-    parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried.md, "Input features").
+    parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried/input_features.md).
     Bridges are counted as if independent: two that share a square both count. Paths of more than 2 n moves from square
     to square, or over a bridge, are not found: they wind along chains on boards that are nearly full.
 
@@ -71,7 +72,7 @@ def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], step
 
     def step(_, found: Int[Array, "n n V B"]) -> Int[Array, "n n V B"]:
         there = around(found, FAR).at[RIM - 1].set(0)
-        ways = [at(there, beside) for beside in NEIGHBOURS]
+        ways = [at(there, beside) for beside in ACROSS_HEXAGONS]
         ways += [jnp.maximum(at(there, end), bar) for (end, *_), bar in zip(BRIDGES, barred, strict=True)]
         least = jax.tree.reduce(jnp.minimum, ways)
         return jnp.minimum(jnp.minimum(found, least + cost), jnp.int8(FAR))

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-__all__ = ["line_features", "lines"]
+from jaxzero.games.directions import LINES
 
-DIRECTIONS = (0, 1), (1, 0), (1, 1), (1, -1)
+__all__ = ["line_features", "lines"]
 
 
 @functools.cache
@@ -20,7 +20,7 @@ def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
     ((69, 42), [3, 2, 3, 2, 4, 2, 3, 2, 3])
     """
     found = []
-    for down, right in DIRECTIONS:
+    for down, right in LINES:
         for row in range(height):
             for column in range(width):
                 squares = [(row + i * down, column + i * right) for i in range(length)]
@@ -38,7 +38,7 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
 
     A program that plays Connect Four by rules looks at the same squares (Allis 1988, "A Knowledge-Based Approach of
     Connect-Four"). A network of windows learns to see them by itself, and learns more quickly where it is told
-    (experiments/strength/what_was_tried.md, "Input features").
+    (experiments/strength/what_was_tried/input_features.md).
 
     Args:
         height: rows of the board.
@@ -50,6 +50,9 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
         A function of a batch of observations. Its planes, 1 or 0: empty squares that complete a line of the mover's,
         those that complete one of the other's, and, where stones fall, those where a stone comes to lie.
 
+    Raises:
+        ValueError: no line of this length fits the board; of the function: observations of another board.
+
     >>> board = jnp.float32([[0, 0, 0], [2, 2, 0], [1, 1, 0]])
     >>> planes = line_features(3, 3, 3, falling=True)(jnp.stack([board == 1, board == 2], -1)[None]).astype(int)
     >>> for i in range(3):
@@ -58,14 +61,24 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
     [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     """
+    if not 1 <= length <= max(height, width):
+        raise ValueError(
+            f"line_features({height}, {width}, {length}): no line of {length} squares fits {height} x {width} squares"
+            f": length is from 1 to {max(height, width)}."
+        )
     return functools.partial(_features, height=height, width=width, length=length, falling=falling)
 
 
 def _features(
     observation: Float[Array, "B H W F"], height: int, width: int, length: int, falling: bool
 ) -> Float[Array, "B H W G"]:
+    if observation.shape[1:3] != (height, width) or observation.shape[3] < 2:
+        raise ValueError(
+            f"line_features({height}, {width}, {length}): observations [batch, {height}, {width}, 2 or more planes], "
+            f"not {list(observation.shape)}."
+        )
     line = jnp.asarray(lines(height, width, length), jnp.float32)
-    stones = jnp.moveaxis(observation[..., :2], -1, 0).reshape(2, -1, height * width).astype(jnp.float32)
+    stones = jnp.moveaxis(observation[..., :2] > 0, -1, 0).reshape(2, -1, height * width).astype(jnp.float32)
     empty = stones.sum(0) == 0
     count = stones @ line.T
     one_short = (count == length - 1) & (count[::-1] == 0)

@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt
 
-from jaxzero.games.input_features.lines import DIRECTIONS as AXES
+from jaxzero.games.directions import ALONG_LINES, LINES
 
-__all__ = ["DIRECTIONS", "mobility_features"]
+__all__ = ["mobility_features"]
 
-DIRECTIONS = AXES + tuple((-down, -right) for down, right in AXES)  # (rows, columns); opposite ones are four apart
 WIDEST = 32  # a row is a word, with a bit for each square
 
 
@@ -53,7 +52,7 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
     return jnp.moveaxis(planes, -1, 0).astype(jnp.promote_types(observation.dtype, jnp.bfloat16))
 
 
-def _next(rows: UInt[Array, "n 2 B"], direction: tuple[int, int], beyond: bool = False) -> UInt[Array, "n 2 B"]:
+def _next(rows: UInt[Array, "n K B"], direction: tuple[int, int], beyond: bool = False) -> UInt[Array, "n K B"]:
     """For each square what the next one in that direction is; beyond the board all are set, or none."""
     down, right = direction
     size, edge = len(rows), jnp.full_like(rows[:1], -1 if beyond else 0)
@@ -68,11 +67,11 @@ def _moves(own: UInt[Array, "n 2 B"], others: UInt[Array, "n 2 B"], empty: UInt[
 
     def longer(_: int, runs: tuple[Array, ...]) -> tuple[Array, ...]:
         """The others' stones from which such runs of theirs lead to an own stone, one for each direction."""
-        return tuple(others & _next(run | own, way) for run, way in zip(runs, DIRECTIONS, strict=True))
+        return tuple(others & _next(run | own, way) for run, way in zip(runs, ALONG_LINES, strict=True))
 
-    runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(DIRECTIONS))
+    runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(ALONG_LINES))
     return empty & functools.reduce(
-        jnp.bitwise_or, [_next(run, way) for run, way in zip(runs, DIRECTIONS, strict=True)]
+        jnp.bitwise_or, [_next(run, way) for run, way in zip(runs, ALONG_LINES, strict=True)]
     )
 
 
@@ -82,13 +81,13 @@ def _stable(own: UInt[Array, "n 2 B"], taken: UInt[Array, "n 1 B"]) -> UInt[Arra
 
     def further(_: int, filled: tuple[Array, ...]) -> tuple[Array, ...]:
         """The stones behind which all is taken, for so many squares in each direction."""
-        return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, DIRECTIONS, strict=True))
+        return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, ALONG_LINES, strict=True))
 
-    filled = jax.lax.fori_loop(0, size, further, (taken,) * len(DIRECTIONS))
-    full = [one & other for one, other in zip(filled[: len(AXES)], filled[len(AXES) :], strict=True)]
+    filled = jax.lax.fori_loop(0, size, further, (taken,) * len(ALONG_LINES))
+    full = [one & other for one, other in zip(filled[: len(LINES)], filled[len(LINES) :], strict=True)]
 
     def more(_: int, stable: Array) -> Array:
         beside = lambda down, right: _next(stable, (down, right), True) | _next(stable, (-down, -right), True)
-        return own & functools.reduce(jnp.bitwise_and, [line | beside(*axis) for line, axis in zip(full, AXES)])
+        return own & functools.reduce(jnp.bitwise_and, [line | beside(*axis) for line, axis in zip(full, LINES)])
 
     return jax.lax.fori_loop(0, 2 * size, more, jnp.zeros_like(own))

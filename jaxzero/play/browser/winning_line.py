@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from jaxtyping import Int
 
+from jaxzero.games.directions import ACROSS_HEXAGONS, LINES
+
 __all__ = ["winning_stones"]
 
 Square = tuple[int, int]
 RUNS = {"connect_four": 4, "tic_tac_toe": 3}  # stones in a row
-WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))
-NEIGHBOURS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))  # on a board of hexagons that leans to the right
 
 
 def winning_stones(kind: str, stones: Int[np.ndarray, "rows columns"]) -> list[Square]:
@@ -40,7 +40,7 @@ def _runs(stones: np.ndarray, length: int) -> list[set[Square]]:
     """All rows of so many stones of one player."""
     found, (rows, columns) = [], stones.shape
     for row, column in zip(*np.nonzero(stones)):
-        for down, right in WAYS:
+        for down, right in LINES:
             squares = [(int(row) + i * down, int(column) + i * right) for i in range(length)]
             inside = all(0 <= r < rows and 0 <= c < columns for r, c in squares)
             if inside and len({int(stones[square]) for square in squares}) == 1:
@@ -60,7 +60,7 @@ def _chain(mine: np.ndarray, start: Iterable[Square], arrived: Callable[[Square]
                 chain.append(at)
                 at = before[at]
             return chain
-        for down, right in NEIGHBOURS:
+        for down, right in ACROSS_HEXAGONS:
             square = at[0] + down, at[1] + right
             inside = 0 <= square[0] < mine.shape[0] and 0 <= square[1] < mine.shape[1]
             if inside and mine[square] and square not in before:

@@ -68,3 +68,20 @@ def test_features_tell_what_the_rules_tell(name):
 def test_features_can_be_pickled():
     features, seen = line_features(6, 7, 4, falling=True), jnp.ones((3, 6, 7, 2))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(features))(seen), features(seen))
+
+
+@pytest.mark.parametrize("length", [0, 5])
+def test_lines_that_fit_no_board_are_refused(length):
+    with pytest.raises(ValueError, match=f"no line of {length} squares fits 3 x 4 squares: length is from 1 to 4"):
+        line_features(3, 4, length)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 3, 2), (2, 3, 4, 1)])
+def test_other_boards_are_refused(shape):
+    with pytest.raises(ValueError, match=r"observations \[batch, 3, 4, 2 or more planes\], not"):
+        line_features(3, 4, 3)(jnp.zeros(shape))
+
+
+def test_stones_of_any_weight_count_as_one():
+    board = jnp.stack([jnp.eye(3).at[2, 2].set(0), jnp.zeros((3, 3))], -1)[None]
+    np.testing.assert_array_equal(line_features(3, 3, 3)(3 * board), line_features(3, 3, 3)(board))

@@ -14,7 +14,7 @@ from jaxzero.cli.training.reporting import report, report_parts
 from jaxzero.play.analysis import Candidate, Report
 from jaxzero.play.notation import names
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 
 GAME = games.from_pgx("tic_tac_toe")
 
