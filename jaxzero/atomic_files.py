@@ -10,13 +10,13 @@ __all__ = ["flush", "free_name", "make_folder", "write_whole"]
 
 
 def free_name(file: pathlib.Path) -> pathlib.Path:
-    """This name, or where there is such a file or folder the first of `name-2.json`, `name-3.json` that is free."""
+    """This name if it is free, else the first free one of `name-2.json`, `name-3.json` and so on."""
     names = (file.with_name(f"{file.stem}-{i}{file.suffix}") for i in itertools.count(2))
     return next(name for name in itertools.chain([file], names) if not name.exists())
 
 
 def write_whole(file: pathlib.Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write a file in place of what is there: as a whole, or the old one stays. It is on the disk then.
+    """Replace a file atomically: either the new content is complete, or the old file stays. Flushes it to the disk.
 
     Raises:
         OSError: it cannot be written.
@@ -42,7 +42,7 @@ def write_whole(file: pathlib.Path, pieces: Iterable[bytes | memoryview]) -> Non
 
 
 def make_folder(folder: pathlib.Path) -> None:
-    """Make a folder, and those that it is in, where they are not there. They are on the disk then."""
+    """Make a folder and its missing parents, and flush them to the disk."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in new:
@@ -50,13 +50,13 @@ def make_folder(folder: pathlib.Path) -> None:
 
 
 def flush(folder: pathlib.Path) -> None:
-    """Have the system write to the disk which files there are in a folder, where it can."""
+    """Flush the list of files in a folder to the disk, where the system can."""
     if os.name != "posix":
-        return  # elsewhere folders cannot be opened
+        return  # other systems cannot open folders
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        return  # one that may be written to, but not listed
+        return  # a folder that we may write to, but not list
     try:
         os.fsync(descriptor)
     finally:

@@ -1,7 +1,7 @@
 """Tuning by backend: numbers that change the speed of compiled programs, never their results.
 
 On a CPU, time goes into memory and arithmetic. On a GPU or TPU it goes into the number of dependent steps: every kernel
-and every turn of a loop costs microseconds, whatever it does (notebooks/accelerators.md).
+and every iteration of a loop costs microseconds, whatever it does (notebooks/accelerators.md).
 """
 
 import contextlib
@@ -16,21 +16,21 @@ __all__ = ["ACCELERATOR", "CPU", "Machine", "laid_out_for", "machine"]
 
 
 class Machine(NamedTuple):
-    """A layout of programs.
+    """How programs are laid out for a kind of machine.
 
     Attributes:
-        levels: nodes of a path that one turn of a loop takes: more are fewer turns, and wasted where paths end.
-        few_games: with fewer games the machine waits for kernels, and a turn takes `levels_of_few`.
-        levels_of_few: likewise, for them.
+        levels: nodes of a path per loop iteration. More of them need fewer iterations, but waste work where paths end.
+        few_games: with fewer games than this the machine waits for kernels, and `levels_of_few` replaces `levels`.
+        levels_of_few: nodes of a path per loop iteration, for few games.
         tile: the most games that go up their paths together, so that their trees stay in the cache; None: all.
-        few_scores: of no more scores the best is found by one reduction over pairs; of more by several plain ones,
-            which XLA's CPU backend vectorises.
-        go_steps: points that Go's spreading goes on by in one turn of its loop.
-        waits: whether the host waits for the device before it knows if a loop goes on or which branch is taken. Then
-            the first turn of a loop that has one in any case stands before it, and cheap branches are always taken.
-        sure_games: of so many games one has something to ask in nearly every simulation, so the model is asked without
-            looking whether any has.
-        sure_edges: so many edges are looked at all, without asking how many of them are in use.
+        few_scores: among at most this many scores, one reduction over pairs finds the best. Among more, several plain
+            reductions do, which XLA's CPU backend vectorises.
+        go_steps: points by which Go's flood fill advances per loop iteration.
+        waits: whether the host waits for the device before it knows if a loop continues or which branch is taken. Then
+            an iteration that every loop needs is placed before the loop, and cheap branches are always taken.
+        sure_games: with this many games, at least one has a position to evaluate in nearly every simulation. So the
+            model is always asked, without a test.
+        sure_edges: up to this many edges, all of them are read, without asking how many are in use.
     """
 
     levels: int
@@ -57,16 +57,16 @@ _asked_for: contextvars.ContextVar[Machine | None] = contextvars.ContextVar("lai
 
 
 def machine() -> Machine:
-    """What programs traced here and now are laid out for: by jax's default backend, unless `laid_out_for` says."""
+    """The layout of programs that are traced now: that of jax's default backend, unless `laid_out_for` sets another."""
     return _asked_for.get() or (CPU if jax.default_backend() == "cpu" else ACCELERATOR)
 
 
 @contextlib.contextmanager
 def laid_out_for(machine: Machine) -> Iterator[None]:
-    """Within, programs are traced as for this machine; they run anywhere, with the same results.
+    """A context in which programs are traced as for this machine; they run anywhere, with the same results.
 
-    For tests, and to compile for a device that is not there. JAX does not trace again what was traced before: give it
-    functions made anew.
+    For tests, and to compile for a device that is absent. JAX does not retrace a function that it has traced before, so
+    build new functions inside the context.
 
     >>> import jax, jaxzero.backend_tuning
     >>> with jaxzero.backend_tuning.laid_out_for(jaxzero.backend_tuning.ACCELERATOR):

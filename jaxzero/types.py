@@ -23,11 +23,11 @@ Params = Any
 State = Any
 Keys = Any  # one PRNG key per game, [B]
 
-FEW = 8  # numbers of an array that are shown; of a larger one, its type and shape
+FEW = 8  # arrays of at most this many numbers are shown, larger ones by type and shape
 
 
 def in_short(record: Any) -> str:
-    """A record in a line or two, for a notebook's cell: the `__repr__` of those that hold arrays or functions.
+    """A record in a line or two, for a notebook's cell: the `__repr__` of records of arrays or functions.
 
     >>> import jax.numpy as jnp
     >>> Step(jnp.zeros((2, 7)), value=jnp.array([0.25, -1]), reward=jnp.zeros(2), discount=jnp.ones(2))
@@ -41,7 +41,7 @@ def in_short(record: Any) -> str:
 
 
 def field_in_short(x: Any) -> str:
-    """What stands in a field, in a few words: an array of few numbers, the type and shape of others, a name."""
+    """A field's content in a few words: the numbers of a small array, type and shape of a larger one, or a name."""
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return _few(x) or f"{x.dtype}[{', '.join(map(str, x.shape))}]"
     if callable(x) and not hasattr(x, "_fields"):
@@ -55,7 +55,7 @@ def field_in_short(x: Any) -> str:
 
 
 def _few(x: Any) -> str:
-    """The numbers of a small array; nothing where they are many, or not there: while tracing, or on other hosts."""
+    """The numbers of a small array; empty if they are many, or not available: while tracing, or on other hosts."""
     known = isinstance(x, np.ndarray) or (
         isinstance(x, jax.Array)
         and not isinstance(x, jax.core.Tracer)
@@ -70,24 +70,24 @@ def _few(x: Any) -> str:
 
 
 class Step(NamedTuple):
-    """What a model says about a batch of positions.
+    """A model's answer for a batch of positions.
 
     Attributes:
         prior_logits: unnormalised log-probabilities of the actions; where chance moves, of its outcomes.
         value: expected return from here on, for the player to move: `[B]`; or one entry per player,
             absolute (entry p belongs to player p), when there are more than two: `[B, P]`.
         reward: what the step that led here paid to the player who took it: `[B]`, or to every player: `[B, P]`.
-            Ignored for a root. Instead of `[B]` one number for all games will do.
+            Ignored for a root. Instead of `[B]`, one number for all games is enough.
         discount: factor on everything after that step. With `to_play` it is γ >= 0, 0 when the episode
             ended, and the search derives the sign: a return is negated where the move passes to the
             other player. Without `to_play` it is taken as it is, sign included (−1 for strict alternation).
-            Ignored for a root. One number for all games will do.
+            Ignored for a root. One number for all games is enough.
         legal: True where an action may be taken; None: every action, always.
         terminal: True where the episode is over: nothing below is ever expanded; None: never.
         truncated: True where it is over by a limit, not by the rules, so that it proves nothing; None: never.
         to_play: the player to move, 0 ... P−1; None: see `discount`.
-        chance: True where chance moves next, not a player: see `jaxzero.search.chance_nodes`; None: never. `value` is
-            then for the player that `to_play` names all the same.
+        chance: True where chance moves next, not a player: see `jaxzero.search.chance_nodes`; None: never. Even then,
+            `value` is for the player that `to_play` names.
     """
 
     prior_logits: Float[Array, "B A"]
@@ -104,13 +104,14 @@ class Step(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Two pure functions, batched over games: what is this position worth, and what follows an action.
+    """Two pure functions, batched over games: the evaluation of a root, and that of what follows an action.
 
     Attributes:
         root: `(params, keys, state) -> (Step, embedding)`; the embedding is what the tree stores.
         step: `(params, keys, action, embedding) -> (Step, embedding)`.
         move: the first half of `step`, for a model that can be divided: `(params, keys, action, embedding) -> (Step,
-            position, embedding)`, what the action leads to, not evaluated: logits and value are 0. None: it cannot be.
+            position, embedding)`, the action's result without evaluation: logits and value are 0. None: it cannot be
+            divided.
         evaluate: the second half: `(params, keys, position) -> (prior_logits, value)`, with the same keys.
     """
 
@@ -139,12 +140,12 @@ class EdgeView(NamedTuple):
         child_value: mean value of the node below, as that node stores it; 0 if unvisited.
         node_visits: visits of the node, its own evaluation included.
         node_value: mean value of the node, for the player to move there.
-        raw_value: what the network said of the node, for the player to move there.
+        raw_value: the network's value of the node, for the player to move there.
         unvisited_mass: sum of `Rule.mass` over the legal, unvisited edges, shown or not; 0 for a rule without.
         root: the per-game record `tree.root`, for the root's own rule.
-        lower: the return that the mover is proven to get at least; the least there is if nothing is known. None: the
+        lower: the proven lower bound of the mover's return; the least possible return if nothing is known. None: the
             search does not prove, see `Rule.returns`.
-        upper: the return that the mover is proven to get at most, likewise.
+        upper: the proven upper bound, likewise.
         in_flight: walks through the edge that wait for their evaluation, while lanes walk; else None. Visits and
             values do not count them. See `parallel`.
         chance: whether chance moves at the node: then the search does not ask the rule; None: it never does.
@@ -181,10 +182,10 @@ class Rule(NamedTuple):
             unvisited edges of a `by_prior` rule: the higher prior), never an illegal edge. It may read its own
             node's row and per-game data, `x[view.game]`; the root's rule also `view.root`.
         by_prior: True promises that of the unvisited edges the one with the highest prior (at the root: the
-            prior in force there, `tree.root.prior` if set) scores highest, and that the scores read the other
-            unvisited edges in no other way than through `unvisited_mass`. (So a rule that does not read
-            `tree.root.prior` must not find one there.) The search then rates only the
-            visited edges and that one: the same choice, at a cost that does not grow with A. False is always safe.
+            prior in force there, `tree.root.prior` if set) scores highest, and that the scores depend on the other
+            unvisited edges only through `unvisited_mass`. (So a rule that does not read `tree.root.prior` must not find
+            one there.) The search then scores only the visited edges and that one: the same choice, at a cost that does
+            not grow with A. False is always safe.
         mass: `prior -> weights`, of which the scores need the sum over the unvisited edges; None: they do not.
         returns: the least and the greatest return of the game, where values are proven: see `jaxzero.options.solver`.
         on_plant: `(tree, step) -> tree`, what the rule wants a new tree to keep; None: nothing.
@@ -216,17 +217,17 @@ class Path(NamedTuple):
 
 @chex.dataclass(frozen=True)
 class PolicyOutput:
-    """What a policy answers for a batch of positions.
+    """A policy's answer for a batch of positions.
 
-    Games that are over are answered, too, so that others of the batch can go on: action 0, equal weights over all
-    actions, the value 0. Mask them out: neither the action nor the weights mean anything there.
+    Finished games get an answer, too, so that others of the batch can go on: action 0, equal weights over all actions,
+    the value 0. Mask them out: neither the action nor the weights mean anything there.
 
     Attributes:
         action: the action to take.
         action_weights: the improved policy: a training target, non-negative, summing to 1.
         value: the root's value after the search, for the player to move (`[B, P]` with several players): the mean of
-            all simulations, those that explored included. What an action is worth: `info.summary.qvalues`.
-        tree: the search tree; pass it back to think on, if the builder's `capacity` left room.
+            all simulations, exploring ones included. For values of actions, see `info.summary.qvalues`.
+        tree: the search tree; pass it back to continue the search, if the builder's `capacity` left room.
         info: diagnostics; `info.status` is a bit mask per game, see `jaxzero.search.tree.Status`.
     """
 

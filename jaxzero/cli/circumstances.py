@@ -1,4 +1,4 @@
-"""What a figure depends on besides the code: date, hardware, versions."""
+"""The circumstances of a measurement besides the code: date, hardware, versions."""
 
 import datetime
 import importlib.metadata
@@ -14,7 +14,7 @@ __all__ = ["circumstances"]
 
 
 def circumstances() -> dict[str, Any]:
-    """What a figure depends on besides the code."""
+    """Date, hardware and versions: what a measurement depends on besides the code."""
     device = jax.devices()[0]
     versions = {"python": platform.python_version()}
     for package in ("jax", "jaxlib", "mctx", "numpy", "flax", "pgx", "open_spiel"):

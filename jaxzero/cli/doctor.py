@@ -67,7 +67,7 @@ WHAT_TO_DO = (
 
 
 def check_packages(say: Say, version: Callable[[str], str] = importlib.metadata.version) -> list[str]:
-    """Tells of versions; answers what is wrong with the packages that every search needs, a sentence each."""
+    """Reports versions; returns what is wrong with the packages that every search needs, one sentence each."""
 
     def found(name: str) -> str | None:
         try:
@@ -99,7 +99,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def check_devices(say: Say) -> list[str]:
-    """Tells which devices JAX sees, and of their memory; answers what is wrong."""
+    """Reports the devices that JAX sees, and their memory; returns what is wrong."""
     say("devices")
     try:
         devices = jax.devices()
@@ -121,7 +121,7 @@ def check_devices(say: Say) -> list[str]:
 
 
 def tell_settings(say: Say, environment: Mapping[str, str] = os.environ) -> None:
-    """Tells where compiled programs are kept, and which settings of JAX and XLA are in force."""
+    """Reports where compiled programs are kept, and which settings of JAX and XLA are in force."""
     folder = jax.config.jax_compilation_cache_dir
     by_commands = not folder and "JAX_COMPILATION_CACHE_DIR" not in environment
     folder = str(compilation_cache.folder()) if by_commands else folder
@@ -141,10 +141,10 @@ def tell_settings(say: Say, environment: Mapping[str, str] = os.environ) -> None
 
 
 def check_canary(say: Say, parts: Mapping[str, Search]) -> list[str]:
-    """Runs the canary and tells of it; answers what is wrong, a sentence each.
+    """Runs the canary and reports on it; returns what is wrong, one sentence each.
 
     Args:
-        say: is given the lines.
+        say: receives the lines of the report.
         parts: what to search, by the names of `RECORDED`.
     """
     games = len(ROOTS) * COPIES
@@ -167,7 +167,7 @@ def check_canary(say: Say, parts: Mapping[str, Search]) -> list[str]:
 
 
 def report(say: Say = print) -> int:
-    """Tells everything; answers the exit status: 0 if all is well, else 1."""
+    """Reports everything; returns the exit status: 0 if all is well, else 1."""
     problems = check_packages(say)
     tell_settings(say)
     no_device = check_devices(say)

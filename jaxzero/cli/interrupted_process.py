@@ -13,14 +13,14 @@ __all__ = ["ending_at_once"]
 
 
 def ending_at_once(work: Callable[[], Any]) -> Any:
-    """Does the work; if Ctrl-C was pressed meanwhile, the process ends where the work does.
+    """Does the work; if Ctrl-C was pressed meanwhile, the process ends as soon as the work does.
 
-    For programs, not for functions: the process ends here. Python's own end would wait for what XLA still compiles or
-    computes, for half a minute, and then crash in it. Threads are cut off, and `atexit` is not called.
+    For programs, not for functions: the process ends here. A normal exit of Python would wait half a minute for what
+    XLA still compiles or computes, and then crash in it. Threads are cut off, and `atexit` handlers are not called.
 
     Args:
         work: what the program does. Its `SystemExit` says how the process ends. A `KeyboardInterrupt` that it lets
-            through ends it by the signal, as shells want it, without a traceback. Other errors are told as always.
+            through ends it by the signal, as shells want it, without a traceback. Other errors are reported as usual.
 
     Returns:
         What the work returns, where Ctrl-C was not pressed.
@@ -43,7 +43,7 @@ def ending_at_once(work: Callable[[], Any]) -> Any:
     except BaseException as end:
         if not pressed:
             raise
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending already
         if not isinstance(end, SystemExit | KeyboardInterrupt):
             traceback.print_exception(end)
         status = end.code if isinstance(end, SystemExit) else 1
@@ -54,7 +54,7 @@ def ending_at_once(work: Callable[[], Any]) -> Any:
 
 
 def _end(status: Any, by_signal: bool = False) -> NoReturn:
-    """Ends the process as `sys.exit(status)` does, but for what Python does at its end."""
+    """Ends the process as `sys.exit(status)` does, but without Python's clean-up."""
     nobody_reads = contextlib.suppress(OSError, ValueError)
     in_words = not (status is None or isinstance(status, int))
     with nobody_reads:

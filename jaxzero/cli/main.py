@@ -15,7 +15,7 @@ __all__ = ["COMMANDS", "main", "program"]
 
 
 class Command(NamedTuple):
-    """What a command does, in a line; the modules with its settings and its work; and what is set before the flags."""
+    """What a command does, in a line; the modules of its settings and of its work; arguments put before the flags."""
 
     does: str
     settings: str
@@ -24,7 +24,7 @@ class Command(NamedTuple):
 
 
 PLAY = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.play"
-GTP = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.protocol"  # which has not to wait for jax
+GTP = "jaxzero.cli.playing.play_settings", "jaxzero.cli.playing.protocol"  # which need not wait for jax
 COMMANDS = {
     "train": Command(
         "learn a game or an environment: AlphaZero, MuZero",
@@ -42,7 +42,7 @@ COMMANDS = {
         "jaxzero.cli.playing.tournament",
     ),
 }
-# What else `train` is, each with settings of its own, and a loop of its own.
+# The variants of `train`: each has its own settings and its own loop.
 VARIANTS = {
     "rules": COMMANDS["train"],
     "learned": Command("learn with a learned model", "jaxzero.cli.muzero.command_line", "jaxzero.cli.muzero.train"),
@@ -50,7 +50,7 @@ VARIANTS = {
         "learn values of afterstates", "jaxzero.cli.afterstates.settings", "jaxzero.cli.afterstates.train"
     ),
 }
-# And `play`, where the game is 2048.
+# The variant of `play` for 2048.
 PLAY_2048 = Command("play 2048, with hints", "jaxzero.cli.afterstates.play_settings", "jaxzero.cli.afterstates.play")
 DOCTOR = "what is installed, on which devices, and whether searches give exactly the visits they should"
 
@@ -72,7 +72,7 @@ def usage() -> str:
 
 
 def meant(name: str, arguments: list[str]) -> Command:
-    """The command of this name, or what it is with these arguments."""
+    """The command of this name, or the variant of it that the arguments ask for."""
     if name == "train":
         return VARIANTS[variant(arguments)]
     if name == "play" and "--gtp" in arguments:
@@ -81,25 +81,25 @@ def meant(name: str, arguments: list[str]) -> Command:
 
 
 def parsed(name: str, command: Command, arguments: list[str]) -> Any:
-    """The settings; a flag that has another name here is answered by that name."""
+    """The settings; for an unknown flag that has another name here, that name is suggested."""
     if name == "train" and (told := no_such_model(arguments)):  # the settings know only some models
         print(told, file=sys.stderr)
         sys.exit(2)
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
-    except BrokenPipeError:  # `--help | head`: whoever reads has enough
+    except BrokenPipeError:  # `--help | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written when Python ends
         sys.exit(0)
     except SystemExit as end:
-        if end.code == 2:  # tyro has said what it does not know
+        if end.code == 2:  # tyro has reported what it does not know
             for line in did_you_mean(name, arguments, parse.__annotations__["return"]):
                 print(line, file=sys.stderr)
         raise
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Runs a command; answers the exit status: 0 all is well, 1 something is not, 2 no such command, 130 stopped."""
+    """Runs a command; returns the exit status: 0 all is well, 1 something is not, 2 no such command, 130 stopped."""
     words = sys.argv[1:] if arguments is None else arguments
     name, rest = (words or ["help"])[0], words[1:]
     if name in ("help", "-h", "--help"):

@@ -1,4 +1,4 @@
-"""Flags by the names that other tools have for them: which flag does the same here."""
+"""Flag names of other tools, and the flags of jaxzero that do the same."""
 
 import dataclasses
 import difflib
@@ -10,7 +10,8 @@ from jaxzero.cli.training.variant import values_of
 
 __all__ = ["did_you_mean", "flags", "no_such_model"]
 
-# What does the same here, by other names. Of several flags, the first that the command has is meant.
+# Flags of jaxzero, and the names that other tools have for them. Of several flags, the first that the command has is
+# meant.
 SAME = {
     ("json", "folder"): "out output output-file results",
     ("folder", "weights"): (
@@ -36,9 +37,9 @@ SAME = {
     ("selfplay.trace", "learn.trace"): "lambda td-lambda",
 }
 OTHERS = {name: here for here, names in SAME.items() for name in names.split()}
-# What --model may say in all; each of the settings knows only some of them.
+# All values that --model may have; each settings class knows only some of them.
 MODELS = ("rules", "learned", "stochastic", "simulator")
-# What a first word without a flag is likely to be: the first of these that the command has.
+# The flag that a first word without a flag is likely to belong to: the first of these that the command has.
 WORDS, PATHS = ("opponent", "players", "game"), ("opponent", "players", "weights", "folder")
 
 
@@ -58,7 +59,7 @@ def flags(settings: Any, prefix: str = "") -> Iterator[str]:
 
 
 def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]:
-    """A line for each argument that the settings do not have, and that has another name here.
+    """A suggestion for each argument that the settings do not have, but that has another name here.
 
     Args:
         command: the command's name.
@@ -82,7 +83,7 @@ def did_you_mean(command: str, arguments: list[str], settings: Any) -> list[str]
 
 
 def no_such_model(arguments: list[str]) -> str:
-    """What to answer to a `--model` of `jaxzero train` that there is not; else nothing.
+    """The error message for an unknown `--model` of `jaxzero train`; empty if it is known.
 
     >>> no_such_model(["--model", "stochastc"])
     'jaxzero train: --model stochastc: one of rules, learned, stochastic, simulator. Did you mean stochastic?'

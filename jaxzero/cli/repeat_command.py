@@ -17,7 +17,7 @@ def python() -> str:
 
 
 def command(name: str | None = None) -> list[str]:
-    """How this command, or another one, is called the way this one was: as a script, a module or a program."""
+    """The words that call this command, or another, in the way this process was called: script, module or program."""
     script = pathlib.Path(sys.argv[0])
     if script.parent.name == "experiments":
         return [python(), str(script if name is None else script.with_name(f"{name}.py"))]

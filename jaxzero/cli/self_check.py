@@ -1,11 +1,10 @@
 """Self-check: searches whose visits are known exactly, to test an installation.
 
 The canary searches a small world in which no choice is close. Logits, values and rewards are fractions of small
-integers, drawn by arithmetic in integers; and wherever a search chooses, the best edge is ahead of the next by 6e-4 or
-more, some hundred times what any device's square roots and exponentials are wrong by (`tests/cli/test_self_check.py`
-measures it, with a slow and plain search that comes to the same visits). So the visits are the same numbers on every
-device, in 64-bit mode and under every setting of the compiler, and what is folded of them has to be the number recorded
-here.
+integers, drawn by integer arithmetic. Wherever a search chooses, the best edge is ahead of the next by 6e-4 or more,
+some hundred times the error of any device's square roots and exponentials (`tests/cli/test_self_check.py` measures it,
+with a slow and plain search that arrives at the same visits). So the visits are the same on every device, in 64-bit
+mode and under every setting of the compiler, and their checksum has to be the number recorded here.
 """
 
 import functools
@@ -30,7 +29,7 @@ from jaxzero.types import Model, PolicyOutput, Step
 __all__ = ["RECORDED", "SIGNATURE", "Found", "Search", "canary", "fold", "searches", "world"]
 
 STATES, ACTIONS, SIMULATIONS = 256, 6, 48
-#: Where the games begin: states from which no choice is close in any of the searches. Each game is there eight times.
+#: The root states: from them no choice is close in any of the searches. Each is searched in eight copies.
 ROOTS, COPIES = (25, 31, 36, 40, 54, 62, 64, 71, 91, 117, 142, 152, 197, 245, 246, 252), 8
 
 
@@ -42,7 +41,7 @@ def scramble(x: UInt32[Array, "..."]) -> UInt32[Array, "..."]:
 
 
 def described(state: Int[Array, "B"]) -> Step:
-    """What there is to know of states: six actions, a quarter of them illegal; two players, no strict turns.
+    """The model's outputs for states: six actions, a quarter of them illegal; two players, no strict turns.
 
     Logits are 128ths, all different, values 64ths; one state in sixteen ends the game, and pays 1 or −1.
     """
@@ -105,7 +104,7 @@ def searches(model: Model) -> dict[str, Search]:
     }
 
 
-#: What is folded of the visits of each part, and `SIGNATURE` of all parts.
+#: The checksums of the visits of each part; `SIGNATURE` is that of all parts.
 RECORDED = {
     "PUCT, and on from its tree": 0x972F4675,
     "UCB1": 0x9A7BBF62,
@@ -116,7 +115,7 @@ SIGNATURE = 0x9EDBC3D2
 
 
 def fold(numbers: Any) -> int:
-    """A 32-bit number of whole numbers and their order (CRC-32)."""
+    """A 32-bit checksum of whole numbers and their order (CRC-32)."""
     return zlib.crc32(np.asarray(numbers, "<i8").tobytes())
 
 
@@ -128,7 +127,7 @@ def counts(out: PolicyOutput) -> Int[Array, "B 2 N"]:
 
 
 def program(part: Search) -> Callable[[], list[PolicyOutput]]:
-    """What runs a part, compiled when first called: `() -> what the policy answers`, at first and after each move."""
+    """The function that runs a part, compiled at its first call: `() -> policy outputs`, the first and one per move."""
     start = jnp.tile(jnp.asarray(ROOTS, jnp.int32), COPIES)
     keys, zero = jax.random.split(jax.random.key(0), len(start)), jnp.zeros_like(start)
 
@@ -160,15 +159,15 @@ def program(part: Search) -> Callable[[], list[PolicyOutput]]:
 
 
 class Found(NamedTuple):
-    """What a part of the canary came to.
+    """The results of a part of the canary.
 
     Attributes:
-        name: which.
-        signature: what is folded of its counts.
-        wrong: what is wrong besides, in words; "" if nothing.
+        name: the name of the part.
+        signature: the checksum of its counts.
+        wrong: what else is wrong, in words; "" if nothing.
         simulations: how many were made, in all games.
-        first: seconds that they took with compiling.
-        again: seconds that the same took afterwards.
+        first: seconds of the first run, compiling included.
+        again: seconds of the fastest later run.
     """
 
     name: str
@@ -194,7 +193,7 @@ def canary(parts: Mapping[str, Search]) -> Iterator[Found]:
 
 
 def faults(found: Int[np.ndarray, "M C R F"], status: Int[np.ndarray, "M B"]) -> str:
-    """What is wrong whatever the numbers should be.
+    """Faults that can be seen without knowing the right numbers, in words; "" if none.
 
     Args:
         found: counts after M searches, of C copies of R games.

@@ -1,4 +1,4 @@
-"""Environments, whose rules the search does not know: our own, gymnax's, Gymnasium's, pgx's, and games."""
+"""Environments, whose rules the search does not know: jaxzero's own, gymnax's, Gymnasium's, pgx's, and games."""
 
 from jaxzero.environments.by_name import by_name, no_such_name
 from jaxzero.environments.cartpole import cartpole

@@ -1,4 +1,4 @@
-"""Environments by name: our own, gymnax's, pgx's, games, and one's own as `module:attribute`."""
+"""Environments by name: jaxzero's own, gymnax's, pgx's, games, and the user's own as `module:attribute`."""
 
 import difflib
 
@@ -27,8 +27,8 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
 
     Args:
         name: "cartpole" or "pendulum"; "gymnax:NAME", one that gymnax knows; "2048"; "minatar-...", from pgx; an
-            environment of one's own as "module:attribute", or "folder/file.py:attribute", where the attribute is an
-            `Environment`, a `Game`, or a function without arguments that returns one; else a game of two players by
+            environment of your own as "module:attribute", or "folder/file.py:attribute", where the attribute is an
+            `Environment`, a `Game`, or a function without arguments that returns one; else a game for two players by
             the names of `games.by_name`.
         size: of the game "go": points on a side.
         komi: of the game "go": white's points for moving second.
@@ -66,7 +66,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
 
 
 def no_such_name(name: str, error: str) -> str:
-    """What is wrong with a name, for people: the nearest of all that there are.
+    """The error message for an unknown name, with the most similar known name.
 
     Args:
         name: of no environment and no game.

@@ -15,11 +15,11 @@ __all__ = ["Bounds", "Environment", "Outcome", "all_legal", "an_action", "check_
 
 
 class Outcome(NamedTuple):
-    """What a step brought.
+    """The outcome of a step.
 
     Attributes:
         reward: paid to the player who acted.
-        terminated: the episode ended by its rules: nothing follows, and a value of 0 is what is left.
+        terminated: the episode ended by its rules: nothing follows, and the value of what follows is 0.
         truncated: the episode was cut by a limit: what would have followed counts, and is bootstrapped from its value.
     """
 
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Of continuous actions, arrays `[D]`: the least and the greatest value of each coordinate."""
+    """Bounds of continuous actions, arrays `[D]`: the least and the greatest value of each coordinate."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -38,9 +38,9 @@ class Bounds(NamedTuple):
 class Environment(NamedTuple):
     """An environment whose rules the search does not know, for one state each: use `jax.vmap` for a batch.
 
-    Nothing resets itself: after the end of an episode its last state is still there to be observed, and whoever acts
-    calls `reset`. The last state of a truncated episode is searched once more, for its value: `legal` should name the
-    actions that could be taken there; where it names none, only the network is asked.
+    Nothing resets itself: after the end of an episode its last state can still be observed, and the caller calls
+    `reset`. The last state of a truncated episode is searched once more, for its value. So `legal` should name the
+    actions that could be taken there; if it names none, only the network is asked.
 
     Attributes:
         id: the environment's name.
@@ -54,10 +54,10 @@ class Environment(NamedTuple):
         legal: `state -> bool [A]`, True where an action may be taken; None: all always are.
         num_players: 1; or 2, who alternate strictly and share one sum of zero.
         discount: γ per step.
-        longest: steps in the longest episode, if it has a bound that is known; None: nobody said.
-        solved: the mean return at which it counts as solved; None: nobody said.
+        longest: steps in the longest episode, if a bound is known; None: unknown.
+        solved: the mean return at which it counts as solved; None: unknown.
         chance: whether `step` draws from its key: a model that was learned without chance averages over it.
-        symmetries: of observations and actions, the identity first; none: nobody said.
+        symmetries: of observations and actions, the identity first; none: unknown.
         game: the rules that stand behind it, if it is a game.
         draw: `state -> str`, one state as an `<svg>` element, for people; None: there is no picture.
         bounds: of continuous actions: `step` takes a float32 array `[D]`. None: actions are 0 ... A − 1.
@@ -87,7 +87,7 @@ class Environment(NamedTuple):
 
 
 def an_action(environment: Environment, number: Int[Array, ""], key: chex.PRNGKey) -> Array:
-    """What `step` takes: the number of an action, or of continuous ones a uniformly random one."""
+    """An action as `step` takes it: its number, or a uniformly random one where actions are continuous."""
     if environment.bounds is None:
         return number
     low, high = (jnp.float32(x) for x in environment.bounds)

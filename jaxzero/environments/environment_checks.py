@@ -53,7 +53,7 @@ def check_steps(environment: Environment) -> None:
 
 
 def _check_fields(environment: Environment) -> None:
-    """What is no function: a folder and a command line have to be able to use the name."""
+    """Checks the fields that are no functions: a folder and a command line must be able to use the name."""
     name = environment.id
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
         raise ValueError(f"environment {name!r}: its id has to be a word of letters, digits, '_', '-' and '.'.")

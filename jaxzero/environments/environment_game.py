@@ -22,13 +22,13 @@ class Position(NamedTuple):
 
 
 def to_game(environment: Environment) -> Game:
-    """The environment's rules as a game: the other way round than `from_game`.
+    """The environment's rules as a game: the inverse of `from_game`.
 
-    With it whatever takes a game takes an environment: `models.perfect` plans with a network in the simulator,
-    `models.rollout` with random play.
+    With it, everything that takes a game also takes an environment: `models.perfect` plans with a network in the
+    simulator, `models.rollout` with random play.
 
     Args:
-        environment: of one player, with actions that are numbers. Where a game stands behind it, that is the game.
+        environment: of one player, with actions that are numbers. If it was made from a game, that game is returned.
 
     Raises:
         ValueError: something else in place of the environment; continuous actions; two players, and no game that says
@@ -84,8 +84,8 @@ def without_limit(environment: Environment) -> Environment:
     """The environment without the limit that cuts its episodes, for a search.
 
     A limit is no rule: what lies beyond it counts, and a search that stopped there would find nothing in the last
-    states of an episode. Here it looks on: an environment is stepped as if it went on; a game that has a limit of its
-    own stands still behind it, and is worth what the network says, less what γ takes of a step.
+    states of an episode. Here the search looks beyond the limit. An environment is stepped as if the episode went on. A
+    game with a limit of its own stands still there, and its value is the network's, discounted by γ per step.
 
     >>> from jaxzero.environments import cartpole
     >>> endless = without_limit(cartpole(longest=3))

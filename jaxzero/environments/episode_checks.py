@@ -1,4 +1,4 @@
-"""Checks of an environment by random play: what no trace can tell."""
+"""Checks of an environment by random play, for what tracing cannot find."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ __all__ = ["check_episodes"]
 
 
 def check_episodes(environment: Environment, key: chex.PRNGKey, num_steps: int = 256, batch: int = 16) -> None:
-    """Plays random legal actions in a jitted batch, beginning anew where an episode ends, and looks at what comes.
+    """Plays random legal actions in a jitted batch, with resets where episodes end, and checks the results.
 
-    That an episode does not end within these steps is no mistake. What may be meant, and mostly is not, is warned of:
-    episodes that all end with their first step, and a step that depends on its key where `chance` says that none does.
+    An episode that does not end within these steps is no mistake. There are warnings for what is rarely intended:
+    episodes that all end with their first step, and a step that depends on its key although `chance` is False.
 
     Args:
         environment: what to try.

@@ -21,15 +21,15 @@ RULES = "a search that knows the rules can play it: models.perfect(game, network
 def from_game(game: Game, discount: float = 1.0, observation_dtype: Any = jnp.float32) -> Environment:
     """A game as an environment: for one player, or for two who alternate.
 
-    A step pays its mover what the game pays them for it; where the game ends by a limit, the episode is truncated.
-    Whether two players alternate and pay each other, as a search with a learned model takes for granted, is tried here,
-    in some 2,000 plies of random play.
+    A step's reward is what the game pays its mover for it; where the game ends by a limit, the episode is truncated. A
+    search with a learned model assumes that two players alternate, and that their rewards add up to 0. That is checked
+    here, in some 2,000 plies of random play.
 
     Args:
         game: of one player, with or without chance; or of two without chance.
         discount: γ per step; published for board games: 1.
-        observation_dtype: of observations, say jnp.uint8 or jnp.bool_ of a game that shows only 0 and 1, which takes a
-            quarter of the memory.
+        observation_dtype: of observations. For a game that shows only 0 and 1, jnp.uint8 or jnp.bool_ take a quarter of
+            the memory.
 
     Raises:
         ValueError: more than two players; two with chance; two who do not alternate, or whose
@@ -97,7 +97,7 @@ def _tried(game: Game, batch: int = 8, plies: int = 256) -> tuple[bool, bool]:
         action = jnp.argmax(jnp.where(game.legal(state), jax.random.gumbel(draw, (game.num_actions,)), -jnp.inf))
         after = game.step(state, action, move)
         over = game.terminal(after)
-        cut = jnp.bool_(False) if game.truncated is None else game.truncated(after)  # its value is still asked for
+        cut = jnp.bool_(False) if game.truncated is None else game.truncated(after)  # its value is still used
         alternates = (over & ~cut) | (game.to_play(after) != game.to_play(state))
         zero = jnp.abs(game.rewards(after).sum()) < 1e-5
         return jax.tree.map(lambda x, y: jnp.where(over, x, y), game.init(new), after), (alternates, zero)

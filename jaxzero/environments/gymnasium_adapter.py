@@ -12,10 +12,10 @@ __all__ = ["HostEnvironment", "HostStep", "from_gymnasium"]
 
 
 class HostStep(NamedTuple):
-    """What a step of a batch brought, in NumPy arrays.
+    """The results of one step of a batch, in NumPy arrays.
 
     Attributes:
-        observations: what is seen now: where an episode ended, the first observation of the next one.
+        observations: the current ones: where an episode ended, the first observation of the next one.
         rewards: paid for the actions.
         terminated: the episode ended by its rules.
         truncated: the episode was cut by a limit, and not terminated in the same step.
@@ -39,8 +39,8 @@ class HostEnvironment(NamedTuple):
         num_actions: A, a Python int.
         observation_shape: shape of one observation.
         discount: γ per step.
-        longest: steps in the longest episode; None: nobody said.
-        solved: the mean return at which it counts as solved; None: nobody said.
+        longest: steps in the longest episode; None: unknown.
+        solved: the mean return at which it counts as solved; None: unknown.
         reset: `() -> observations [B, ...]`: begins anew everywhere. The first call seeds the environments, a
             later one goes on with the random numbers of the one before.
         step: `actions [B] -> HostStep`. Where an episode ends the next one begins in the same call.
@@ -66,10 +66,10 @@ class HostEnvironment(NamedTuple):
 def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.997, **options: Any) -> HostEnvironment:
     """A batch of one of Gymnasium's environments (1.1 or newer), stepped one after the other in this process.
 
-    Gymnasium's vector environments begin a new episode in one of three ways. The default, with the step after the end,
-    makes a step whose action counts for nothing and whose reward is none; here they are told not to (`DISABLED`), and
-    those that ended are reset by a mask after their last observations were copied. So no observation is lost, and every
-    step is one of an episode.
+    Gymnasium's vector environments begin a new episode in one of three ways. By default, the step after the end resets
+    the environment, ignores its action and has no reward. Here automatic resets are switched off (`DISABLED`), and
+    environments whose episodes ended are reset by a mask after their last observations were copied. So no observation
+    is lost, and every step belongs to an episode.
 
     Args:
         name: Gymnasium's, e.g. "CartPole-v1"; "module:Name-v0" imports the module that registers it first.
@@ -91,7 +91,7 @@ def from_gymnasium(name: str, num_envs: int, seed: int = 0, discount: float = 0.
         raise ValueError(f"from_gymnasium({name!r}, num_envs={num_envs}): give 1 or more.")
     envs = _make(name, num_envs, options)
     num_actions, observation_shape = _spaces(name, envs)
-    # Numbers that have nothing in common for neighbouring seeds: with seed + i two runs would share environments.
+    # Unrelated numbers for neighbouring seeds: with seed + i, runs with neighbouring seeds would share environments.
     seeds = iter([np.random.SeedSequence(seed).generate_state(num_envs).tolist()])
 
     def reset() -> Shaped[np.ndarray, "B ..."]:
@@ -161,5 +161,5 @@ def _spaces(name: str, envs: Any) -> tuple[int, tuple[int, ...]]:
 
 
 def _seen(observations: np.ndarray) -> Shaped[np.ndarray, "B ..."]:
-    """In the type of the environment, pictures in bytes; what is float64 as float32."""
+    """The observations in the environment's type (pictures in bytes), but float64 as float32."""
     return observations.astype(np.float32) if observations.dtype == np.float64 else observations

@@ -37,9 +37,9 @@ def from_gymnax(name: str, params: Any = None, discount: float = 0.997, samples:
     """The environment that gymnax (1.0 or newer) knows by this name.
 
     It is stepped by gymnax's `step_env`, which does not reset itself. Where an episode ends by its rules and at its
-    limit in the same step, it is terminated. `chance` is told from the trace of a step (`depends_on_key`), but for
-    Acrobot's torque noise of width 0, which is none. MinAtar's Breakout and SpaceInvaders draw nothing: gymnax leaves
-    out the sticky actions that MinAtar has (pgx's have them: `from_pgx("minatar-breakout")`).
+    limit in the same step, it counts as terminated. `chance` is found by tracing a step (`depends_on_key`), except for
+    Acrobot, whose torque noise of width 0 is none. MinAtar's Breakout and SpaceInvaders draw nothing: gymnax leaves out
+    the sticky actions that MinAtar has (pgx's have them: `from_pgx("minatar-breakout")`).
 
     Observations of MinAtar are bool, as all they hold is 0 and 1; a number out of n (FrozenLake) is one-hot float32;
     all others have gymnax's type. Continuous actions are `[D]`, whatever shape gymnax has for them, and cut to their
@@ -109,7 +109,7 @@ def _make(name: str, params: Any) -> tuple[Any, Any]:
 
 
 def _actions(name: str, space: Any) -> tuple[Bounds | None, Callable[[Array], Array]]:
-    """The bounds of continuous actions, None of others; and what gymnax's step is given for an action."""
+    """The bounds of continuous actions (else None), and the function from our actions to those of gymnax's step."""
     if hasattr(space, "n"):
         return None, lambda action: action
     shape = getattr(space, "shape", None)
@@ -127,7 +127,7 @@ def _actions(name: str, space: Any) -> tuple[Bounds | None, Callable[[Array], Ar
 
 
 def _seen(name: str, env: Any, params: Any) -> Any:
-    """What is done to each observation."""
+    """The function that converts each observation."""
     space = env.observation_space(params)
     if hasattr(space, "n"):
         return lambda number: jax.nn.one_hot(number, int(space.n))
@@ -139,5 +139,5 @@ def _seen(name: str, env: Any, params: Any) -> Any:
 
 
 def _one_type(state: State) -> State:
-    """Without weak types: Python numbers in a reset's state would make a second compilation for a step's."""
+    """Removes weak types: Python numbers in a reset's state would cause a second compilation for a step's state."""
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, jnp.asarray(x).dtype), state)

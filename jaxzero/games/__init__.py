@@ -1,4 +1,4 @@
-"""Games as records of pure functions: those of pgx by name, Go and Hex of our own, and anybody's."""
+"""Games as records of pure functions: pgx's by name, jaxzero's own Go and Hex, and games that users write."""
 
 from jaxzero.games.backgammon import backgammon
 from jaxzero.games.by_name import by_name, is_own, loaded

@@ -24,8 +24,8 @@ def backgammon() -> Game:
     """Backgammon without doubling, for two players: the rules of pgx (Koyamada et al. 2023), one checker an action.
 
     Action 6 s + d moves a checker by d + 1 pips, from the bar (s = 1) or point s − 2; s = 0 passes, where no checker
-    can move. The turn passes when all dice are played: then the other's are rolled, and that is the only chance there
-    is. As in pgx, a player need not play so that both dice can be used. A win pays 1/3, a gammon 2/3, a backgammon 1.
+    can move. When all dice are played, the turn passes and the other player's dice are rolled; that is the only chance.
+    As in pgx, a player need not play so that both dice can be used. A win pays 1/3, a gammon 2/3, a backgammon 1.
 
     Observations are numbers `[202]`, from the view of the player to move, as TD-Gammon's (Tesauro 1992, "Practical
     Issues in Temporal Difference Learning"): for each point and player whether there are at least one, two and three
@@ -62,8 +62,8 @@ def _observed(state: State) -> Float[Array, "202"]:
 
 
 def _rolls(rules: Game) -> Outcomes:
-    """The 21 rolls of two dice, in the order of their pips. pgx makes a roll of its key alone, as is done here."""
-    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), 500)  # whose draws are the same in a batch
+    """The 21 rolls of two dice, in the order of their pips. pgx makes a roll from its key alone, as is done here."""
+    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), 500)  # its draws are the same in a batch
     roll = lambda key: jnp.sort(jax.random.randint(key, (1, 2), 0, 6, jnp.int32)[0])
     rolls, found = np.unique(np.asarray(jax.vmap(roll)(keys)), axis=0, return_index=True)
     assert len(rolls) == 21  # 500 keys bring about every roll

@@ -1,4 +1,4 @@
-"""Games by name: Go and Hex of our own, backgammon, those of pgx, and one's own as `module:attribute`."""
+"""Games by name: jaxzero's own Go and Hex, backgammon, pgx's games, and the user's own as `module:attribute`."""
 
 import importlib
 import importlib.util
@@ -24,7 +24,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
     """The game that a command line names.
 
     Args:
-        name: "go", of any size; "hex", 11 × 11, or like "hex_7x7"; a game of one's own as "module:attribute", or
+        name: "go", of any size; "hex", 11 × 11, or like "hex_7x7"; a game of your own as "module:attribute", or
             "folder/file.py:attribute", where the attribute is a `Game`, or a function without arguments that returns
             one; else one that pgx knows. Modules are looked for in the current folder first.
         size: of "go": points on a side.
@@ -60,7 +60,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is that of a game of one's own, `module:attribute`.
+    """Whether a name means a user's own game, `module:attribute`.
 
     >>> is_own("nim:game"), is_own("connect_four")
     (True, False)
@@ -75,7 +75,7 @@ def _own(name: str) -> Game:
 
 
 def loaded(name: str, word: str = "game", kinds: tuple[type, ...] = (Game,)) -> Any:
-    """What `module:attribute` names: a record, or what a function without arguments returns.
+    """The record that `module:attribute` names, or that a function without arguments of this name returns.
 
     Args:
         name: the module or file, a colon, and what it is called there.
@@ -101,7 +101,7 @@ def loaded(name: str, word: str = "game", kinds: tuple[type, ...] = (Game,)) -> 
 def _called(name: str, function: Callable, word: str) -> Any:
     try:
         return function()
-    except Exception as error:  # whatever somebody's function does
+    except Exception as error:  # whatever the user's function raises
         raise ValueError(
             f"{word} {name}: called without arguments, it fails: {type(error).__name__}: {error}"
         ) from error
@@ -120,7 +120,7 @@ def _module(name: str, where: str, word: str) -> ModuleType:
         if error.name is not None and where.split(".")[0] == error.name.split(".")[0]:
             raise ValueError(f"{word} {name}: there is no module {where}. {_files()}") from error
         raise ValueError(f"{word} {name}: {where} imports {error.name}, which is not installed.") from error
-    except Exception as error:  # whatever somebody's module does
+    except Exception as error:  # whatever the user's module raises
         raise ValueError(f"{word} {name}: importing {where} failed: {type(error).__name__}: {error}") from error
 
 
@@ -129,7 +129,7 @@ def _from_file(file: pathlib.Path) -> ModuleType:
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    name = f"jaxzero_game_in_{file.stem}"  # another module may have the stem's name
+    name = f"jaxzero_game_in_{file.stem}"  # another module may have the name of the stem alone
     spec: Any = importlib.util.spec_from_file_location(name, file)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:

@@ -21,7 +21,7 @@ def decisive_by_trying(game: Game) -> Callable[[State], Bool[Array, "A"]]:
     It is for games whose steps are cheap beside a network and that have few actions. Others may know a shorter way.
 
     Args:
-        game: two players, nothing left to chance; who wins is paid 1.
+        game: for two players, without chance; the winner is paid 1.
 
     Raises:
         ValueError: something else than a game; another number of players; steps that are drawn.

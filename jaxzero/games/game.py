@@ -44,13 +44,13 @@ class Symmetry(NamedTuple):
 class CanonicalForm(NamedTuple):
     """How an observation of the second player becomes one of the first, where the rules give them different roles.
 
-    In most games an observation shows the mover's stones and the other's, and both play for the same. In Hex one player
-    joins top and bottom, the other left and right, so a network learns everything twice; unless it is shown the second
-    player's positions in the first player's form (`nets.windows(game, canonical=True)`).
+    In most games an observation shows the mover's stones and the other's, and both players have the same goal. In Hex
+    one player joins top and bottom, the other left and right, so a network learns everything twice, unless it sees the
+    second player's positions in the first player's form (`nets.windows(game, canonical=True)`).
 
     Attributes:
         of_second: `observation -> bool` (one position, no batch axis): whether it is of the second player.
-        symmetry: of such an observation the one that the first player has where the roles are exchanged, and its
+        symmetry: turns such an observation into the one that the first player has with exchanged roles, and maps its
             actions.
     """
 
@@ -75,7 +75,7 @@ class Game(NamedTuple):
         terminal: `state -> bool`, True when the game is over, by rule or by truncation.
         rewards: `state -> float32 [P]`, what the last step paid, entry p to player p.
         pack: `state -> state` without what the rules can derive again (the legal mask): what a tree stores.
-        symmetries: the identity, and whatever else leaves the rules as they are; none: nobody said.
+        symmetries: the identity, and whatever else leaves the rules as they are; none: unknown.
         playout: `(keys [L], states [L, ...], max_steps) -> float32 [L, P]`, a whole batch at once: what random play
             from these positions pays each player, undiscounted. For a game that knows a better or quicker way than
             uniformly random legal actions; None: it has none of its own. See `jaxzero.models.playout_functions`.
@@ -84,22 +84,22 @@ class Game(NamedTuple):
         draw: `state -> str`, one position as an `<svg>` element, for people, called outside of `jax.jit`. None: in a
             game of two whose observation is [rows, columns, planes], with an action for each square, the first two
             planes are drawn as stones; of other games there is no picture.
-        outcomes: of a game of chance, those that a step can have, with their probabilities: a search then has a node
-            for chance itself (`jaxzero.models.chance`). None: nobody listed them, or nothing is left to chance.
+        outcomes: of a game of chance, the possible outcomes of a step with their probabilities: a search then has a
+            node for chance itself (`jaxzero.models.chance`). None: they are not listed, or there is no chance.
         text: `state -> str`, one position in letters, in a line or a few, for the terminal. None: a board of stones is
-            drawn; of other games only the moves are told.
+            drawn; of other games only the moves are shown.
         decisive: `state -> bool [A]` of an unpacked state, the legal actions that end the game at once and pay the
             mover 1: a search that knows them blunders less, see `jaxzero.models.decisive_moves`. For games of few
-            actions `games.decisive_by_trying` makes it. None: nobody wrote it. Who changes the rules of a record sets
-            this anew, or to None.
-        canonical: how a network may be shown the second player's positions as the first player's. None: observations
-            of both already mean the same, or nobody wrote it. (Not `jaxzero.transpositions(canonical=...)`, which tells
+            actions `games.decisive_by_trying` makes it. None: not given. Whoever changes the rules of a record must
+            replace this, or set it to None.
+        canonical: how a network may see the second player's positions as the first player's. None: observations
+            of both already mean the same, or it is not given. (Not `jaxzero.transpositions(canonical=...)`, which tells
             positions apart.)
         input_features: `observations [B, ...] -> planes [B, ..., G]`, for a whole batch: further inputs for networks,
             each row computed from its observation, that a network would learn slowly by itself. All axes but the last
             are the observation's. None: there are none.
 
-    A game of one's own: from ten stones two players take one, two or three in turn; who takes the last one wins.
+    A game of your own: from ten stones two players take one, two or three in turn; whoever takes the last one wins.
 
     >>> from typing import NamedTuple
     >>> import jax, jax.numpy as jnp, jaxzero as jz
@@ -163,7 +163,7 @@ class Game(NamedTuple):
 
 
 def check_game(name: str, game: Any) -> None:
-    """Raises a ValueError if something else stands in place of a game; `name`: of the function that was given it."""
+    """Raises a ValueError if `game` is not a `Game`; `name`: the function that it was passed to."""
     if not isinstance(game, Game):
         raise ValueError(
             f"{name}: the game is a {type(game).__name__}: give a Game, like games.from_pgx('connect_four') or "
@@ -200,7 +200,7 @@ def board_symmetries(num_actions: int, turns: Iterable[tuple[int, bool]] = SQUAR
             (0, True))`: left and right only.
 
     Raises:
-        ValueError: other actions than these; then write each `Symmetry` with its own order of the actions.
+        ValueError: a game with other actions than these; then write each `Symmetry` with its own order of the actions.
 
     >>> [symmetry.actions for symmetry in board_symmetries(5, [(0, False), (0, True)])]
     [(0, 1, 2, 3, 4), (1, 0, 3, 2, 4)]

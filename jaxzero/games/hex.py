@@ -24,7 +24,7 @@ class HexState(NamedTuple):
     Attributes:
         groups: for each square 0, or the number of the group that its stone belongs to: positive for the first player,
             negative for the second. Groups that touch an edge of their player have the edge's number.
-        moves: how many there were, a swap included; its parity says whose turn it is.
+        moves: the number of moves, a swap included; its parity says whose turn it is.
         over: whether the game has ended.
         result: what the last step paid the first player: 1, −1, or 0.
     """
@@ -37,7 +37,7 @@ class HexState(NamedTuple):
 
 @functools.cache  # one record per game, as from_pgx keeps
 def hex_game(size: int = 11) -> Game:
-    """Hex: who connects the own two edges wins. There are no draws.
+    """Hex: the player who connects their two edges wins. There are no draws.
 
     Action i puts a stone on row i // size, column i % size. Player 0 moves first, and connects the top edge with the
     bottom; player 1 connects left and right. Action size², allowed as the second move of the game only, swaps
@@ -70,7 +70,7 @@ def hex_game(size: int = 11) -> Game:
         return HexState(jnp.zeros(squares, jnp.int16), jnp.int16(0), jnp.bool_(False), jnp.int8(0))
 
     def placed(own: Int[Array, "n*n"], at: Int[Array, ""], player: Int[Array, ""]) -> tuple[Array, Array]:
-        """The player's groups with a stone more, and whether that connects the edges."""
+        """The player's groups with one more stone, and whether it connects the edges."""
         beside = jnp.asarray(near)[at]
         around = jnp.where(beside >= 0, own[beside], 0)
         edge = jnp.asarray(edges)[player, at]
@@ -136,7 +136,7 @@ def hex_game(size: int = 11) -> Game:
 
 
 def canonical_form(size: int) -> CanonicalForm:
-    """Positions of the second player as the first player's: mirrored at the long diagonal, which exchanges the edges.
+    """The second player's positions as the first player's: mirrored at the long diagonal, which exchanges the edges.
 
     >>> form, seen = canonical_form(2), jnp.zeros((2, 2, 4)).at[0, 1, 0].set(1).at[..., 2].set(1)
     >>> bool(form.of_second(seen)), form.symmetry.actions  # the second player has a stone on square 1

@@ -1,4 +1,4 @@
-"""Othello: the moves that win at once, all squares together."""
+"""Othello: the moves that win at once, found for all squares together."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
@@ -12,11 +12,11 @@ SIZE, FURTHEST = 8, 7
 
 
 def decisive(state: State) -> Bool[Array, "65"]:
-    """The legal moves of pgx's Othello that end the game and win it: what `Game.decisive` promises.
+    """The legal moves of pgx's Othello that end the game and win it, as `Game.decisive` requires.
 
-    Such a move turns the last stones of the other side, as happens in openings where one side has few; or it fills the
-    board; or it is the second of two passes. The stones that moves turn are counted for all squares together, instead
-    of taking 65 steps.
+    Such a move turns the other side's last stones, as happens in openings where one side has few; or it fills the
+    board; or it is the second of two passes. The turned stones are counted for all squares together, instead of taking
+    65 steps.
     """
     own, other = (state._x.board.reshape(SIZE, SIZE) * sign > 0 for sign in (1, -1))
     empty = ~(own | other)
@@ -42,6 +42,6 @@ def _turned(own: Bool[Array, "8 8"], other: Bool[Array, "8 8"]) -> Int[Array, "8
 
 
 def _seen(padded: Bool[Array, "22 22"], down: int, right: int) -> Bool[Array, "8 8"]:
-    """What lies so many squares further down and right of each square."""
+    """For each square, the one that lies `down` and `right` of it."""
     top, left = FURTHEST + down, FURTHEST + right
     return padded[top : top + SIZE, left : left + SIZE]

@@ -23,8 +23,8 @@ class Outcomes(NamedTuple):
         step: `(state, action, outcome, key) -> state`: the action taken and the outcome added, an unpacked state. The
             key is that of the chance node, the same for all of its outcomes; exact ones do without.
         happens: `(state, action, following) -> bool`: whether chance had a part in the step that led to `following`.
-            If not, no chance node is made. It is asked of one outcome, and must say the same of all. None: where more
-            than one outcome has a probability above 0.
+            If not, no chance node is made. It is asked about one outcome, and must give the same answer for all. None:
+            chance has a part where more than one outcome has a probability above 0.
     """
 
     count: int
@@ -71,7 +71,7 @@ def by_keys(
     probabilities: Float[Array, "C"],
     happens: Callable[[State, Int[Array, ""], State], Bool[Array, ""]] | None = None,
 ) -> Outcomes:
-    """All outcomes of a game whose chance hangs on the key alone, as dice do: the C keys that bring them about.
+    """All outcomes of a game whose chance depends on the key alone, like dice: given by C keys that produce them.
 
     Args:
         game: the rules.

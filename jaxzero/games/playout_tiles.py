@@ -30,11 +30,11 @@ def scramble(seed: UInt32[Array, "L"], count: Int[Array, ""]) -> UInt32[Array, "
 
 
 def in_tiles(playout: Playout, size: int) -> Playout:
-    """The same, on a CPU in groups of at most `size` lanes, one after the other; elsewhere all at once.
+    """The same playouts: on a CPU in groups of at most `size` lanes, one after the other; elsewhere all at once.
 
-    For playouts of many small kernels. XLA's CPU backend hands parts of a kernel to other threads as soon as it is
-    large, and waits for them: with 1,024 lanes of 9×9 Go, groups of 64 (which it leaves alone) play three times as many
-    per second. A group ends with its own longest playout. What a lane is paid does not depend on the groups.
+    For playouts of many small kernels. XLA's CPU backend splits a large kernel among threads, and waits for them. With
+    1,024 lanes of 9×9 Go, groups of 64, which it does not split, play three times as many per second. A group ends with
+    its own longest playout. The returns of a lane do not depend on the groups.
     """
 
     def tiled(keys: Keys, state: State, max_steps: int | None = None) -> Float[Array, "L P"]:

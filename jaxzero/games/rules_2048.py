@@ -54,7 +54,7 @@ class Afterstates(NamedTuple):
 
     Attributes:
         moves: `cells -> (afterstates [4, 16], paid [4])`, of one board.
-        chance: `(key, afterstates [B, 16]) -> cells`, each with a tile more.
+        chance: `(key, afterstates [B, 16]) -> cells`, each with one more tile.
         beginning: `(key, B) -> cells [B, 16]`.
     """
 
@@ -113,7 +113,7 @@ def outcomes_2048() -> Outcomes:
         return jnp.stack([each * (1 - FOUR), each * FOUR], 1).ravel()
 
     def step(state: Board2048, action: Int[Array, ""], outcome: Int[Array, ""], key: chex.PRNGKey) -> Board2048:
-        del key  # the outcome says all
+        del key  # the outcome determines everything
         cells, paid = slid(state.cells, action)
         return with_tile(cells, outcome // 2, 1 + outcome % 2, paid)
 
@@ -147,7 +147,7 @@ def with_tile(cells: UInt8[Array, "16"], cell: Int[Array, ""], exponent: Int[Arr
 
 
 def spawned(key: chex.PRNGKey, cells: UInt8[Array, "B 16"]) -> UInt8[Array, "B 16"]:
-    """Boards with a tile more, a 2 or a 4, on an empty cell where there is one; all drawn from one key."""
+    """Boards with one more tile, a 2 or a 4, on an empty cell where there is one; all drawn from one key."""
     draws = jax.random.uniform(key, (2, len(cells)))
     empty = jnp.cumsum(cells == 0, -1)
     chosen = jnp.floor(draws[0] * empty[:, -1]).astype(jnp.int32)
@@ -199,7 +199,7 @@ def _shift(*cells: Array) -> tuple[Array, ...]:
 
 
 def _merged(line: tuple[Array, ...]) -> tuple[UInt8[Array, "N 4 4"], Float[Array, "N"]]:
-    """Equal neighbours as one, each tile once, from the side that the line moves to."""
+    """Merges equal neighbours, each tile once, from the side that the line moves to."""
     a, b, c, d = line
     ab = (a == b) & (a > 0)
     bc = (b == c) & (b > 0) & ~ab
@@ -235,18 +235,18 @@ _VIEWS, _BACK = _views()
 
 
 def _symmetries() -> tuple[Symmetry, ...]:
-    """Turns and mirrors of the board, which turn the directions, too."""
+    """Rotations and reflections of the board, which also change the directions of moves."""
     ways = np.array([[0, -1], [-1, 0], [0, 1], [1, 0]])  # rows, columns: where each action pushes
 
     def actions(function: Any) -> tuple[int, ...]:
-        # Where a tile at the middle's neighbour lands says where its direction goes.
+        # A tile beside the middle stands for a direction: where it lands is where the direction goes.
         went = []
         for row, column in ways:
             marked = np.zeros((3, 3))
             marked[1 + row, 1 + column] = 1
             to = np.argwhere(function(marked))[0] - 1
             went.append(int(np.flatnonzero((ways == to).all(1))[0]))
-        # Entry i: the action before that is i after.
+        # Entry i: the original action that becomes action i.
         return tuple(int(x) for x in np.argsort(went))
 
     functions = [functools.partial(turn, quarters=quarters, mirror=mirror) for quarters, mirror in SQUARE]

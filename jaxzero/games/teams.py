@@ -1,11 +1,11 @@
 """Teams: players who win and lose together.
 
-To a search a team is one player who moves from several seats. So `to_play` names the team, and everything else goes
-on as it does: two teams are a two-player game, whose values are one number, for the team to move, and whose sign
-changes where the move passes to the other team and not between partners; more teams have a value each.
+For a search, a team is one player who moves from several seats. So `to_play` names the team, and everything else stays
+the same. Two teams are a two-player game: values are one number, for the team to move, and the sign changes where the
+move passes to the other team, not between partners. More than two teams have a value each.
 
-The other way, leaving the players apart and giving partners equal entries of a value `[B, P]`, is the same search with
-more numbers (`tests/games/test_teams.py` says so node for node). It is the way for coalitions that change.
+The alternative is to keep the players apart, and to give partners equal entries of a value `[B, P]`. That is the same
+search with more numbers (`tests/games/test_teams.py` checks it node for node). It also allows coalitions that change.
 """
 
 import jax.numpy as jnp
@@ -20,14 +20,14 @@ __all__ = ["as_teams"]
 def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
     """The same game, played by teams.
 
-    Positions, actions and observations stay: a network still sees who of the team moves, if the game shows it.
+    Positions, actions and observations stay: a network still sees which member of the team moves, if the game shows it.
 
     Args:
         game: its players, P.
         team_of: the team of each player, numbered 0 ... T−1. A team is paid the mean of what its members are.
 
     Returns:
-        A game of T players. With T = 2 it has to be zero-sum, as any game of two is taken to be.
+        A game of T players. With T = 2 it has to be zero-sum, as is assumed of all games for two.
 
     Raises:
         ValueError: not one team per player, or numbers left out.

@@ -1,4 +1,4 @@
-"""Models for the search: a game's rules with a network or with random playouts, or dynamics that were learned.
+"""Models for the search: a game's rules with a network or with random playouts, or learned dynamics.
 
 `perfect`, `rollout` and `learned` build a `Model`. `chance` and `symmetry` have models for games of chance and boards
 with symmetries; `decisive_moves` has one that sees which moves win at once; `over_devices` shares the evaluation of

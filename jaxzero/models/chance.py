@@ -1,9 +1,9 @@
 """Models of games of chance: each action leads to a chance node with several outcomes.
 
-Without this, an edge of `models.perfect` keeps the one outcome that was drawn when it was expanded: a search of one
-possible future, good enough where chance matters little. Here an action leads to a chance node
-(`jaxzero.search.chance_nodes`), from which each of C outcomes leads on, so that an action is worth its mean over what
-may follow:
+Without this, an edge of `models.perfect` keeps the one outcome that was drawn when it was expanded. That searches one
+possible future, which is good enough where chance matters little. Here an action leads to a chance node
+(`jaxzero.search.chance_nodes`) with an edge for each of C outcomes, so that the value of an action is the mean over
+what may follow:
 
     outcomes = chance.sampled(game, 16)                     # any game whose step takes a key
     model    = chance.with_outcomes(models.perfect(game, net), game, outcomes)
@@ -13,13 +13,13 @@ With `sampled`, the C outcomes of each chance node are draws, each worth 1/C: a 
 no number of simulations removes. Where all outcomes can be listed, do so, with `by_keys` (the dice of backgammon) or
 `Outcomes` of your own: then the search has the probabilities themselves, and its error goes like 1/N.
 
-To keep the tree from move to move, say what was played and the slot of what came about, where chance had a part:
+To keep the tree from move to move, give the action played and, where chance had a part, the slot of its outcome:
 `tree = jaxzero.advance(tree, jaxzero.options.action_and_outcome(tree, action, outcome))`. (`sampled` does not tell its
-slots: begin anew.)
+slots: begin with a new tree.)
 
-What it costs: a node for the chance node and one for each outcome seen, so a given number of simulations looks less far
-ahead; with large C and few simulations hardly further than one step. Each simulation makes one step of the game and one
-evaluation, as without.
+The cost: a chance node and one node for each outcome seen, so a given number of simulations looks less far ahead; with
+large C and few simulations hardly further than one step. Each simulation makes one step of the game and one evaluation,
+as usual.
 """
 
 from collections.abc import Callable
@@ -47,13 +47,13 @@ __all__ = [
 
 
 class Moment(NamedTuple):
-    """What the tree stores: a position; or, at a chance node, the position before and what was done there.
+    """The embedding in the tree: a position; or, at a chance node, the position before it and the action taken there.
 
     Attributes:
-        state: packed.
-        action: taken there; 0 at a decision.
+        state: the packed position.
+        action: the action taken there; 0 at a decision.
         key: of the chance node, as data.
-        chance: which of the two it is.
+        chance: whether it is a chance node.
     """
 
     state: State
@@ -72,22 +72,23 @@ def with_outcomes(
 ) -> Model:
     """A model whose actions lead to chance nodes, and whose outcomes lead on.
 
-    A chance node is seen by the player who acted. It is first valued at one of its outcomes, drawn by their
-    probabilities: reward included, an unbiased guess that counts as one visit; or at what `afterstate` says. Rewards
-    and γ are on the edges of outcomes; the edge into a chance node pays nothing and discounts nothing.
+    The value of a chance node is for the player who acted. Its first value is that of one outcome, drawn by the
+    probabilities, reward included: an unbiased estimate that counts as one visit. With `afterstate`, that is its first
+    value instead. Rewards and γ are on the edges of outcomes; the edge into a chance node has reward 0 and discount 1.
 
     Args:
         model: says what positions are worth, `model.root` of the game's unpacked states: `models.perfect`,
             `models.rollout`. (A rollout draws its own chances.)
         game: the rules.
         outcomes: `sampled(game, C)`, `by_keys`, or others.
-        discount: γ of a step of the game; that of `model` is not asked for.
-        afterstate: `(params, states, actions) -> values` for who acts, reward included, batched: what taking an action
-            is worth before chance has its part. None: nobody said.
-        outcome_values: `(params, states, actions) -> values` of every outcome, for who acts, reward included, in place
-            of `afterstate`: the chance node is worth their expectation. What an outcome's edge pays then has that
-            expectation less the outcome's own value added to it: a control variate, 0 in the mean. So an outcome moves
-            the node only by what the search finds beyond the values given here, in whatever order outcomes are visited.
+        discount: γ of a step of the game; that of `model` is ignored.
+        afterstate: `(params, states, actions) -> values` for the player who acts, reward included, batched: the value
+            of an action before chance has its part. None: not known.
+        outcome_values: `(params, states, actions) -> values` of every outcome, for the player who acts, reward
+            included, in place of `afterstate`: the chance node's value is their expectation. That expectation, less the
+            outcome's own value, is added to the reward of an outcome's edge: a control variate, 0 in the mean. So an
+            outcome changes the node only by what the search finds beyond the values given here, in whatever order
+            outcomes are visited.
 
     Returns:
         A model over W = max(A, C) slots, see `for_actions`.
@@ -147,7 +148,7 @@ def with_outcomes(
             expected, beyond = _expected(weights, values, outcome)
             waiting = waiting._replace(value=expected)
             decision = decision._replace(reward=select_rows(at.chance, decision.reward + beyond, decision.reward))
-        # Only a chance node's key is ever read: equal positions are stored alike, so that a graph finds them.
+        # Only chance nodes read their key. Elsewhere it is 0, so that a graph recognises equal positions.
         below = Moment(packed, jnp.zeros_like(action), jnp.zeros_like(key), happens)
         return select_rows(happens, waiting, decision), select_rows(
             happens, Moment(at.state, action, key, happens), below
@@ -166,7 +167,7 @@ def _weights(outcomes: Outcomes, state: State, action: Int[Array, "B"]) -> Float
 
 
 def _expected(weights: Float[Array, "B C"], values: Float[Array, "B C ..."], outcome: Int[Array, "B"]) -> tuple:
-    """The expectation of the outcomes' values, and what it is above that of `outcome`."""
+    """The expectation of the outcomes' values, and by how much it exceeds the value of `outcome`."""
     if values.shape[:2] != weights.shape:
         raise ValueError(
             f"outcome_values returned shape {values.shape}; of {weights.shape} outcomes it must be one each."
@@ -178,7 +179,7 @@ def _expected(weights: Float[Array, "B C"], values: Float[Array, "B C ..."], out
 
 
 def _decision(game: Game, width: int, discount: Any, before: State, after: State, said: Step) -> Step:
-    """What there is to say of the position that follows, of which the model says `said`."""
+    """The Step of the position that follows, with the logits and the value of `said`, the model's answer for it."""
     terminal, reward = jax.vmap(game.terminal)(after), jax.vmap(game.rewards)(after)
     if game.num_players <= 2:
         reward = jnp.take_along_axis(reward, jax.vmap(game.to_play)(before)[:, None], 1)[:, 0]
@@ -196,7 +197,7 @@ def _decision(game: Game, width: int, discount: Any, before: State, after: State
 
 
 def _waiting(game: Game, width: int, before: State, following: Step, weights: Float[Array, "B C"]) -> Step:
-    """The chance node above: seen by who acted, worth what one of its outcomes is."""
+    """The Step of the chance node above: for the player who acted, with the value of one of its outcomes."""
     mover, value = jax.vmap(game.to_play)(before), following.value
     if game.num_players <= 2:
         value = select_rows(following.to_play == mover, value, -value)
@@ -215,7 +216,7 @@ def _waiting(game: Game, width: int, before: State, following: Step, weights: Fl
 
 
 def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callable[..., PolicyOutput]:
-    """The same policy, whose weights, visits and Q-values are `[B, A]`: the slots that only outcomes need are cut off.
+    """The same policy with weights, visits and Q-values `[B, A]`: slots that only outcomes need are cut off.
 
     Args:
         policy: of a model with more outcomes than actions.
@@ -248,7 +249,7 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
 def with_listed_outcomes(
     build: Callable[[Model], Callable[..., PolicyOutput]], model: Model, game: Game, discount: float = 1.0
 ) -> Callable[..., PolicyOutput]:
-    """The policy that `build` makes of a model by rules; if the game lists its outcomes, with nodes for chance.
+    """The policy that `build` makes from a model with rules; with chance nodes if the game lists its outcomes.
 
     Args:
         build: `model -> policy`.
@@ -270,12 +271,12 @@ def with_listed_outcomes(
 
 
 def widened(x: Array, width: int) -> Float[Array, "B W"]:
-    """With slots added: closed ones, and 0 for a number."""
+    """The array with slots added: closed ones in a mask, zeros in numbers."""
     return jnp.pad(x, ((0, 0), (0, width - x.shape[1])))
 
 
 def select_rows(mask: Bool[Array, "B"], one: Any, other: Any) -> Any:
-    """Of each game what one tree of arrays has, or the other."""
+    """For each game the entries of one tree of arrays, or of the other."""
     return jax.tree.map(lambda x, y: jnp.where(mask.reshape((-1,) + (1,) * (x.ndim - 1)), x, y), one, other)
 
 

@@ -1,4 +1,4 @@
-"""2048 by its true rules: models that value afterstates."""
+"""Models of 2048 with its true rules, from values of afterstates."""
 
 from collections.abc import Callable
 
@@ -14,19 +14,19 @@ from jaxzero.types import Model, Params
 
 __all__ = ["afterstate_model", "expectimax_model", "move_values"]
 
-# `(params, cells [..., 16]) -> [...]`: what will still be paid from afterstates on.
+# `(params, cells [..., 16]) -> [...]`: the expected sum of rewards that follow afterstates.
 Value = Callable[[Params, UInt8[Array, "... 16"]], Float[Array, "..."]]
 
 
 def move_values(value: Value, params: Params, cells: UInt8[Array, "... 16"]) -> Float[Array, "... 4"]:
-    """What each move is worth: what it pays, and the value of its afterstate; -inf where it is not legal."""
+    """The value of each move: its reward plus the value of its afterstate; -inf where it is not legal."""
     after, paid = jnp.vectorize(slides, signature="(n)->(m,n),(m)")(cells)
     legal = jnp.any(after != cells[..., None, :], -1)
     return jnp.where(legal, paid + value(params, after), -jnp.inf)
 
 
 def afterstate_model(value: Value) -> Model:
-    """A model of 2048 whose decisions are worth their best move, and whose chance nodes are worth their afterstates.
+    """A model of 2048: a decision has the value of its best move, a chance node that of its afterstate.
 
     All moves have the same prior. Values are points, not numbers between -1 and 1: for the Gumbel search give
     `completed_by_mix_value(epsilon=1.0)`, and PUCT or UCB1 constants of their size.
@@ -52,10 +52,10 @@ def afterstate_model(value: Value) -> Model:
 
 
 def expectimax_model(value: Value) -> Model:
-    """As `afterstate_model`, but chance nodes are worth the expectation of what follows: one ply of expectimax each.
+    """As `afterstate_model`, but a chance node's value is the expectation over its tiles: one ply of expectimax each.
 
-    So each action's first visit is worth 2-ply expectimax. Where values were learned by temporal differences that is
-    far stronger play, at 128 afterstates for each simulation.
+    So the first visit of each action gives 2-ply expectimax. With values learned by temporal differences this plays far
+    better, at a cost of 128 afterstates per simulation.
 
     Args:
         value: of afterstates, like that of `nets.ntuples`.
@@ -80,7 +80,7 @@ def expectimax_model(value: Value) -> Model:
 
 
 def _best_moves(value: Value) -> tuple[Game, Model]:
-    """The game, which shows its cells, and the model that says what the best move is worth."""
+    """The game, with its cells as observation, and the model whose value is that of the best move."""
     game = game_2048()._replace(observe=lambda state: state.cells, observation_shape=(CELLS,))
 
     def net(params: Params, cells: UInt8[Array, "B 16"]) -> tuple[Array, Float[Array, "B"]]:

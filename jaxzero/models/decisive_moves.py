@@ -1,13 +1,13 @@
 """Decisive moves: a model that sees at every position that it evaluates whether a move wins at once.
 
-Without it a search learns of such a move when it tries it. Where the network gives the opponent's winning move a prior
-of 1 % or less, some hundred simulations may not try it, and the search walks into it: in Othello one can lose all
+Without it, a search learns of such a move only when it tries it. Where the network gives the opponent's winning move a
+prior of 1 % or less, some hundred simulations may not try it, and the search walks into it: in Othello one can lose all
 stones in the opening that way. Teytaud and Teytaud 2010, "On the huge benefit of decisive moves in Monte-Carlo tree
 search algorithms", play such moves at once in the tree and in playouts.
 
-Here a position where one exists is worth a win as soon as it is evaluated, and the move is the first to be followed.
-With `avoid_proven` the second visit proves it. Answers that come from elsewhere (`jaxzero.options.ask`) are taken as
-they are: below the root nothing is seen then.
+Here a position with such a move has the value of a win as soon as it is evaluated, and the move is the first to be
+followed. With `avoid_proven` the second visit proves it. Answers that come from elsewhere (`jaxzero.options.ask`) are
+taken as they are: below the root no decisive moves are seen then.
 """
 
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from jaxzero.types import Keys, Model, Params, State, Step
 
 __all__ = ["with_decisive_moves"]
 
-AHEAD = 10.0  # of the highest other logit, in nats
+AHEAD = 10.0  # above the highest other logit, in nats
 
 
 def with_decisive_moves(game: Game, model: Model) -> Model:
@@ -33,8 +33,8 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
         model: of its rules, with `move` and `evaluate`, as `models.perfect` and `models.rollout` make it.
 
     Raises:
-        ValueError: a game that names none, is not of two players, or lists outcomes; a model that cannot be divided, as
-            those that are learned; while tracing, a `decisive` that answers in another shape or type.
+        ValueError: a game that names none, is not for two players, or lists outcomes; a model without `move` and
+            `evaluate`, like learned ones; while tracing, a `decisive` that returns another shape or type.
 
     >>> import jax
     >>> from jaxzero import games, models

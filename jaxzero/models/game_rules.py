@@ -17,7 +17,7 @@ Evaluate = Callable[[Params, Keys, State], tuple[Float[Array, "B A"], Float[Arra
 
 
 def with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, ""]) -> Model:
-    """The part that knows the rules: everything of a Step but the logits and the value."""
+    """A model by a game's rules, which give everything in a Step but logits and value; `evaluate` gives those."""
 
     def described(state: State, reward: Array) -> Step:
         terminal = told(game, "terminal", state)
@@ -59,7 +59,7 @@ def with_rules(game: Game, evaluate: Evaluate, discount: float | Float[Array, ""
 
 
 def told(game: Game, name: str, states: State) -> Array:
-    """What one of the game's functions says of a batch of positions.
+    """What one of the game's functions returns for a batch of positions.
 
     Raises:
         ValueError: another shape or type than the game's record promises. A reward per position in place of one per

@@ -17,7 +17,7 @@ def learned(
     observe: Callable[[State], Array] = lambda state: state,
     legal: Callable[[State], Bool[Array, "B A"]] | None = None,
 ) -> Model:
-    """Dynamics that were learned, as in MuZero (Schrittwieser et al. 2020, section 3): h, f and g.
+    """Learned dynamics, as in MuZero (Schrittwieser et al. 2020, section 3): h, f and g.
 
     The search then knows neither the player to move nor the end of the game: the discount carries the sign
     (−γ for strict alternation, γ for one player), and actions are masked at the root only.

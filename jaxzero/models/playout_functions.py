@@ -1,9 +1,9 @@
 """Random playouts from many positions at once, in lock-step.
 
-A playout function takes `(keys [L], states [L, ...], max_steps)` and returns what each player was paid, `[L, P]`. Those
-here know nothing of a game but its record: a turn asks for the legal actions, draws one, and steps; no observation is
-ever made. A game may bring a function of its own, `Game.playout`, as `games.go` does. The batch goes on until its
-longest playout ends, so one long playout costs as much as if all were.
+A playout function takes `(keys [L], states [L, ...], max_steps)` and returns what each player was paid, `[L, P]`. The
+functions here know nothing of a game but its record: an iteration asks for the legal actions, draws one, and steps; no
+observation is ever made. A game may have a function of its own, `Game.playout`, as `games.go` does. The batch goes on
+until its longest playout ends, so one long playout costs as much as if all were long.
 """
 
 from collections.abc import Callable
@@ -77,8 +77,8 @@ def _until_over(game: Game, draw: Callable[[State, Keys, UInt32[Array, "L"]], In
             paid = jnp.where(stuck[:, None], 0, jax.vmap(game.rewards)(state))  # a finished game pays nothing more
             return count + 1, state, returns + paid, stuck | without_moves(state)
 
-        # Without a legal action nothing follows, terminal or not; a game of somebody's own may come to that. What is
-        # done to such a position while others go on is no move, and does not count.
+        # Without a legal action nothing follows, terminal or not; that may occur in a user's game. Steps of such a
+        # position, made while others go on, are no moves and do not count.
         seeds = seeds_of(keys)
         returns = jnp.zeros_like(jax.vmap(game.rewards)(state))
         return jax.lax.while_loop(unfinished, play, (jnp.int32(0), state, returns, without_moves(state)))[2]

@@ -14,9 +14,9 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     """The game's rules, and a network that says how good a position is (AlphaZero, Silver et al. 2018).
 
     `Model.root` takes the game's unpacked states; the embeddings it gives the tree are packed. The value of a
-    finished game is 0: its result was paid as the reward of the last step; so is that of one that a limit ended, as a
-    draw (`environments.without_limit` is for who wants to look beyond). In a game of chance an edge keeps the one
-    outcome that was drawn when it was expanded; `jaxzero.models.chance` keeps several.
+    finished game is 0, because its result was paid as the reward of the last step. A game that a limit ended counts as
+    a draw, also with value 0 (to look beyond the limit, use `environments.without_limit`). In a game of chance an edge
+    keeps the one outcome that was drawn when it was expanded; `jaxzero.models.chance` keeps several.
 
     Args:
         game: the rules.

@@ -78,6 +78,6 @@ def _check_range(name: str, value: int, most: int) -> None:
 
 
 def _random_order(seeds: UInt32[Array, "B"], num_actions: int) -> Float[Array, "B A"]:
-    """Logits so close that they say nothing, and different, so that they make an order: 24 random bits each."""
+    """Logits so close that they prefer nothing, but different, so that they define an order: 24 random bits each."""
     bits = jax.vmap(scramble, (None, 0), 1)(seeds, jnp.arange(num_actions))
     return (bits >> 8).astype(jnp.float32) * (0.01 / (1 << 24))

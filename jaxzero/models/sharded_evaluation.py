@@ -1,7 +1,7 @@
 """Sharded evaluation: one search on several devices, which share the positions to evaluate.
 
-The tree stays whole, on every device alike, and so does the walking; only the network's work is divided. It helps one
-game, or a few, with many leaves in parallel and a network that is the cost:
+Every device holds the whole tree and makes all the walks; only the network's work is divided. It helps for one game, or
+a few, with many leaves in parallel and a network that dominates the cost:
 
     mesh = jax.sharding.Mesh(jax.devices(), ("devices",))
     model = jaxzero.models.over_devices(models.perfect(game, network), mesh)
@@ -20,11 +20,11 @@ __all__ = ["over_devices"]
 
 
 def over_devices(model: Model, mesh: Mesh) -> Model:
-    """The same model; what lanes ask for in one call is evaluated on all devices of a mesh, an equal share on each.
+    """The same model; the positions that lanes ask for in one call are shared equally among all devices of a mesh.
 
-    The root is evaluated on each of them, for it is one position per game, and so is what a search without lanes asks,
+    The root is one position per game, so each device evaluates it; likewise the positions of a search without lanes,
     which calls `Model.step`. Wrappers whose models cannot be divided (legal slots, evaluations kept, sampled actions,
-    chance nodes) do not divide them here either. It goes around `symmetry.drawn` and `with_decisive_moves`, not inside.
+    chance nodes) are not divided here either. It goes around `symmetry.drawn` and `with_decisive_moves`, not inside.
     Parameters must be on all devices, or on none in particular: `jax.device_put(params, NamedSharding(mesh,
     PartitionSpec()))`.
 

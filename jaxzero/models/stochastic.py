@@ -1,4 +1,4 @@
-"""Dynamics and chances that were learned: Stochastic MuZero's model."""
+"""Learned dynamics with learned chances: Stochastic MuZero's model."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,11 +13,11 @@ __all__ = ["Imagined", "stochastic"]
 
 
 class Imagined(NamedTuple):
-    """What the tree stores: the embedding of a state; or, where chance moves next, of an afterstate.
+    """The embedding in the tree: of a state; or, where chance moves next, of an afterstate.
 
     Attributes:
-        embedding: both have the same shapes.
-        chance: which of the two it is.
+        embedding: of the same shapes for both.
+        chance: whether it is an afterstate.
     """
 
     embedding: State
@@ -38,7 +38,7 @@ def stochastic(
     """Stochastic MuZero (Antonoglou et al. 2022, "Planning in Stochastic Environments with a Learned Model").
 
     An action leads to an afterstate, where chance has C outcomes: the codes that the network has learned, with the
-    probabilities that it says. Rewards and γ are on the edges of the outcomes. As with `learned`, the search knows
+    probabilities that it predicts. Rewards and γ are on the edges of the outcomes. As with `learned`, the search knows
     neither the end nor whose turn it is, and actions are masked at the root only.
 
     Args:
@@ -87,7 +87,7 @@ def stochastic(
 
     def step(params: Params, keys: Keys, edge: Int[Array, "B"], at: Imagined) -> tuple[Step, Imagined]:
         del keys
-        # Both kinds of step are made, and one is kept: games in lock-step are at different ones.
+        # Both kinds of step are computed, and one is kept: games in lock-step are at different kinds of nodes.
         after, chances, worth = afterstate(params, at.embedding, jnp.minimum(edge, num_actions - 1))
         following, reward, discount = dynamics(params, at.embedding, jnp.minimum(edge, codes - 1))
         logits, value = predict(params, following)

@@ -4,14 +4,15 @@ A game's symmetries (`Game.symmetries`) leave its rules as they are, but a netwo
 each form of a position a little differently. Two remedies, after Silver et al. 2016, "Mastering the game of Go with
 deep neural networks and tree search", methods ("symmetries"):
 
-* `averaged`, there an explicit ensemble: all S forms, and the mean. It is the same for every form of a position, at S
-  times the cost (8 for Go). For play that counts.
-* `drawn`, there an implicit one, and what AlphaGo Zero does (Silver et al. 2017): one form, drawn for each evaluation.
-  It costs next to nothing, and a search averages over its leaves what the network prefers in one form or another.
+* `averaged`, their explicit ensemble: the mean over all S forms. It is the same for every form of a position, at S
+  times the cost (8 for Go). For play at full strength.
+* `drawn`, their implicit ensemble, also used by AlphaGo Zero (Silver et al. 2017): one form, drawn for each evaluation.
+  It costs next to nothing, and a search averages the network's preferences for single forms over its leaves.
 
-**The mean is of logits**, not of probabilities as there: a network knows no legal actions, and a mean of probabilities
-weighs each form by how little it gives to actions that nobody may take. The mean of logits, masked, is the geometric
-mean of the masked policies, normalised, whatever lies elsewhere. Values have their plain mean.
+**The mean is of logits**, not of probabilities as in that paper: a network knows no legal actions, and a mean of
+probabilities weights each form by how little it gives to illegal actions. The mean of logits, masked, is the
+normalised geometric mean of the masked policies, whatever the logits of illegal actions are. Values have their plain
+mean.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def averaged(game: Game, network: Network) -> Network:
         network: `(params, observation [B, ...]) -> (logits [B, A], value)`.
 
     Raises:
-        ValueError: the game says of no symmetry, not even the identity.
+        ValueError: the game names no symmetry, not even the identity.
 
     >>> from jaxzero import games
     >>> game = games.from_pgx("tic_tac_toe")
@@ -70,7 +71,7 @@ def drawn(game: Game, network: Network, build: Callable[[Game, Network], Model] 
         build: makes a model of a game and a network; `functools.partial(models.perfect, discount=0.9)` for another γ.
 
     Raises:
-        ValueError: the game says of no symmetry, not even the identity.
+        ValueError: the game names no symmetry, not even the identity.
 
     >>> import jaxzero as jz
     >>> from jaxzero import games

@@ -1,7 +1,7 @@
 """Networks as pure functions of their parameters.
 
-Where the rules are known, in Flax NNX: `(net, params)` with `net(params, observation) -> (logits, value)`. Where the
-model is learned: `(network, params)`, the network a `LearnedNetwork` of functions.
+For known rules, in Flax NNX: `(net, params)` with `net(params, observation) -> (logits, value)`. For learned models:
+`(network, params)`, where the network is a `LearnedNetwork` of functions.
 """
 
 from jaxzero.extras import require

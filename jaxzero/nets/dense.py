@@ -1,4 +1,4 @@
-"""A dense layer that may multiply in bfloat16 and sums in float32: fast on processors with units for such products."""
+"""A dense layer that can multiply in bfloat16 and sums in float32, which is fast on processors with matrix units."""
 
 from functools import partial
 
@@ -14,9 +14,9 @@ __all__ = ["Dense"]
 class Dense(nnx.Linear):
     """x W + b; with `dtype=jnp.bfloat16` inputs and weights are rounded first, and sums stay float32.
 
-    XLA uses a CPU's matrix units (AMX) where factors are bfloat16 and their sums float32. Sums that are rounded, too,
-    are no faster than float32 there (experiments/bench/README.md, "bfloat16.py"). Slopes are products of rounded
-    factors, summed in float32, too; those of the bias are rounded at the end.
+    XLA uses a CPU's matrix units (AMX) where factors are bfloat16 and their sums float32. If sums are rounded, too, it
+    is no faster than float32 there (experiments/bench/README.md, "bfloat16.py"). Gradients are also products of rounded
+    factors, summed in float32; those of the bias are rounded at the end.
     """
 
     def __call__(self, x: Float[Array, "... I"], beside: Float[Array, "... J"] | None = None) -> Float[Array, "... O"]:
@@ -24,8 +24,8 @@ class Dense(nnx.Linear):
 
         Args:
             x: the inputs.
-            beside: a few inputs more, whose weights are the last rows of the kernel. To put all inputs into one array
-                would copy x.
+            beside: a few more inputs, whose weights are the last rows of the kernel. Concatenating them to x would copy
+                x.
 
         Raises:
             ValueError: more inputs, or fewer, than the kernel has rows.
@@ -45,7 +45,7 @@ class Dense(nnx.Linear):
 
 
 def _rounded(x: Array, dtype: jnp.dtype) -> Array:
-    """To the type and back. XLA may leave out two conversions that follow one another, but not this."""
+    """Rounds x to the type and back. XLA may drop two successive conversions, but not this operation."""
     kind = jnp.finfo(dtype)
     return jax.lax.reduce_precision(x, kind.nexp, kind.nmant)
 
@@ -75,7 +75,7 @@ def _kernel_slope(dtype: jnp.dtype, x: Float[Array, "N I"], slope: Float[Array, 
 
 
 def _kernel_slope_on_cpu(dtype: jnp.dtype, x: Float[Array, "N I"], slope: Float[Array, "N O"]) -> Float[Array, "I O"]:
-    """XLA's matrix units sum along rows, so x is turned first: all in all a third of the time of `_kernel_slope`."""
+    """XLA's matrix units sum along rows, so x is transposed first: in all a third of the time of `_kernel_slope`."""
     turned = with_layout_constraint(x.astype(dtype).T, Layout(major_to_minor=(0, 1)))
     return _summed(dtype, turned, slope, (1, 0))
 

@@ -31,7 +31,7 @@ class Layer(NamedTuple):
 
     Attributes:
         kernel: its shape; the last axis is the output, the others are summed over.
-        scale: of the initial kernel, in standard deviations of one that keeps the size of what goes through.
+        scale: of the initial kernel, relative to one that keeps the size of the signal.
     """
 
     kernel: tuple[int, ...]
@@ -62,7 +62,7 @@ def initial_params(layers: Any, key: chex.PRNGKey) -> Params:
         raise ValueError(f"initial_params: {sum(sizes):,} parameters: use smaller layers, with up to {MOST:,}.")
 
     def draw(key: chex.PRNGKey) -> Params:
-        # All at once: with a draw for each of twelve layers this takes four times as long to compile.
+        # One draw for all: with one for each of twelve layers this takes four times as long to compile.
         numbers = jax.random.normal(key, sum(sizes))
         made, start = [], 0
         for layer, size in zip(flat, sizes):
@@ -106,9 +106,9 @@ def _convolved_forward(kernel: Array, x: Array) -> tuple[Array, tuple[Array, Arr
 
 
 def _slopes_by_product(kernel: Array, x: Array, slope: Float[Array, "B H W O"]) -> tuple[Array, Array]:
-    """The kernel's as one matrix product, that of x as a convolution forward."""
+    """The gradient of the kernel as one matrix product, that of x as a forward convolution."""
     (height, width), around = x.shape[1:3], jnp.pad(slope, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    # A square of x met the kernel's corner (0, 0) where the output lies one below and one to the right of it.
+    # The kernel's corner (0, 0) meets a square of x at the output one below and one to the right of it.
     met = [around[:, i : i + height, j : j + width] for i in (2, 1, 0) for j in (2, 1, 0)]
     kernel_slope = jnp.tensordot(x, jnp.concatenate(met, -1), ((0, 1, 2), (0, 1, 2)))  # [C, 9 O]
     kernel_slope = jnp.moveaxis(kernel_slope.reshape(-1, 3, 3, slope.shape[-1]), 0, 2)
@@ -127,10 +127,10 @@ _convolved.defvjp(_convolved_forward, _convolved_backward)
 
 
 def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H W O"]:
-    """3x3, channels last, zeros around the edge; forward XLA's convolution, on a CPU with a backward pass of our own.
+    """3x3, channels last, zero padding: XLA's convolution forward, and on a CPU a backward pass of our own.
 
-    XLA's is a convolution, too, whose windows are whole boards: in a loop on a CPU, where a learner takes its steps,
-    that took 7 to 15 times as long as nine matrix products (gradient of four layers, batch 128, 6 x 7 and 10 x 10,
+    XLA's backward pass is a convolution whose windows are whole boards. In a loop on a CPU, where a learner takes its
+    steps, it took 7 to 15 times as long as nine matrix products (gradient of four layers, batch 128, 6 x 7 and 10 x 10,
     16 and 32 channels; outside a loop two thirds of their time). One product takes 0.6 to 1.0 of the time of nine.
     Forward, a matrix product over shifted windows took 1.2 to 2 times as long as XLA's own.
     """
@@ -139,10 +139,10 @@ def convolution(params: Params, x: Float[Array, "B H W C"]) -> Float[Array, "B H
 
 @jax.custom_vjp
 def largest(x: Float[Array, "B n C"]) -> Float[Array, "B C"]:
-    """The maximum over the middle axis. Of equal ones the first has the gradient.
+    """The maximum over the middle axis. Of several equal numbers, the first gets the gradient.
 
-    The gradient of `jnp.max` looks for the numbers that equal the maximum. XLA may compute them anew for that, with
-    other rounding: then none is equal, and the gradient is 0 / 0. Here the place is kept from the forward pass.
+    The gradient of `jnp.max` looks for the numbers that equal the maximum. XLA may recompute them for that with other
+    rounding; then none is equal, and the gradient is 0 / 0. Here the index is kept from the forward pass.
 
     >>> x = jnp.array([[[1.0], [3.0], [3.0]]])
     >>> largest(x).tolist(), jax.grad(lambda x: largest(x).sum())(x).ravel().tolist()
@@ -170,9 +170,9 @@ def layer_norm(x: Float[Array, "B ... C"]) -> Float[Array, "B ... C"]:
 
 
 def min_max(x: Float[Array, "B ... C"]) -> Float[Array, "B ... C"]:
-    """MuZero's: from 0 to 1 in each sample; of planes in each channel (Schrittwieser et al. 2020, appendix G).
+    """MuZero's: to [0, 1] in each sample; for planes in each channel (Schrittwieser et al. 2020, appendix G).
 
-    A range below 0.01 is not blown up: where all are equal all become 0, and gradients grow by a factor of 100 at most.
+    A range below 0.01 counts as 0.01: where all numbers are equal all become 0, and gradients grow at most 100 times.
     """
     over = math.prod(x.shape[1 : max(x.ndim - 1, 2)])
     flat = x.reshape(len(x), over, math.prod(x.shape[1:]) // over)

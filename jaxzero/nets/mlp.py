@@ -53,8 +53,8 @@ def mlp(
         hidden: width of each hidden layer.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
-        input_features: it is also shown the planes that the game names, see `games.Game`: in Connect Four squares that
-            complete a line, in Hex distances from the edges.
+        input_features: the network also sees the planes that the game names, see `games.Game`: in Connect Four squares
+            that complete a line, in Hex distances from the edges.
         key: for the initial parameters.
         dtype: of what hidden layers multiply, e.g. `jnp.bfloat16`, which is faster on a CPU with AMX, too; sums and
             parameters stay float32.

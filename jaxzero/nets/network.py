@@ -1,4 +1,4 @@
-"""A Flax module as a pure function and its parameters; what it is shown; rounding to bfloat16."""
+"""A Flax module as a pure function and its parameters; its inputs; rounding to bfloat16."""
 
 import dataclasses
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def apart(
 
 
 def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
-    """The game's canonical form, if networks are to see that.
+    """The game's canonical form, if networks shall see positions in it.
 
     Raises:
         ValueError: the game names none.
@@ -68,7 +68,7 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
 
 
 def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game]:
-    """The game's input features, if networks are to see them; and the game, its observation as large as what they see.
+    """The game's input features, if networks shall see them; and the game, with their planes in its observation shape.
 
     Raises:
         ValueError: the game names none.
@@ -88,14 +88,14 @@ def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game
 
 
 def _with_features(features: Callable | None, module: Callable) -> Callable:
-    """The module, shown the features behind the planes of each observation."""
+    """The module, with the features appended to the planes of each observation."""
     if features is None:
         return module
     return lambda seen: module(jnp.concatenate([seen, features(seen)], -1))
 
 
 def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Array, "B ..."]) -> tuple[Array, Array]:
-    """What the module says where each position of the second player is shown as the first player's."""
+    """The module's answers, where it sees each position of the second player as the first player's."""
     seen, second = shown(form, observation)
     logits, value = module(seen)
     back = np.argsort(form.symmetry.actions)
@@ -103,15 +103,15 @@ def as_first_player(form: CanonicalForm, module: Callable, observation: Float[Ar
 
 
 def to_bfloat16(net: Network, params: Params) -> Params:
-    """The parameters, with those rounded that a bfloat16 network reads in bfloat16: once, and not in every call.
+    """The parameters; those that a bfloat16 network reads in bfloat16 are rounded once, not in every call.
 
     A network keeps its weights in float32, to learn; with `dtype=jnp.bfloat16` it converts them whenever it is called,
-    in a search once per simulation. These it takes as they are, and answers the same, to the bit: what is read in
-    float32, like the heads, stays so. Of a float32 network nothing is rounded.
+    in a search once per simulation. It takes rounded parameters as they are, and gives the same answers, to the bit:
+    what it reads in float32, like the heads, is not rounded. Nothing is rounded for a float32 network.
 
     Args:
         net: made by `nets`, or loaded by `weights.load`.
-        params: its parameters, all or some of them rounded before, perhaps. The learner needs them as they are.
+        params: its parameters; some or all may be rounded already. The learner needs the unrounded ones.
 
     Returns:
         A dictionary of the same names and shapes.
@@ -139,7 +139,7 @@ def to_bfloat16(net: Network, params: Params) -> Params:
 
 
 def _types(module: nnx.Module, params: Params) -> dict[str, Any]:
-    """The type that a layer computes in is its `dtype`; None: that of its parameters."""
+    """The type that each parameter is read in: its layer's `dtype`; where that is None, the parameter's own."""
     own = getattr(module, "dtype", None)
     return {
         name: _types(getattr(module, name), part) if isinstance(part, dict) else jnp.dtype(own or part.dtype)

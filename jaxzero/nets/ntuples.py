@@ -26,8 +26,8 @@ class NTuples(NamedTuple):
 
     Attributes:
         size: N, how many weights there are.
-        count: F, how many of them make a value.
-        features: `cells [..., 16] -> int32 [..., F]`, which weights those are.
+        count: F, how many weights are summed to a value.
+        features: `cells [..., 16] -> int32 [..., F]`, the indices of those weights.
         value: `(weights [N], cells [..., 16]) -> [...]`, their sum.
     """
 

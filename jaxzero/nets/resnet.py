@@ -101,8 +101,8 @@ def resnet(
             two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
-        input_features: it is also shown the planes that the game names, see `games.Game`: in Connect Four squares that
-            complete a line, in Hex distances from the edges.
+        input_features: the network also sees the planes that the game names, see `games.Game`: in Connect Four squares
+            that complete a line, in Hex distances from the edges.
         key: for the initial parameters.
         dtype: of the tower's arithmetic, e.g. `jnp.bfloat16` on an accelerator; parameters, heads and results
             stay float32. None: float32. A search asks the network often: give it `nets.to_bfloat16(net, params)`, or

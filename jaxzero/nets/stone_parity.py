@@ -1,4 +1,4 @@
-"""Whether the number of stones on a board is odd: one input more for networks that see windows of it."""
+"""The parity of the number of stones on a board: one more input for networks that see windows of it."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -12,8 +12,8 @@ def parity_of_stones(board: Float[Array, "B H W F"]) -> Float[Array, "B"]:
     """1 where the number of stones is odd, else 0. The stones are what is not 0 in the first two planes.
 
     Where players take turns and each move adds one stone to an empty board, 1 means that the second player is to move.
-    AlphaZero has a plane for the colour (Silver et al. 2018, table S1). Two planes of stones tell it too, but only by
-    the sums over all squares, and a network of small windows learns better values when told
+    AlphaZero has a plane for the colour (Silver et al. 2018, table S1). Two planes of stones contain it too, but only
+    in the sums over all squares, and a network of small windows learns better values with this input
     (experiments/strength/what_was_tried/connect_four.md, "Who moved first").
 
     >>> boards = jnp.float32([[[[1, 0], [0, 1], [0, 1]]], [[[1, 0], [0, -0.5], [0, 0]]]])

@@ -1,7 +1,7 @@
 """Weights files: one file with a network's parameters and all that is needed to use them.
 
-A safetensors file, which runs no code when it is read. Files may come from anywhere: `load` checks every size, name and
-number before it believes one, and what it gives back is to the bit what was saved.
+A safetensors file, which runs no code when it is read. Files may come from anywhere, so `load` checks every size, name
+and number before it uses them. It returns bit for bit what was saved.
 """
 
 import pathlib
@@ -50,11 +50,11 @@ def save(file: Path, params: Params, about: dict[str, Any], overwrite: bool = Fa
         file: its name, by custom with the ending .safetensors.
         params: nested dictionaries of arrays, float32, bfloat16 or float16, all finite. Names are joined by dots.
         about: JSON values. "game" is the game's id, "network" the kind and the arguments that the network was built
-            with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`. What
-            has a default may be left out, but not `"stone_parity"`, `"canonical"` or `"input_features": true` of a
-            network that was built with it.
-            Whatever else is worth knowing may stand beside them, like what the id does not say: "komi", in Go. It comes
-            back as JSON has it, a tuple as a list.
+            with: `{"kind": "mlp", "hidden": [128, 128]}`, or `{"kind": "resnet", "channels": 64, "blocks": 6}`.
+            Arguments with a default may be left out, except `"stone_parity"`, `"canonical"` and
+            `"input_features": true` of a network that was built with them.
+            Other information may be added, like what the id does not contain: "komi", in Go. It comes back as JSON
+            values: a tuple as a list.
         overwrite: whether a file of this name with other content is replaced. The same content is left alone.
         game: if given, it is checked that `load` will take the file for this game: that the parameters are those of the
             network that `about` describes (as far as their shapes tell, which say nothing of "canonical").
@@ -141,9 +141,9 @@ def trained(game: str) -> pathlib.Path:
 def _fitting(
     about: dict[str, Any], there: dict[str, tuple[int, ...]], game: Game, asked: dict[str, Any] | None = None
 ) -> tuple[Callable, Params]:
-    """The network that is described, and the shapes of its parameters, if those that are there are the same.
+    """The network that is described, and the shapes of its parameters, if the file's arrays have the same.
 
-    What is asked for takes the place of arguments that are described.
+    Arguments that the caller asks for replace those of the description.
     """
     kind, given = _network_of(about, len(there))
     if about["game"] != game.id:
@@ -160,7 +160,7 @@ def _fitting(
 
 
 def _observed(game: Game) -> str:
-    """What tells a game from another one of its name, whose rules are others."""
+    """The shapes of a game in words, to tell it from another game with the same id."""
     two = "; games.go and games.from_pgx have each a Go of their own" if game.id.startswith("go_") else ""
     return (
         f"the {game.id} that was given has observations of shape {list(game.observation_shape)} and "

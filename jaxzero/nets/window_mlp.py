@@ -59,19 +59,19 @@ def windows(
     """A perceptron behind one layer of windows: for boards on which small patterns count, wherever they are.
 
     On Connect Four, where four in a row always fit a 4 x 4 window, it learned more from as many positions than a
-    perceptron, at twice the cost of a forward pass, and far less of one than a residual tower.
+    perceptron. A forward pass costs twice as much as a perceptron's, and far less than a residual tower's.
 
     Args:
         game: tells the board, the number of actions and of values (one per player with more than two players).
         window: side of the windows, in squares; they overlap, and lie within the board.
-        channels: what is seen in each of them.
+        channels: features computed for each window.
         hidden: width of each hidden layer behind.
         stone_parity: the hidden layers are also told whether the number of stones is odd, see `parity_of_stones`. For
             boards of two planes on which each move adds a stone, like Connect Four's: it tells who moved first.
         canonical: the second player's positions are shown in the first player's form, see `games.CanonicalForm`. For
             games that name it, as Hex does: so a network learns both with one set of weights.
-        input_features: it is also shown the planes that the game names, see `games.Game`: in Connect Four squares that
-            complete a line, in Hex distances from the edges.
+        input_features: the network also sees the planes that the game names, see `games.Game`: in Connect Four squares
+            that complete a line, in Hex distances from the edges.
         key: for the initial parameters.
         dtype: of what all layers but the heads multiply, e.g. `jnp.bfloat16`; as in `mlp`.
 

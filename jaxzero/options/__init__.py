@@ -1,4 +1,4 @@
-"""What changes a search, one file or folder for each option.
+"""Options that change a search, one file or folder for each.
 
 An option is a function that a policy takes (`simulate=`, `stop=`), that wraps a rule, or that wraps a model.
 """

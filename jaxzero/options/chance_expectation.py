@@ -1,23 +1,23 @@
-"""Expected outcomes: a chance node is worth the expectation of its outcomes, not the mean of its visits.
+"""Expected outcomes: the value of a chance node is the expectation over its outcomes, not the mean over its visits.
 
-The plain mean is right once all outcomes were visited. With fewer visits than outcomes it is the mean of those that
-came first, which can be worse than not to search: of the 28 tiles that may appear on a board of 2048, four visits see
-the first four cells only. Here the outcomes not visited yet count, too, with what the model said of the chance node
-itself, v:
+The plain mean is right once all outcomes were visited. With fewer visits than outcomes it is the mean of those visited
+first, which can be worse than no search: of the 28 tiles that may appear on a board of 2048, four visits see the first
+four cells only. Here the outcomes not visited yet count, too, with v, the model's value of the chance node itself:
 
     E = Σ p(o) Q(o) over the visited outcomes + (1 − Σ p(o)) v
 
-so one visit moves the node by one outcome's share, and with all outcomes visited E is their exact expectation.
+So one visit changes the node by one outcome's share, and with all outcomes visited E is their exact expectation.
 
     policy = jaxzero.alphazero(model, 64, rule=jaxzero.options.expected_outcomes(jaxzero.puct()))
     policy = jaxzero.gumbel(model, 64, wrap=jaxzero.options.expected_outcomes)
 
 It helps where outcomes outnumber the visits of a chance node, if v is good: give `chance.with_outcomes` an `afterstate`
-or `outcome_values`. Without, v is the value of one outcome that was drawn, and its noise stays until all were visited.
+or `outcome_values`. Without them, v is the value of one outcome that was drawn, and its noise stays until all were
+visited.
 
-How: E is kept as the node's mean. The visit that brings the return R through outcome o returns N E − (N − 1) E' instead
-of R, with E' the expectation before and N the visits now: what makes the mean E, here and, in their share, of all nodes
-above. Q(o) changes by (R − Q(o)) / (n + 1), so this is E' + N p(o) (R − Q(o)) / (n + 1), and at an outcome's first
+How: E is kept as the node's mean. A visit with the return R through outcome o returns N E − (N − 1) E' instead of R,
+with E' the expectation before and N the visits now. That makes the node's mean E, and changes the nodes above by their
+share. Q(o) changes by (R − Q(o)) / (n + 1), so this is E' + N p(o) (R − Q(o)) / (n + 1), and at an outcome's first
 visit E' + N p(o) (R − v): a control variate. Visits are shared out as always, by p / (N + ½), so N p(o) / (n + 1) stays
 near 1. It costs two reads for each node of a walk.
 """
@@ -37,7 +37,7 @@ __all__ = ["expected_outcomes", "refuse_expectations"]
 
 
 def expected_outcomes(rule: Rule) -> Rule:
-    """The same rule in a search whose chance nodes are worth the expectation of their outcomes.
+    """The same rule, in a search whose chance nodes have the expectation of their outcomes as value.
 
     What it does, when it helps and what it costs: `help(jaxzero.options.chance_expectation)`.
 
@@ -68,7 +68,7 @@ def expected_outcomes(rule: Rule) -> Rule:
 
 
 def _normalised(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
-    """Log-probabilities, so that each edge says its own; as they are where nothing is legal."""
+    """Log-probabilities, so that each edge stores its own; unchanged where nothing is legal."""
     total = jax.nn.logsumexp(logits, -1, keepdims=True)
     return logits - jnp.where(jnp.isfinite(total), total, 0)
 
@@ -83,7 +83,7 @@ def _with_expectations(tree: Tree, step: Step) -> Tree:
 
 
 def _made_by_this_walk(tree: Tree, path: Path, node: Int[Array, "B"], data: None) -> Tree:
-    """Notes the new node n above it, as −2 − n: until the backup, which chooses there anew."""
+    """Stores the new node n at its parent as −2 − n, until the backup, which chooses there anew."""
     del data
     leaf = take(path.nodes, path.length - 1)
     grew = node < tree.capacity
@@ -94,13 +94,13 @@ def _made_by_this_walk(tree: Tree, path: Path, node: Int[Array, "B"], data: None
 def _as_expected(
     tree: Tree, nodes: Int[Array, "G"], stats: Stats, returns: Float[Array, "G P"], tile: Tile | None, counted: bool
 ) -> Float[Array, "G P"]:
-    """The return to take in: at chance nodes, what makes their mean the expectation. `counted`: see `Hooks`."""
+    """The return to back up: at chance nodes, the one that makes their mean the expectation. `counted`: see `Hooks`."""
     here, best = unpack_facts(take(tree.facts, nodes, tile)), take(tree.best_child, nodes, tile)
     new = best < NONE
     child = jnp.where(new, NONE - 1 - best, jnp.maximum(best, 0))
     edge, below = unpack_facts(take(tree.facts, child, tile)), unpack_stats(take(tree.stats, child, tile))
     value = jnp.where(new[:, None], here.raw_value, edge.reward + edge.discount[:, None] * below.value)
-    # A mean that holds this return already is nearer to it: R − Q' = (R − Q) n / (n + 1).
+    # If the mean contains this return already, it is nearer to it: R − Q' = (R − Q) n / (n + 1).
     weight = jnp.where(new, 1, 1 / jnp.maximum(below.visits + (-1 if counted else 1), 1))
     change = (_probability(tree, edge) * weight * (stats.visits + 1))[:, None] * (returns - value)
     expected = stats.value + jnp.where((best == NONE)[:, None], 0, change)  # NONE: nothing more is known
@@ -108,7 +108,7 @@ def _as_expected(
 
 
 def refuse_expectations(who: str, tree: Tree) -> None:
-    """Raises a ValueError for trees whose chance nodes are worth expectations: `who` goes up trees in another way."""
+    """Raises a ValueError for trees with expectations at chance nodes: `who` backs up in another way."""
     if tree.hooks == HOOKS:
         raise ValueError(
             f"{who} with expected_outcomes(rule): it needs one walk at a time, in a tree. Use the rule without, or "

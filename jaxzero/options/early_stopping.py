@@ -1,14 +1,14 @@
 """Early stopping: each game ends when enough is known, or all of them when time is up.
 
-A `stop` function looks at the trees between two simulations and says which games need none any more; those stay as they
-are while the others go on, and the search ends when no game is left. It changes nothing for a game that goes on. What
-it saves is the simulations after the last game's: with many games in lock-step little, with one game a lot.
+A `stop` function looks at the trees between two simulations, and says which games need no more. Those games stay as
+they are while the others go on, and the search ends when no game is left. Nothing changes for a game that goes on. It
+saves the simulations after the last game has stopped: with many games in lock-step few, with one game many.
 
     policy = jaxzero.alphazero(model, 800, act=jaxzero.most_visited, stop=jaxzero.decided)
 
 `search_until` is for the clock: it runs a compiled chunk of simulations again and again, and can be interrupted
-between any two. Because a search that is continued equals one longer search, bit for bit, what a search found by its
-deadline is what a search of so many simulations finds.
+between any two chunks. A search that is continued equals one longer search, bit for bit. So the result at the deadline
+is that of a search with this number of simulations.
 """
 
 import time
@@ -29,14 +29,14 @@ __all__ = ["AnyOf", "any_of", "decided", "goes_by_visits", "search_until", "tota
 
 
 def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
-    """Where the most visited action will stay so, whatever the remaining simulations do.
+    """Stops where the most visited action will stay the most visited, whatever the remaining simulations do.
 
     (With proven values: as long as it is not proven to be worse.)
 
-    For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made of visits are those of a
+    For acting by `most_visited`. Not for Gumbel search, whose schedule decides. Targets made from visits are those of a
     shorter search.
     """
-    edges = visited_edges(tree, rows_of(tree))  # in their own order: it is asked every time
+    edges = visited_edges(tree, rows_of(tree))  # in their own order, to be quick: this is called every time
     below = unpack_stats(take_edges(tree.stats, edges.child)).visits.astype(jnp.int32)
     visits = jnp.where(edges.seen, below, 0)
     first = jnp.max(visits, -1, keepdims=True)
@@ -46,9 +46,9 @@ def decided(tree: Tree, remaining: Int[Array, ""]) -> Bool[Array, "B"]:
 
 
 def total_visits(most: Any) -> Stop:
-    """Stops where the root has that many simulations, those that `advance` kept among them.
+    """Stops where the root has that many simulations, including those that `advance` kept.
 
-    So a search after `advance` costs the less, the more was kept: KataGo's `maxVisits`, where the policy's
+    So a search after `advance` costs less the more was kept. This is KataGo's `maxVisits`; the policy's
     `num_simulations` is its `maxPlayouts`.
 
     Args:
@@ -76,7 +76,7 @@ class AnyOf(NamedTuple):
 
 
 def any_of(*stops: Stop) -> AnyOf:
-    """Stops where one of them does."""
+    """Stops where at least one of the functions does."""
     if not stops:
         raise ValueError("any_of(): give at least one stop function, like any_of(decided, total_visits(800)).")
     return AnyOf(stops)
@@ -92,16 +92,16 @@ def search_until(
 ) -> Tree:
     """Runs a chunk of simulations again and again until time is up; at least once.
 
-    It stops when the next chunk, by the time the slowest took so far, would end too late; when no tree has room; or
-    when `enough` says so, which is asked between chunks. Ctrl-C ends it, too, and what was found so far is returned.
-    Compile the chunk before time counts: the first call of a jitted function does. A chunk with
+    It stops when the next chunk, if it took as long as the slowest so far, would end too late; when no tree has room;
+    or when `enough`, which is asked between chunks, says so. Ctrl-C ends it, too, and what was found so far is
+    returned. Compile the chunk before time counts; the first call of a jitted function compiles. A chunk with
     `simulate=transpositions()` returns a graph, so begin with one: `tree = transpositions().prepare(tree, rule)`.
 
     Args:
         chunk: adds simulations to a tree: `jax.jit(lambda tree: search(params, keys, tree, model, rule, 32))`.
         tree: where to begin, with room for what is to come.
         seconds: how long.
-        enough: asked on the host, given the tree: for pondering, say, whether the opponent has moved.
+        enough: `tree -> bool`, called on the host: for pondering, for example, whether the opponent has moved.
 
     Raises:
         ValueError: seconds not above 0.

@@ -1,13 +1,13 @@
 """Evaluation cache: statistics start anew after a move, but known positions are not evaluated again.
 
-After a move the positions below it were evaluated already. Here the next search grows a tree from nothing, as if there
-had been none before, but takes what the model said of a position from the tree of the search before, where that has it.
-The visits are those of a search without reuse, exactly; so targets made of visits mean what they mean there, and
-Gumbel's halving runs its course. It is the second of the two ways to reuse, see `jaxzero.options.subtree_reuse`.
+After a move the positions below it were evaluated already. Here the next search grows a new tree from nothing, but
+takes the model's answer for a position from the previous search's tree, if it is there. The visits are exactly those of
+a search without reuse. So targets made from visits keep their meaning, and Gumbel's halving runs its course. It is the
+second of the two ways to reuse, see `jaxzero.options.subtree_reuse`.
 
-It pays where the network is the cost. All games of a batch move in lock-step, and the network is asked if only one game
-needs it: with one game, every position known spares a call; with many, hardly a call is spared. Each node stores its
-logits, as much memory again as its prior.
+It pays where the network dominates the cost. All games of a batch move in lock-step, and the network is called if only
+one game needs it: with one game, every known position saves a call; with many, hardly a call is saved. Each node stores
+its logits, which take as much memory as its prior.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ __all__ = ["num_kept", "with_evaluations_kept"]
 
 
 class Kept(NamedTuple):
-    """What a tree stores of a position whose evaluation shall be kept.
+    """The embedding in a tree that keeps evaluations.
 
     Attributes:
         state: the model's embedding.
-        logits: what the model said; the rule's prior cannot give them back to the last bit.
-        entry: the node of the earlier tree that holds the same position; −1: none does.
+        logits: the model's; they cannot be recovered from the rule's prior to the last bit.
+        entry: the node of the earlier tree that holds the same position; −1: none.
         asked: whether the model was asked.
     """
 
@@ -45,11 +45,11 @@ class Kept(NamedTuple):
 
 
 def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
-    """A policy that starts its statistics anew with every move and keeps what the network said.
+    """A policy that starts its statistics anew with every move, and keeps the network's evaluations.
 
     What it does, when it helps and what it costs: `help(jaxzero.options.evaluation_reuse)`.
 
-    The model must answer the same for the same position; its keys may not matter.
+    The model must give the same answer for the same position; its keys must not matter.
 
     Args:
         build: makes the policy, given a model: `lambda model: jz.alphazero(model, 64)`.
@@ -94,9 +94,9 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
 
 
 def num_kept(tree: Tree) -> Int[Array, "B"]:
-    """How many positions of each tree the network was not asked for, thanks to `with_evaluations_kept`.
+    """How many positions of each tree were not evaluated by the network, thanks to `with_evaluations_kept`.
 
-    Those of `num_evaluations`: the end of a game is no such position.
+    It counts among the positions of `num_evaluations`, so not the ends of games.
 
     Raises:
         ValueError: a tree of another kind of policy.
@@ -112,7 +112,7 @@ def num_kept(tree: Tree) -> Int[Array, "B"]:
 
 
 def _remembering(model: Model, earlier: Tree | None) -> Model:
-    """The model, answered from an earlier tree as far as that goes."""
+    """The model, with answers from an earlier tree where it has them."""
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, Kept]:
         def ask() -> tuple[Step, Kept]:
@@ -121,7 +121,7 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
         if earlier is None:
             return ask()
         said, kept = _answer(earlier, jnp.where(earlier.size > 0, jnp.int32(0), NONE), ask)
-        if masks_at_root_only(model, params, keys, state):  # what the earlier tree holds was no root
+        if masks_at_root_only(model, params, keys, state):  # in the earlier tree this was no root
             said = said._replace(legal=model.root(params, keys, state)[0].legal)
         return said, kept
 
@@ -137,7 +137,7 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
 
 
 def _below(earlier: Tree, entry: Int[Array, "B*K"], action: Int[Array, "B*K"]) -> Int[Array, "B*K"]:
-    """The entries that actions lead to; −1 where there is none."""
+    """The earlier tree's nodes that actions lead to from `entry`; −1 where there is none."""
 
     def follow(entry: Array, action: Array) -> Array:
         below = jnp.take_along_axis(by_action(earlier, jnp.maximum(entry, 0)), action[:, None], 1)[:, 0]
@@ -147,7 +147,7 @@ def _below(earlier: Tree, entry: Int[Array, "B*K"], action: Int[Array, "B*K"]) -
 
 
 def _by_lane(earlier: Tree, function: Callable[..., Any], *arrays: Int[Array, "B*K"]) -> Any:
-    """A function of one entry per game, applied to K of each game, one game after another, as lanes ask for them."""
+    """Applies a function of one entry per game to K entries per game, in the order of lanes: game by game."""
     batch, rows = earlier.size.shape[0], len(arrays[0])
     if rows == batch:
         return function(*arrays)
@@ -165,8 +165,8 @@ def _asked(step: Step, state: State) -> tuple[Step, Kept]:
 
 
 def _answer(earlier: Tree, entry: Int[Array, "B"], ask: Callable[[], tuple[Step, Kept]]) -> tuple[Step, Kept]:
-    """What the earlier tree has at `entry`; the games where that is −1 ask, and all of them if one does."""
-    unsure = earlier.status & Status.NON_FINITE.value != 0  # it may remember 0 in place of a number
+    """The earlier tree's answer at `entry`. Where that is −1 the model is asked, in one call for the whole batch."""
+    unsure = earlier.status & Status.NON_FINITE.value != 0  # a remembered 0 may stand for a non-finite number
     entry = jnp.where(jnp.repeat(unsure, len(entry) // len(unsure)), NONE, entry)
     known = entry >= 0
     like = jax.eval_shape(ask)
@@ -179,7 +179,7 @@ def _answer(earlier: Tree, entry: Int[Array, "B"], ask: Callable[[], tuple[Step,
 
 
 def _remembered(earlier: Tree, entry: Int[Array, "B"], like: tuple[Step, Kept]) -> tuple[Step, Kept]:
-    """What the model said of the nodes `entry`, in the shapes and types in which it says it."""
+    """The model's stored answers for the nodes `entry`, in the model's own shapes and types."""
     facts, kept = unpack_facts(take(earlier.facts, entry)), jax.tree.map(lambda x: take(x, entry), earlier.state)
     single = earlier.num_players == 1
     step = Step(

@@ -1,24 +1,24 @@
 """Graph search: positions that are reached in several ways share one node.
 
-Each expansion makes a slot of its own, for the edge: its prior, its reward, its visits. If the position that it leads
-to is known already, the slot is linked to the node of that position, and what was found there holds for both ways at
-once. So a node's visits are not those of the edges into it, and a node's value is computed anew from its edges whenever
-a walk passes it or ends there:
+Each expansion makes a slot for the edge, with its own prior, reward and visits. If the position that it leads to is
+known already, the slot is linked to the node of that position, and what was found there holds for both paths at once.
+So the visits of a node are not those of one edge into it. A node's value is recomputed from its edges whenever a walk
+passes it or ends there:
 
-    V(s) = (U(s) + Σ N(s, a) · (r + γ V(s′))) / (1 + Σ N(s, a))        U: what the network said of s
+    V(s) = (U(s) + Σ N(s, a) · (r + γ V(s′))) / (1 + Σ N(s, a))        U: the network's value of s
 
-with the edges' own visits N(s, a); counting a simulation for all parents, or rating edges by the visits of the nodes
+with the edges' own visits N(s, a). Counting a simulation for all parents, or rating edges by the visits of the nodes
 below, is unsound (D. Wu, "Monte-Carlo graph search from first principles", KataGo's documentation, 2021). Parents off
-the path keep what they knew till they are passed. Rules, noise and proven values are those of tree search; bounds are
-taken up at every node passed.
+the path keep their values until a walk passes them. Rules, noise and proven values are those of tree search; bounds are
+updated at every node passed.
 
     policy = jaxzero.alphazero(model, 800, simulate=jaxzero.transpositions())
 
-It helps in games where the order of moves matters little. It costs two gathers per level more, a level at a time, and a
-look-up per simulation. Positions are found by a 64-bit key in a table of fixed size, one per game, then compared in
-full: a key that collides, or a full neighbourhood in the table, costs a duplicate and never merges what is different.
-The number of plies is part of the key by default, which makes the graph acyclic; without it a walk that comes back to a
-node of its own ends there.
+It helps in games where the order of moves matters little. It costs two more gathers per level, one level at a time, and
+a look-up per simulation. Positions are found by a 64-bit key in a table of fixed size, one per game, then compared in
+full: a collision of keys, or a full neighbourhood in the table, costs a duplicate and never merges different positions.
+The number of plies is part of the key by default, which makes the graph acyclic. Without it, a walk that returns to one
+of its own nodes ends there.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ from jaxzero.types import Keys, Model, Params, Path, Rule, State
 __all__ = ["hash_state", "num_positions", "transpositions"]
 
 ROOM = 2  # entries of the table for each slot of the tree, at least
-PROBES = 16  # entries that are looked at: in a table half full longer runs are rare
+PROBES = 16  # entries of the table that are tried: in a half-full table longer runs are rare
 
 Key = Callable[[State], UInt32[Array, "B 2"]]
 
@@ -56,11 +56,11 @@ class Transpositions(NamedTuple):
     by_ply: bool
 
     def prepare(self, tree: Tree, rule: Rule) -> Tree:
-        """The tree with what a graph keeps beside it, before the first simulation.
+        """The tree with the table of a graph, before the first simulation.
 
         Raises:
-            ValueError: a tree that was moved on; values that cannot be proven. (A tree that was searched without is
-                taken as it is: what it holds already is not found again.)
+            ValueError: a tree that was moved on; values that cannot be proven. (A tree that was searched without a
+                graph is accepted, but the positions that it holds already are not found again.)
         """
         if tree.root.brought is not None:
             raise ValueError(
@@ -110,10 +110,10 @@ def transpositions(
     What it does, when it helps and what it costs: `help(jaxzero.options.graph_search)`.
 
     Args:
-        canonical: what of the embeddings, `[B, ...]`, tells whether two positions are the same; default: everything.
-            Leave out what the future does not depend on, like the last move.
-        key: a 64-bit key of what `canonical` gives, `[B, 2]` of uint32; default `hash_state`. For the speed only:
-            positions of equal key are compared.
+        canonical: gives the parts of the embeddings, `[B, ...]`, that decide whether two positions are the same;
+            default: everything. Leave out what the future does not depend on, like the last move.
+        key: a 64-bit key of what `canonical` gives, `[B, 2]` of uint32; default `hash_state`. It affects only the
+            speed: positions with equal keys are compared.
         by_ply: positions are the same only after the same number of moves.
 
     Raises:
@@ -170,7 +170,7 @@ def _words(x: Array) -> UInt32[Array, "B W"]:
         x = jax.random.key_data(x)
     x = x.reshape(len(x), -1)
     if jnp.issubdtype(x.dtype, jnp.floating):
-        x = x + 0  # so that 0 and -0, which are equal, have one key
+        x = x + 0  # so that 0 and -0, which are equal, have the same key
         x = jax.lax.bitcast_convert_type(x.astype(jnp.float32), jnp.uint32)
     return x.astype(jnp.uint32)
 
@@ -198,7 +198,7 @@ def _with_graph(tree: Tree, how: Transpositions) -> Tree:
 
 
 def _descend(tree: Tree, path: Path, max_depth: int | None, by_ply: bool) -> tuple[Path, Bool[Array, "B"] | None]:
-    """Walks along the remembered choices, from edge to node to edge; and where a walk came back to one of its nodes."""
+    """Walks along the remembered choices, from edge to node to edge; tells which walks met one of their own nodes."""
     longest = longest_walk(tree, max_depth)
 
     def turn(carry: tuple) -> tuple:
@@ -277,9 +277,9 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
 
 
 def _carry_up(tree: Tree, path: Path, new: Bool[Array, "B"], rule: Rule) -> Tree:
-    """Counts the edges of each walk; the nodes, from the last one up, take in anew what is below them, and choose.
+    """Counts the edges of each walk; then its nodes, from the last one up, are updated from below, and choose.
 
-    `new`: the last edge of the path is new, and its first visit counted.
+    `new`: the last edge of the path is new, and its first visit is counted already.
     """
 
     def turn(carry: tuple[Array, Tree]) -> tuple[Array, Tree]:
@@ -299,7 +299,7 @@ def _carry_up(tree: Tree, path: Path, new: Bool[Array, "B"], rule: Rule) -> Tree
 
 
 def _take_in(tree: Tree, node: Int[Array, "B"]) -> Tree:
-    """Visits, value and bounds of nodes, from their edges; N: nowhere."""
+    """Recomputes visits, value and bounds of nodes from their edges; N: of no node."""
     at = rows_of(tree, node)
     old, facts = unpack_stats(at.stats), unpack_facts(at.facts)
     edges = visited_edges(tree, at)

@@ -1,30 +1,30 @@
 """Legal slots: a node stores edges for its legal moves only, instead of one for every action.
 
-A tree holds W edge slots per node. As a rule slot i is action i, and W is A, the number of actions: in chess 4,672, of
+A tree holds W edge slots per node. Usually slot i is action i, and W is A, the number of actions: in chess 4,672, of
 which about 30 are legal. Here the model is wrapped, so that its actions are slots: the legal moves in ascending order,
-then padding that is illegal. The search does not know; the tree stores beside each position which action a slot is.
+then illegal padding. The search need not know this; the tree stores with each position which action a slot means.
 
     policy = jaxzero.options.with_legal_slots(lambda model: jaxzero.alphazero(model, 800), model, width=218)
 
 No position of chess has more than 218 moves (Petrović 1964), so with W = 218 this is the search over all 4,672 actions,
 visit for visit, in a fifteenth of the memory (`experiments/legal_slots_memory.py` has the figures). With fewer slots
-the moves with the highest priors are kept and the others are no moves at all, below as at the root; `info.dropped`
-counts them. What `avoid_proven` proves is then true of the game without them, and of the game itself only where
-`info.dropped` is 0.
+the moves with the highest priors are kept, and the others do not exist for the search, at the root and below;
+`info.dropped` counts them. What `avoid_proven` proves then holds for the game without them, and for the game itself
+only where `info.dropped` is 0.
 
-It helps where few of many actions are legal. It costs a search for the W best of A in every evaluation, and 2 bytes
-per slot (4 beyond 32,767 actions) for the numbers of the actions. Learned dynamics know the
-root's legal actions only; below it the W best are kept.
+It helps where few of many actions are legal. It costs a selection of the W best of A in every evaluation, and 2 bytes
+per slot (4 beyond 32,767 actions) for the numbers of the actions. Learned dynamics know the root's legal actions only;
+below it the W best are kept.
 
-What the policy returns is by action; the tree is by slot, and so are the draws: noise is that of the same distribution,
-but not the same draw as without slots. `slot_of` and `action_of` translate, `to_action_space` spreads what is known of
-slots over the actions:
+The policy's results are by action. The tree is by slot, and so are random draws: noise has the same distribution as
+without slots, but other draws. `slot_of` and `action_of` convert between the two, and `to_action_space` converts
+whole arrays of slots:
 
     slot = jaxzero.options.slot_of(out.tree, out.action)
     line = jaxzero.options.action_of(out.tree, jaxzero.principal_variation(out.tree, 6))
 
-Other wrappers of a model go inside, `lambda model: with_evaluations_kept(build, model)`. With `transpositions` a
-position is what is stored, the numbers of the actions included; `canonical=lambda slots: slots.state` leaves them out,
+Other wrappers of a model go inside, `lambda model: with_evaluations_kept(build, model)`. `transpositions` compares
+positions as they are stored, with the numbers of the actions; `canonical=lambda slots: slots.state` leaves these out,
 which makes the key cheaper.
 """
 
@@ -81,8 +81,8 @@ def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) ->
     Args:
         build: makes the policy, given a model: `lambda model: jz.alphazero(model, 64)`.
         model: what the tree is made of.
-        width: W; from the most legal moves of any position on the search is exact, with fewer the best W by prior are
-            kept, the lower action on a tie.
+        width: W. If no position has more legal moves, the search is exact; else the best W by prior are kept, the lower
+            action on a tie.
 
     Returns:
         `(params, keys, state, tree=None) -> PolicyOutput`; its actions, weights and `info.summary` are by action, its
@@ -119,7 +119,7 @@ def of_legal(step: Step, width: int) -> tuple[Step, Int[Array, "B W"], Int[Array
         )
     legal = checked(step)[0].legal
     logits = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
-    # NaN stays, and counts as the highest: so it is kept, and reported.
+    # NaN counts as the highest, so it is kept, and reported.
     order = jnp.where(legal, jnp.maximum(logits, jnp.finfo(logits.dtype).min), -jnp.inf)
     best = jax.lax.top_k(order, width)[1]
     action = jnp.sort(jnp.where(jnp.take_along_axis(legal, best, 1), best, num_actions), -1)
@@ -147,9 +147,9 @@ def in_slots(
         name: what the user called.
         build: makes the policy over slots, given a model of slots.
         model: the user's.
-        choose: makes slots of what the model says.
-        present: makes of an output by slot what the user gets, `(output, step) -> output`, where `step` is what the
-            model says below the root, as shapes.
+        choose: makes slots from the model's Step.
+        present: makes the user's output from an output by slot, `(output, step) -> output`, where `step` has the shapes
+            of the model's Step below the root.
     """
     like = "lambda model: jz.alphazero(model, 64)"
     check_function(f"{name}: build", build, "model", like)
@@ -203,7 +203,7 @@ def of_slots(name: str, model: Model, choose: Choice) -> Model:
 
 
 def _check_embedding(name: str, embedding: State) -> None:
-    """Raises a ValueError if the model is itself wrapped in what belongs inside, or cannot be there twice."""
+    """Raises a ValueError if the model has slots already, or a wrapper that belongs inside."""
     if parts_of(embedding, Slots):
         raise ValueError(
             f"{name} of a model whose actions are slots already. Use one of the wrappers: with_legal_slots, or "
@@ -217,19 +217,19 @@ def _check_embedding(name: str, embedding: State) -> None:
 
 
 def _says_below(model: Model, params: Params, keys: Keys, slots: Slots) -> Step:
-    """What the model says after a move, as shapes."""
+    """The shapes of the model's Step after a move."""
     action = _to_be_played(slots.action, jnp.zeros(len(slots.action), jnp.int32))
     return as_pair("model.step", jax.eval_shape(model.step, params, keys, action, slots.state))[0]
 
 
 def _to_be_played(action: Array, slot: Int[Array, "B"]) -> Array:
-    """The actions in slots; 0 for one that is empty, which is asked for only where nothing comes of it."""
+    """The actions in slots; 0 for an empty slot, which occurs only where the result is not used."""
     found = at_slot(action, slot)
     return jnp.maximum(found, 0) if action.ndim == 2 else found
 
 
 def by_number(out: PolicyOutput, step: Step) -> PolicyOutput:
-    """An output by slot as one by action; where the root has no legal action: action 0, equal weights, as ever."""
+    """Converts an output by slot to one by action. Where the root has no legal action: action 0 and equal weights."""
     num_actions, root = step.prior_logits.shape[-1], slots_of(out.tree, jnp.zeros_like(out.action))
     none = ~jnp.any(root.action >= 0, -1, keepdims=True)
 

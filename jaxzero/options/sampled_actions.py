@@ -1,19 +1,19 @@
 """Sampled actions: each node considers K sampled actions, for large or continuous action spaces.
 
 Hubert, Schrittwieser, Antonoglou, Barekatain, Schmitt and Silver 2021, "Learning and planning in complex action spaces"
-(Sampled MuZero). K actions are drawn from a proposal β, be it the policy π itself; β̂(a) is the share of a among the
-draws; and the search takes the prior (β̂/β) π in place of π, which makes up for drawing likely actions more often. If β
-is π that is β̂: the shares. So sums over the sample, weighted thus, are unbiased estimates of sums over all actions,
+(Sampled MuZero). K actions are drawn from a proposal β, which may be the policy π itself; β̂(a) is the share of a among
+the draws. The search uses the prior (β̂/β) π in place of π, which corrects for drawing likely actions more often. If β
+is π, that is β̂: the shares. Sums over the sample with these weights are unbiased estimates of sums over all actions,
 and the improved policy of the sample tends to that of all actions as K grows. As priors sum to 1 here, (β̂/β) π is
 divided by its sum over the sample, which is 1 if β is π, and tends to 1 otherwise.
 
 * `with_sampled_actions`: actions are numbers, drawn from the model's logits. Equal draws become one edge.
-* `with_continuous_actions`: actions are arrays, drawn by a function of what the model says.
+* `with_continuous_actions`: actions are arrays, drawn by a function of the model's policy parameters.
 
-Edges are slots (see `jaxzero.options.legal_slots`), of which there are K; a node costs as if there were K actions. The
-sample belongs to the node: it is drawn once, from the game's key and the simulation, and is kept with the subtree. The
-other options work as ever, but for `avoid_proven`: that all sampled moves lose does not prove that all moves do. With
-`transpositions` two visits of one position are two samples: `canonical=lambda slots: slots.state` keeps the first.
+Edges are K slots (see `jaxzero.options.legal_slots`); a node costs as if there were K actions. The sample belongs to
+the node: it is drawn once, from the game's key and the simulation, and is kept with the subtree. The other options work
+as usual, except `avoid_proven`: if all sampled moves lose, that does not prove that all moves do. With `transpositions`
+two visits of one position are two samples: `canonical=lambda slots: slots.state` keeps the first.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from jaxzero.types import Keys, Model, Params, PolicyOutput, State, Step, in_sho
 
 __all__ = ["Sample", "SampledInfo", "gaussian_sample", "with_continuous_actions", "with_sampled_actions"]
 
-WHOLE = 2**30  # what all probabilities sum to, as integers: a sum of them is exact
+WHOLE = 2**30  # the sum of all probabilities as integers, whose sums are exact
 
 
 class Sample(NamedTuple):
@@ -117,8 +117,8 @@ def with_continuous_actions(
 
     Args:
         build: makes the policy, given a model: `lambda model: jz.muzero(model, 50)`.
-        model: what the tree is made of. `Step.prior_logits`, `[B, F]`, are the parameters of its policy, whatever
-            `sample` takes them for; `Step.legal` is None. `model.step` is given the actions as arrays, `[B, ...]`.
+        model: what the tree is made of. `Step.prior_logits`, `[B, F]`, are the parameters of its policy, which `sample`
+            interprets; `Step.legal` is None. `model.step` is given the actions as arrays, `[B, ...]`.
         sample: `(keys, prior_logits) -> Sample`, K actions per game; see `gaussian_sample`.
 
     Returns:
@@ -153,7 +153,7 @@ def with_continuous_actions(
         logits = drawn.log_prior if drawn.log_proposal is None else drawn.log_prior - drawn.log_proposal
         logits = jnp.zeros_like(logits) if drawn.log_proposal is None else logits
         action, none = jnp.asarray(drawn.action), jnp.zeros(logits.shape[0], jnp.int32)
-        good = jnp.isfinite(action)  # what the model got wrong is still reported, and never played
+        good = jnp.isfinite(action)  # non-finite actions are still reported, and never played
         wrong = jnp.any(~jnp.isfinite(step.prior_logits), -1) | jnp.any(~good.reshape(len(good), -1), -1)
         logits = jnp.where(wrong[:, None], jnp.nan, logits)
         return step._replace(prior_logits=logits), jnp.where(good, action, 0), none
@@ -214,10 +214,10 @@ def of_draws(
     action = jnp.full((batch, width), NONE, jnp.int32).at[place].set(draws, mode="drop")
     count = jnp.zeros((batch, width), clean.prior_logits.dtype).at[place].add(1, mode="drop")
     given = jnp.take_along_axis(clean.prior_logits, jnp.maximum(action, 0), 1)
-    # log β̂ + log π − log β, up to what is the same for all actions of a node
+    # log β̂ + log π − log β, up to a constant of the node
     logits = jnp.log(jnp.maximum(count, 1)) + (1 - 1 / temperature) * given
     bad = ~jnp.isfinite(jnp.max(jnp.where(clean.legal, step.prior_logits, -jnp.inf), -1, keepdims=True))
-    logits = jnp.where(bad, jnp.nan, logits)  # what the model got wrong is still reported
+    logits = jnp.where(bad, jnp.nan, logits)  # non-finite numbers of the model are still reported
     dropped = jnp.sum(clean.legal, -1, dtype=jnp.int32) - jnp.sum(count > 0, -1, dtype=jnp.int32)
     return step._replace(prior_logits=logits, legal=count > 0), action.astype(number_type(num_actions)), dropped
 
@@ -241,7 +241,7 @@ def draw(keys: Keys, logits: Float[Array, "B A"], num_samples: int) -> Int[Array
 def _with_own_keys(model: Model) -> Model:
     """The model with keys other than those that actions are drawn with."""
     if not (hasattr(model, "root") and hasattr(model, "step")):
-        return model  # the policy says what is wrong
+        return model  # the policy reports what is wrong
 
     def root(params: Params, keys: Keys, state: State) -> tuple[Step, State]:
         return model.root(params, _own(keys, 0), state)

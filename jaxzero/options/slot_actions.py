@@ -15,15 +15,15 @@ from jaxzero.types import State
 
 __all__ = ["ABSENT", "Slots", "action_of", "at_slot", "parts_of", "slot_of", "slots_of", "to_action_space"]
 
-ABSENT = -2  # an action that has no slot; −1 is no action
+ABSENT = -2  # an action that has no slot; −1: no action
 
 
 class Slots(NamedTuple):
-    """What a tree stores of a position whose edges are slots.
+    """The embedding in a tree whose edges are slots.
 
     Attributes:
         state: the model's embedding.
-        action: the action of each slot; −1 in padding. Or, of actions that are arrays, those that were sampled.
+        action: the action of each slot; −1 in padding. Where actions are arrays: those that were sampled.
         dropped: how many legal actions have no slot.
     """
 
@@ -33,7 +33,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Slots:
-    """What the tree stores of the positions of `nodes`, one per game; None: of all nodes, `[B, N+1, ...]`.
+    """The `Slots` record of `nodes`, one per game; None: of all nodes, `[B, N+1, ...]`.
 
     Raises:
         ValueError: a tree whose edges are actions.
@@ -61,15 +61,16 @@ def at_slot(action: Array, slot: Int[Array, "B"]) -> Array:
 
 
 def slot_of(tree: Tree, action: Array) -> Int[Array, "B"] | Int[Array, "B L"]:
-    """The slots of actions: where what the tree tells by slot, `qvalues(tree)` say, tells of them.
+    """The slots of actions, to find them in results by slot, like `qvalues(tree)`.
 
     Args:
         tree: of a policy over slots.
-        action: one for each game, `[B]`, or L in a row, `[B, L]`: each is looked up at the node that those before it
-            lead to; −1: no move was made. Actions that are arrays: `[B, ...]` or `[B, L, ...]`, to the last bit.
+        action: one for each game, `[B]`, or L in a row, `[B, L]`: each is looked up at the node that the actions before
+            it lead to; −1: no move was made. Actions that are arrays: `[B, ...]` or `[B, L, ...]`, equal to the last
+            bit.
 
     Returns:
-        Slots in the same shape. −1 where the action is −1; −2 where it has none (illegal, dropped, not sampled, or
+        Slots in the same shape. −1 where the action is −1; −2 where it has no slot (illegal, dropped, not sampled, or
         below a move that was never visited), for which `advance` reports `Status.NOT_IN_TREE`.
 
     Raises:
@@ -115,14 +116,14 @@ def slot_of(tree: Tree, action: Array) -> Int[Array, "B"] | Int[Array, "B L"]:
 
 
 def action_of(tree: Tree, slot: Int[Array, "B"] | Int[Array, "B L"]) -> Array:
-    """The actions of slots, the inverse of `slot_of`: what `principal_variation` tells of a tree over slots, as moves.
+    """The actions of slots, the inverse of `slot_of`: turns the `principal_variation` of a tree over slots into moves.
 
     Args:
         tree: of a policy over slots.
         slot: `[B]`, or `[B, L]` for L plies in a row.
 
     Returns:
-        Actions in the same shape; −1 (NaN, for actions that are arrays) where the slot is none or is padding, or
+        Actions in the same shape; −1 (NaN, for actions that are arrays) where the slot is padding or does not exist, or
         where it is below a move that was never visited.
 
     Raises:
@@ -149,7 +150,7 @@ def action_of(tree: Tree, slot: Int[Array, "B"] | Int[Array, "B L"]) -> Array:
 
 
 def _followed(tree: Tree, given: Array, look: Callable[..., Array], read: Callable[..., Array]) -> Array:
-    """What `read` says of each ply, given the node's actions, what is given, and the slot, which `look` finds."""
+    """What `read` returns for each ply, from the node's actions, the given entry, and the slot, which `look` finds."""
     slots, node, lost, said = slots_of(tree), jnp.zeros_like(tree.size), tree.size == 0, []
     for ply in range(given.shape[1]):
         here = take(slots.action, node)
@@ -164,7 +165,7 @@ def _followed(tree: Tree, given: Array, look: Callable[..., Array], read: Callab
 def to_action_space(
     tree: Tree, by_slot: Array, num_actions: int, nodes: Int[Array, "B"] | None = None, fill: Any = 0
 ) -> Array:
-    """What is known by slot, `[B, W]`, by action, `[B, A]`: Q-values, say, `to_action_space(tree, qvalues(tree), A)`.
+    """Converts an array by slot, `[B, W]`, to one by action, `[B, A]`: `to_action_space(tree, qvalues(tree), A)`.
 
     Args:
         tree: of a policy over slots.

@@ -1,27 +1,27 @@
 """Solver: proves values from the ends of games upwards.
 
-Every node keeps two bounds: what its value is proven to be at least, and at most. A terminal node is exact; a node is
-worth at least what its best edge is proven to pay, and at most what the best of its edges might. So a win is proven by
-one winning move, a loss by all moves losing, and a draw by a draw and nothing better. Rewards on the way and discounts
-are no obstacle, for bounds are returns. Where bounds meet,
+Every node keeps two bounds, a proven lower and a proven upper bound of its value. A terminal node is exact. The lower
+bound of a node is the greatest lower bound of its edges, the upper bound the greatest upper bound. So a win is proven
+by one winning move, a loss by all moves losing, and a draw by a draw and nothing better. Rewards on the way and
+discounts are allowed, because bounds are bounds of returns. Where bounds meet,
 
-* the node's past visits are re-valued, and the difference goes up the path;
-* the rule is shown no edge that is proven to be worse than another (`avoid_proven`), nor is it taken in the end, and
-  what the policy answers as a target has no weight on it;
+* the node's past visits are re-valued, and the difference is backed up along the path;
+* an edge that is proven to be worse than another is hidden from the rule (`avoid_proven`), is not played in the end,
+  and has no weight in the policy's target;
 * a proven root can end its game's search: `stop=jaxzero.solved`.
 
     policy = jaxzero.alphazero(model, 800, rule=jaxzero.avoid_proven(jaxzero.puct()))
 
 It helps where games end within reach of the search: tactics, endgames, and small games, which it solves. A simulation
-that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds;
-a node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`): dynamics that were learned do not
-know it. An end by a move limit proves nothing, if `Step.truncated` says so; nor is anything proven where chance moves,
-if `Step.chance` says so, for its outcomes may be samples; nor any more in a game that a number was replaced in
-(`Status.NON_FINITE`).
+that ends at the end of a game looks at the edges of the node above, and further up only as long as that changes bounds.
+A node costs 8 bytes more. The model must tell the end of the game (`Step.terminal`), which learned dynamics do not
+know. Three things are not proven: an end by a move limit, if `Step.truncated` marks it; the value of a chance node, if
+`Step.chance` marks it, because its outcomes may be samples; and anything further in a game in which a non-finite number
+was replaced (`Status.NON_FINITE`).
 
 After Winands, Björnsson and Saito 2008, "Monte-Carlo tree search solver"; two-sided bounds as Cazenave and Saffidine
-2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. One value per node
-is needed: with more than two players what a player gets depends on the others' choice among equals.
+2010, "Score bounded Monte-Carlo tree search"; re-valuing as in Leela Chess Zero's sticky endgames. Nodes must have one
+value: with more than two players, a player's result depends on how the others choose among equal moves.
 """
 
 from collections.abc import Callable
@@ -53,11 +53,11 @@ __all__ = [
 
 
 def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
-    """The same rule where no edge is followed that is proven to be worse than another; and values are proven.
+    """The same rule with proofs of values; it follows no edge that is proven to be worse than another.
 
     What it does, when it helps and what it costs: `help(jaxzero.options.solver)`.
 
-    Among losing moves only, or at a node that is solved, the rule chooses among those that are as good as any.
+    If all moves lose, or at a solved node, the rule chooses among the moves that are as good as any.
 
     Args:
         rule: what chooses among the other edges.
@@ -85,12 +85,12 @@ def avoid_proven(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule
 
 
 def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
-    """As `avoid_proven`, and only such edges are followed that may be better than what is proven of the others.
+    """As `avoid_proven`, but follows only edges that may be better than what is proven of the others.
 
-    Every walk then ends where something can be learned, and games are solved with far fewer simulations. What is lost
-    is the meaning of visits and means: the best move, once solved, gets none any more. So it is for solving, not for
-    targets. (A policy's `root_rule` that proves nothing itself is wrapped in `avoid_proven`; wrap it here, if it is to
-    seek proof, too.)
+    Every walk then ends where something can be learned, and games are solved with far fewer simulations. But visits and
+    means lose their meaning: the best move, once solved, gets no more visits. So it is for solving, not for targets.
+    (A policy wraps a `root_rule` that proves nothing itself in `avoid_proven`. Wrap it in `seek_proof` yourself if it
+    shall seek proofs, too.)
 
     Args:
         rule: what chooses among the other edges.
@@ -114,7 +114,7 @@ def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
     def nothing_to_learn(view: EdgeView) -> Array:
         legal = ~jnp.isneginf(view.prior)
         low = jnp.max(jnp.where(legal, view.lower, -jnp.inf), -1, keepdims=True)
-        better = legal & (view.upper > low)  # none: the node is solved
+        better = legal & (view.upper > low)  # if none is, the node is solved
         return worse(view) | (jnp.any(better, -1, keepdims=True) & ~better)
 
     return _without(rule, nothing_to_learn, least, greatest)
@@ -167,15 +167,15 @@ def with_bounds(tree: Tree, returns: tuple[float, float], step: Step) -> Tree:
 
 
 def new_bounds(returns: Float[Array, "B 2"], step: Step) -> Float[Array, "B 2"]:
-    """The bounds of a new node: 0 at the end of the game, whose result was paid on the way there; else anything."""
+    """The bounds of a new node: 0 at the end of the game, whose result was paid on the way there; else the widest."""
     over = step.terminal if step.truncated is None else step.terminal & ~step.truncated
     return jnp.where(over[:, None], 0, returns)
 
 
 def prove(tree: Tree, path: Path, node: Int[Array, "B"]) -> Tree:
-    """Carries what is proven of the new nodes, or where there is none (N) of the ends of the paths, up.
+    """Backs up the bounds of the new nodes, or where there is none (N) of the ends of the paths.
 
-    It goes up as far as it proves more.
+    It goes up as long as bounds change.
     """
     grew = node < tree.capacity
     low, high = jnp.moveaxis(take(tree.bounds, jnp.where(grew, node, take(path.nodes, path.length - 1))), -1, 0)
@@ -195,12 +195,12 @@ def prove(tree: Tree, path: Path, node: Int[Array, "B"]) -> Tree:
 
 
 def closer(old: Float[Array, "B 2"], new: Float[Array, "B 2"]) -> Float[Array, "B 2"]:
-    """What both bounds say."""
+    """The intersection of two bounds."""
     return jnp.stack([jnp.maximum(old[:, 0], new[:, 0]), jnp.minimum(old[:, 1], new[:, 1])], -1)
 
 
 def from_edges(tree: Tree, node: Int[Array, "B"]) -> Float[Array, "B 2"]:
-    """The bounds of nodes by those of their edges; of nodes without any, anything."""
+    """The bounds of nodes from those of their edges; the widest for nodes without edges."""
     edges = visited_edges(tree, rows_of(tree, node))
     facts = unpack_facts(take(tree.facts, edges.child))
     low, high = edge_bounds(tree, edges.child, facts.reward[..., 0], facts.discount, None)
@@ -227,9 +227,9 @@ def revalued(
     tile: Tile | None = None,
     counted: bool = False,
 ) -> Float[Array, "G ... 1"]:
-    """The return to take in at nodes that were passed: at solved ones, what makes their mean the proven value.
+    """The return to back up at the nodes passed: at solved ones, the one that makes their mean the proven value.
 
-    It is this visit's own return and what the visits before were wrong by; carried up the path, it corrects the means
+    It is this visit's return plus the total error of the visits before; backed up along the path, it corrects the means
     above in the same way.
     """
     del counted
@@ -239,7 +239,7 @@ def revalued(
 
 
 def bounds(tree: Tree) -> Float[Array, "B 2"]:
-    """What the root's value is proven to be at least and at most, for the player to move; equal: it is solved."""
+    """The proven lower and upper bound of the root's value, for the player to move; if equal, it is solved."""
     check_tree("bounds: tree", tree)
     if tree.bounds is None:
         raise ValueError("the tree keeps no bounds: search with a rule of avoid_proven(...).")

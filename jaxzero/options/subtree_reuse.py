@@ -6,20 +6,20 @@
 
 There are two ways to reuse, both published:
 
-* *Keep statistics* (AlphaGo Zero, Silver et al. 2017): visits and values of the subtree go on counting. The next search
-  is deeper for the same number of simulations, and targets made of visits count the old ones, too. How many new
-  simulations are added is the policy's `num_simulations`; `stop=total_visits(n)` counts the old ones.
-* *Keep evaluations only* (see `jaxzero.options.evaluation_reuse`): the statistics start anew, and what the network said
-  is not asked again. The search is that of a tree planted anew, move for move, with fewer calls of the network. For the
-  saving, all games of a batch must find the position in the tree: it pays with one game, or a few.
+* *Keep statistics* (AlphaGo Zero, Silver et al. 2017): the visits and values of the subtree are kept. The next search
+  is deeper for the same number of simulations, and targets made from visits count the old ones, too. The policy's
+  `num_simulations` is the number of new simulations; `stop=total_visits(n)` counts the old ones as well.
+* *Keep evaluations only* (see `jaxzero.options.evaluation_reuse`): the statistics start anew, and known positions are
+  not evaluated again. The search equals that of a new tree, visit for visit, with fewer calls of the network. A call is
+  saved only if all games of a batch find their position in the tree: it pays with one game, or a few.
 
-The price of `advance` is one pass over the tree: log₂(N) small gathers to find out what is below the new root, and one
-permutation of the rows. Nodes are written in the order of their expansion, so a parent comes before its children, and
-stays so. With other network parameters than before, what is kept is what the old ones said.
+The cost of `advance` is one pass over the tree: log₂(N) small gathers to find what is below the new root, and one
+permutation of the rows. Nodes are stored in the order of their expansion, so a parent comes before its children, also
+afterwards. If the network's parameters change, the kept evaluations are still those of the old parameters.
 
-Learned dynamics (`models.learned`) know legal actions at the root only. Below it the tree took every action for legal;
-a policy that is given the moved tree and the state closes those of the new root that are not, and what was below them
-counts no more.
+Learned dynamics (`models.learned`) know legal actions at the root only. Below it the tree treated every action as
+legal. A policy that is given the moved tree and the state closes the illegal actions of the new root, and what was
+below them no longer counts.
 """
 
 import jax
@@ -36,14 +36,15 @@ __all__ = ["action_and_outcome", "advance", "with_legal_root"]
 
 
 def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool[Array, "B"] | None = None) -> Tree:
-    """The subtree below an action, or below several in a row, becomes the tree; for all games at once.
+    """Makes the subtree below an action, or below several in a row, the tree; for all games at once.
 
     What it does, when it helps and what it costs: `help(jaxzero.options.subtree_reuse)`.
 
-    Statistics are kept as they are. The root's noise is dropped (a policy draws anew, from the clean prior), its count
-    of simulations begins at 0, and `tree.root.brought` holds the visits that its actions brought along. A game whose
-    action is illegal or was never visited keeps nothing, which `Status.NOT_IN_TREE` tells; neither does a game of
-    `reset`. Such a game has size 0: hand the tree to a policy together with the states, and it is planted anew.
+    Statistics are kept as they are. The root's noise is dropped (a policy draws new noise, for the clean prior), its
+    count of simulations begins at 0, and `tree.root.brought` holds the visits that its actions brought along. A game
+    whose action is illegal or was never visited keeps nothing, which `Status.NOT_IN_TREE` reports; a game in `reset`
+    keeps nothing either. Such a game has size 0: hand the tree to a policy together with the states, and it is planted
+    anew.
 
     Args:
         tree: the trees.
@@ -92,20 +93,20 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     over = jnp.zeros_like(found) if reset is None else jnp.asarray(reset)
     keep = _below(tree, new_root) & (found & ~over)[:, None]
     tree = _compact(tree, keep)
-    stays = tree.status & Status.NON_FINITE.value  # what was put in the place of a number may be among what is kept
+    stays = tree.status & Status.NON_FINITE.value  # replaced numbers may be in the part that is kept
     status = jnp.where(found & ~over, stays, Status.NOT_IN_TREE.where(~over))
     return _as_planted(tree.replace(status=status))
 
 
 def action_and_outcome(tree: Tree, action: Int[Array, "B"], outcome: Int[Array, "B"]) -> Int[Array, "B 2"]:
-    """What was played and what chance made of it, as `advance` takes it: no outcome (−1) where no chance node follows.
+    """Actions and outcomes of chance, as `advance` takes them: no outcome (−1) where no chance node follows.
 
-    Where only some actions are followed by chance, an outcome that there was not would be taken as a move.
+    Where chance follows only some actions, `advance` would take a superfluous outcome for a move.
 
     Args:
         tree: of a model that knows of chance.
         action: what was played from the root.
-        outcome: the slot of what came about; anything where chance had no part.
+        outcome: the slot of the outcome that occurred; anything where chance had no part.
 
     Raises:
         ValueError: a tree of a model that does not know of chance.
@@ -149,7 +150,7 @@ def _follow(tree: Tree, actions: Int[Array, "B L"]) -> tuple[Int[Array, "B"], Bo
 
 
 def _below(tree: Tree, new_root: Int[Array, "B"]) -> Bool[Array, "B N"]:
-    """The nodes of the subtree of `new_root`, by pointer jumping: each turn doubles how far up a node sees."""
+    """The nodes of the subtree of `new_root`, by pointer jumping: each iteration doubles how far up a node sees."""
     nodes, up = jnp.arange(tree.capacity, dtype=jnp.int32), parents(tree)
     tops = (up < 0) | (nodes[None] == new_root[:, None])  # where the way up ends: there, at the old root, or in no tree
     up = jnp.where(tops, nodes, up)
@@ -164,7 +165,7 @@ def _below(tree: Tree, new_root: Int[Array, "B"]) -> Bool[Array, "B N"]:
 
 
 def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
-    """The kept nodes, moved to the front in the order they had, and everything that points to them."""
+    """Moves the kept nodes to the front in their old order, and updates everything that points to them."""
     size = jnp.sum(keep, -1, dtype=jnp.int32)
     order = jnp.argsort(~keep, -1, stable=True).astype(jnp.int32)
     order = jnp.pad(order, ((0, 0), (0, 1)), constant_values=tree.capacity)
@@ -175,7 +176,7 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
     def moved(x: Array) -> Array:
         return take(x, order)
 
-    def renamed(x: Array) -> Array:  # meaningless entries may be anything: they become some node or other
+    def renamed(x: Array) -> Array:  # meaningless entries may be anything: they become arbitrary nodes
         old = jnp.clip(x.astype(jnp.int32), 0, tree.capacity)
         return take(index, old.reshape(len(old), -1)).reshape(x.shape).astype(x.dtype)
 
@@ -198,10 +199,10 @@ def _compact(tree: Tree, keep: Bool[Array, "B N"]) -> Tree:
 
 
 def with_legal_root(tree: Tree, legal: Bool[Array, "B W"]) -> Tree:
-    """The tree without what lies beyond the root's illegal actions, for a model that masks actions at the root only.
+    """The tree without the subtrees of the root's illegal actions, for a model that masks actions at the root only.
 
-    Below a root such a model takes every action for legal, and so has the tree, until a node becomes the root. What
-    the root counts and means is then that of its legal actions; its prior is theirs.
+    Below the root such a model, and so the tree, treats every action as legal, until a node becomes the root. Then the
+    root's visits, mean and prior are reduced to those of its legal actions.
     """
     edges = visited_edges(tree, rows_of(tree))
     open_ = jnp.take_along_axis(legal, jnp.minimum(edges.action, tree.num_edges - 1), 1)

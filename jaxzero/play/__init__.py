@@ -1,4 +1,4 @@
-"""How good is a policy: `arena` plays games, `ratings` says what they tell.
+"""Measuring the strength of policies: `arena` plays games, `ratings` turns results into Elo.
 
-`outcome_mistakes` looks at solved positions. Where a game is small, `perfect_player` makes a player that never errs.
+`outcome_mistakes` looks at solved positions. For small games, `perfect_player` makes a player that never errs.
 """

@@ -1,4 +1,4 @@
-"""Analysis of a position, for people: the visited moves, the best first, and the expected play."""
+"""Analysis of a position for people: the visited moves, best first, and the expected play."""
 
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ __all__ = [
 
 LINE = 12  # plies of the expected play
 ENOUGH = 100  # visits before a position is given up
-SHARED = 4  # one simulation in so many is spread evenly over the legal moves, where all of them are to be known
-TIMED = 4  # visits of each, where only the time is limited
+SHARED = 4  # for a hint, one simulation in this many is spread evenly over the legal moves
+TIMED = 4  # visits of each legal move for a hint, where only the time is limited
 
 
 class Candidate(NamedTuple):
@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
         action: the move.
         visits: simulations through it.
         value: mean return for the player to move, between −1 and 1.
-        prior: what the model thought of it; 0 where the rule asks for no prior.
+        prior: the model's prior; 0 where the rule uses no prior.
         line: the play that is expected, this move first, as far as the players decide: up to a roll of dice.
     """
 
@@ -62,10 +62,10 @@ class Known(NamedTuple):
         visits: of the root's edges.
         values: likewise, for the player to move.
         value: of the root.
-        prior: probabilities; 0 where the rule asks for no prior.
+        prior: probabilities; 0 where the rule uses no prior.
         best: the edge that the principal variation begins with; −1: there is none.
         line: the actions of the principal variation; −1 after the last.
-        actions: of the root's edges, which in a tree over slots are others than their numbers.
+        actions: of the root's edges; in a tree over slots they differ from the edges' numbers.
     """
 
     visits: Int[Array, "B W"]
@@ -78,12 +78,12 @@ class Known(NamedTuple):
 
 
 def known(tree: Tree) -> Known:
-    """What a report of each game is made of; the actions of the tree are numbers, its values those of one player."""
+    """The arrays for a report of each game, from a tree whose actions are numbers, with one value per node."""
     found, slots = summary(tree), parts_of(tree.state, Slots)
     line = _until_chance(tree, principal_variation(tree, LINE))
     prior = prior_probabilities(tree, edge_view(tree))
     kind = tree.prior_kind
-    asked = kind is None or kind.probabilities is not False or kind.mass  # UCB1 keeps logits, and never looks at them
+    asked = kind is None or kind.probabilities is not False or kind.mass  # UCB1 stores logits but never uses them
     actions = slots[0].action[:, 0] if slots else jnp.broadcast_to(jnp.arange(prior.shape[-1]), prior.shape)
     return Known(
         visits=found.visits,
@@ -131,7 +131,7 @@ def reported(found: Known, game: int = 0, most: int = 1_000) -> Report:
 
 
 def spread(simulations: int | None, legal: int) -> tuple[int | None, int]:
-    """How many simulations a hint takes, and how many of them each legal move gets at least.
+    """How many simulations a hint takes, and the least number of them that each legal move gets.
 
     >>> spread(400, 7), spread(20, 9), spread(50, 121), spread(None, 82)
     ((400, 14), (20, 1), (121, 1), (None, 4))
@@ -153,9 +153,9 @@ def hopeless(report: Report, resign: float) -> bool:
 
 
 def prior_probabilities(tree: Tree, view: Any) -> Float[Array, "... W"]:
-    """The prior of a view as probabilities: stored so by some rules, as logits by others, as who knows what by a few.
+    """The prior of a view as probabilities. Some rules store probabilities, others logits, a few something else.
 
-    NaN in a row that cannot be told to hold either; −inf where illegal.
+    NaN in a row that holds recognisably neither; −inf where illegal.
     """
     legal = ~jnp.isneginf(view.prior)
     weights = jnp.where(legal, prior_weights(view), 0)

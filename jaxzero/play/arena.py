@@ -1,7 +1,7 @@
 """The arena: two policies against each other, all games at once, in games of two or more players.
 
-A match is traced: under `jax.jit` both policies and the games are one program. Where a policy plays several matches, or
-itself, `match_programs` compiles it once; it is made of the same pieces, from `seated` to `counted`.
+A match is traced: under `jax.jit` both policies and the games are one program. If a policy plays several matches, or
+itself, `match_programs` compiles it only once; it is built from the same functions, from `seated` to `counted`.
 """
 
 import math
@@ -48,7 +48,7 @@ class Seats(NamedTuple):
 
     Attributes:
         score: won, drawn (a first place that is shared), lost, unfinished.
-        points: 1 for a win, 1/k for a first place among k, 1/P for an unfinished game: of equal players each has 1/P.
+        points: 1 for a win, 1/k for a first place shared by k, 1/P for an unfinished game: equal players get 1/P each.
     """
 
     score: Score
@@ -56,7 +56,7 @@ class Seats(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Diagnostics of the players below, which search nothing."""
+    """Diagnostics of the players below, which do not search."""
 
     status: Int[Array, "B"]
 
@@ -99,11 +99,11 @@ def play(
     """Pairs of games between two policies, in lock-step, colours swapped within a pair.
 
     Both games of a pair begin with the same `opening_plies` uniformly random moves, after which the first policy
-    is to move in one and the second in the other: deterministic players then still meet in different games, and
+    is to move in one and the second in the other. So deterministic players still play different games, and
     the luck of the opening cancels. (An opening that ends the game counts like any other.)
 
-    One half of the games is the first policy's turn while the other half is the second's, so that no search is
-    done for nothing. Where turns do not alternate a game waits for its player.
+    In one half of the games it is the first policy's turn while in the other half it is the second's, so that no search
+    is wasted. Where turns do not alternate, a game waits for its player.
 
     Args:
         game: a two-player `jaxzero.games.Game`.
@@ -111,8 +111,8 @@ def play(
         params: what each is given.
         keys: one PRNG key per *pair* of games.
         opening_plies: random moves at the start.
-        max_plies: where games are stopped. After the opening turns count, not moves: where a player moves twice in a
-            row, the other one's turn between the two, which is waited for, counts, too.
+        max_plies: where games are stopped. After the opening it counts turns, not moves: where a player moves twice in
+            a row, the other one's idle turn between the two counts, too.
 
     Raises:
         ValueError: not a two-player game.
@@ -131,8 +131,8 @@ def play_pairs(
 ) -> Score:
     """The games of `play`, called alike, with a score for each pair: four numbers `[pairs]` that add up to 2.
 
-    The two games of a pair depend on each other: an opening that is good for one side decides both. What is to know how
-    sure a result is (`jaxzero.play.ratings.sprt`) counts pairs.
+    The two games of a pair depend on each other: an opening that is good for one side decides both. So statistical
+    tests (`jaxzero.play.ratings.sprt`) count pairs.
 
     Raises:
         ValueError: not a two-player game.
@@ -157,8 +157,8 @@ def play_seats(
     second next in another, and so on. Called like `play`.
 
     Returns:
-        `Seats`: in row i the first policy was the i-th to move after the opening. A game is won by who is paid more
-        than every other player, and drawn where the first policy shares the first place.
+        `Seats`: in row i the first policy was the i-th to move after the opening. The player who is paid more than
+        every other wins; a game is drawn where the first policy shares the first place.
 
     Raises:
         ValueError: a game of one player.
@@ -230,7 +230,7 @@ def seated(game: Any, keys: Keys, opening_plies: int) -> tuple[_Table, ...]:
 
 
 def after_turn(tables: Sequence[_Table], move: Callable[[int, tuple], tuple]) -> tuple[_Table, ...]:
-    """The tables after a move: `move(0, (table,))` in the first, `move(1, tables)` in the others, which move up."""
+    """The tables after a move, `move(0, (table,))` in the first and `move(1, tables)` in the others, rotated by one."""
     due, *others = tables
     return *move(1, tuple(others)), *move(0, (due,))
 
@@ -241,7 +241,7 @@ def joined(tables: Sequence[_Table]) -> _Table:
 
 
 def parted(table: _Table, parts: int) -> tuple[_Table, ...]:
-    """The tables that were joined."""
+    """The tables that were joined, separated again."""
     each = len(table.mine) // parts
     return tuple(jax.tree.map(lambda x, i=i: x[i * each : (i + 1) * each], table) for i in range(parts))
 
@@ -252,7 +252,7 @@ def all_over(game: Any, tables: Sequence[_Table]) -> Bool[Array, ""]:
 
 
 def counted(game: Any, tables: Sequence[_Table], turns: Int[Array, ""]) -> Seats:
-    """What came of the games, after so many turns, by which the tables stand rotated."""
+    """The results of the games after `turns` turns; the tables are rotated by as many."""
     rows = [_count(table, jax.vmap(game.terminal)(table.state)) for table in tables]
     return jax.tree.map(lambda *x: jnp.roll(jnp.stack(x), turns % game.num_players, 0), *rows)
 

@@ -1,11 +1,11 @@
-"""Time control: the time settings of the Go Text Protocol, and how long to think about a move."""
+"""Time control: the time settings of the Go Text Protocol, and the thinking time for a move."""
 
 from typing import NamedTuple
 
 __all__ = ["Clock", "share", "spent", "started"]
 
-MARGIN = 0.15  # seconds that a move takes beside the thinking, at most
-EXPECTED = 25  # moves that are thought to be left, where nobody says
+MARGIN = 0.15  # the most seconds that a move takes beside the thinking
+EXPECTED = 25  # moves assumed to be left, where it is not known
 
 
 class Clock(NamedTuple):
@@ -40,9 +40,9 @@ def started(main: float, byo_time: float, byo_stones: int) -> Clock:
 
 
 def share(clock: Clock) -> float | None:
-    """Seconds for the next move; None: as long as one likes.
+    """Seconds for the next move; None: no limit.
 
-    In a period its equal part; in main time a part of what is left, of which a reserve stays for what takes longer.
+    In an overtime period an equal part of it; in main time a part of what is left, with a reserve for delays.
 
     >>> share(started(0, 10, 5)), share(Clock())
     (1.85, None)
@@ -56,7 +56,7 @@ def share(clock: Clock) -> float | None:
 
 
 def spent(clock: Clock, seconds: float) -> Clock:
-    """The clock after a move of so many seconds, as far as it goes by itself: `time_left` knows better.
+    """The clock after a move of `seconds`, as an estimate: the command `time_left` gives the true value.
 
     >>> spent(started(10, 5, 2), 12.0)[-2:]
     (1, 3.0)
@@ -66,6 +66,6 @@ def spent(clock: Clock, seconds: float) -> Clock:
     left, stones = clock.left - seconds, clock.stones
     if not stones and left < 0 < clock.byo_stones:  # main time is over
         return spent(Clock(0, clock.byo_time, clock.byo_stones, clock.byo_stones, clock.byo_time), -left)
-    if stones == 1:  # a period was kept: the next begins
+    if stones == 1:  # the period was kept: the next begins
         return clock._replace(left=clock.byo_time, stones=clock.byo_stones)
     return clock._replace(left=max(left, 0.0), stones=max(stones - 1, 0))

@@ -1,8 +1,8 @@
 """An engine: one game on a board, and a search that keeps its tree from move to move.
 
 The tree is kept when a move is made, and may grow while the opponent thinks. All thinking is done in short chunks of
-simulations of one compiled program, so that it ends when it is told to: by a number of simulations, by the clock, or by
-somebody who has something to say.
+simulations of one compiled program, so that it can end at any time: by a number of simulations, by the clock, or by a
+new request.
 """
 
 import threading
@@ -25,7 +25,7 @@ from jaxzero.types import Params
 
 __all__ = ["Engine"]
 
-CHUNK = 0.02  # seconds of thinking between two looks at who has something to say
+CHUNK = 0.02  # seconds of thinking between two checks for requests
 
 _turned = jax.jit(jax.vmap(turned, (0, None)))
 
@@ -39,14 +39,14 @@ class Engine:
         state: the position, a batch of one.
         first: the player who moved first.
         moves: the actions so far.
-        movers: who made each of them, 0: the player who moved first; by turns, but for `turn_to`.
+        movers: who made each of them, 0: the player who moved first; in turn, except after `turn_to`.
 
     Args:
         game: a `jaxzero.games.Game` of two or more players.
         build: `(num_simulations, stop) -> policy`, like `lambda n, stop: jaxzero.uct(model, n, stop=stop,
             capacity=10_000)`: give a capacity, and actions by most visits. Or `Programs`, made or of another engine.
         params: handed to the policy.
-        seed: everything random follows from it, and from when thinking was interrupted.
+        seed: everything random follows from it, and from the times at which thinking was interrupted.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class Engine:
         return f"<Engine: {self.game.id} after {len(self.moves)} move{'s' * (len(self.moves) != 1)}>"
 
     def another(self, seed: int = 0) -> "Engine":
-        """An engine at the beginning of a game of its own, which shares whatever this one has compiled."""
+        """An engine at the beginning of a game of its own, which shares the compiled programs of this one."""
         return Engine(self.game, self.programs, self._params, seed)
 
     # --- the game ----------------------------------------------------------------------------------------------------
 
     def clear(self, keep_memory: bool = True) -> None:
-        """The beginning of a game.
+        """Begin a new game.
 
         Args:
-            keep_memory: of the search tree, for the next thinking. An engine that waits for long needs none.
+            keep_memory: keep the memory of the search tree for the next search. An idle engine needs none.
         """
         self.rest()
         self.state = self.programs.init(self._keys(0))
@@ -113,7 +113,7 @@ class Engine:
         self._paid.append(paid)
 
     def turn_to(self, player: int) -> None:
-        """Make it a player's turn until a move is made, also after the end of the game: in Go as `games.go` has it.
+        """Make it a player's turn until a move is made, even after the end of the game. Only for Go by `games.go`.
 
         Args:
             player: 0: who moved first; 1: the other.
@@ -130,7 +130,7 @@ class Engine:
         self._forget()
 
     def turn_back(self) -> None:
-        """Whose turn it is by the rules, if `turn_to` has changed that and no move was made since."""
+        """Give the turn back to the player who has it by the rules, if no move was made since `turn_to`."""
         self.rest()
         if self._in_turn is not None:
             self.state, self._in_turn = self._in_turn, None
@@ -152,7 +152,7 @@ class Engine:
         self._forget()
 
     def go_to(self, moves: list[int], movers: list[int] | None = None) -> None:
-        """The position after these moves: those that were made otherwise are taken back, those that lack are made.
+        """Go to the position after these moves: takes differing moves back, and makes the missing ones.
 
         Args:
             moves: actions.
@@ -216,14 +216,14 @@ class Engine:
         look: Callable[["Engine"], Any] | None = None,
         least: int = 0,
     ) -> int:
-        """Search, and answer the move that was visited most.
+        """Search, and return the most visited move.
 
         Args:
-            simulations: how many to make now, beside those that the tree has brought along; None: as time allows.
-            seconds: how long at most; None: as the simulations take.
-            look: called now and then on the way, with the engine; where it answers True, it was enough.
-            least: visits that each legal move gets before the search goes where it wants, those from before among them:
-                for analysis, not for strength. Programs that were made without `spread` ignore it.
+            simulations: how many to add to those in the tree; None: as time allows.
+            seconds: the most time to use; None: as the simulations take.
+            look: called now and then with the engine; returns True to stop.
+            least: visits that each legal move gets first, earlier ones included: for analysis, not for strength.
+                Programs that were made without `spread` ignore it.
 
         Raises:
             ValueError: the game is over, or neither limit was given.
@@ -271,7 +271,7 @@ class Engine:
         return report._replace(candidates=tuple(candidates))
 
     def tree(self) -> Tree | None:
-        """The search of the position, a batch of one; None: nothing was searched yet, or nothing was kept of it."""
+        """The search tree of the position, a batch of one; None: nothing was searched yet, or nothing was kept."""
         tree = self._tree
         return None if tree is None or int(tree.size[0]) == 0 else tree
 
@@ -284,7 +284,7 @@ class Engine:
         action = 0
         while True:
             left = FOREVER if simulations is None else simulations - made
-            # The last thought may have been of another kind: of an endgame, or in a tree that was full. So begin small.
+            # The last search may have been much faster, in an endgame or in a full tree. So begin with small chunks.
             chunk = max(1, min(left, int(self._speed * (CHUNK if slowest else CHUNK / 8))))
             began = time.monotonic()
             most = jnp.int32(before + made + chunk)
@@ -293,7 +293,7 @@ class Engine:
             now = time.monotonic()
             self._tree, made = out.tree, made + chunk
             spent = max(now - began, 1e-6)
-            speed = chunk / spent  # slower is believed at once, faster by and by
+            speed = chunk / spent  # a lower speed counts at once, a higher one gradually
             self._speed = min(speed, 0.5 * (self._speed + speed))
             slowest = max(slowest, spent) if slowest else 1e-6  # the first call may have compiled
             enough = look is not None and look(self) is True
@@ -303,7 +303,7 @@ class Engine:
                 return action
 
     def _root_visits(self) -> int:
-        # As `total_visits` counts them. Those of its edges may be fewer: in a full tree walks ended at this node.
+        # As `total_visits` counts them. The root's edges may have fewer: in a full tree walks ended at the root.
         return int(unpack_stats(self._tree.stats[:, 0]).visits[0]) - 1
 
     def _forget(self) -> None:

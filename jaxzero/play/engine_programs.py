@@ -20,21 +20,21 @@ FOREVER = 2**22  # simulations in one call; `stop` ends it
 
 
 class Programs(NamedTuple):
-    """What an engine compiles: functions that hold nothing of a game in progress, so several engines may share them.
+    """The compiled functions of an engine. They hold nothing of a game in progress, so several engines may share them.
 
     Attributes:
-        game: its rules; what is asked of one position, `observe` and `legal` and so on, is compiled.
+        game: its rules; functions of one position, like `observe` and `legal`, are compiled.
         init: `keys -> states`, of a batch.
         step: `(states, actions, keys) -> states`, of a batch.
         one: the first position of a batch.
-        empty: `(params, keys, state) -> tree` without anything in it, the same one every time.
+        empty: `(params, keys, state) -> tree`, an empty tree, the same one every time.
         more: `(params, keys, state, tree, most, least) -> PolicyOutput`: searches until the root has `most` visits, of
-            which each legal move gets `least` first, if `programs` was told how.
+            which each legal move gets `least` first, if `programs` was given `spread`.
         advance: `jaxzero.advance`.
-        forgotten: `tree -> tree` of which nothing is kept.
-        known: `tree -> Known`, what a report is made of.
-        playable: `(state, line) -> how many moves of it are legal, one after another`, for models that were learned:
-            below the root they do not know the rules. None: lines are as the search has them.
+        forgotten: `tree -> tree` that keeps nothing.
+        known: `tree -> Known`, the arrays of a report.
+        playable: `(state, line) -> how many moves of it are legal, one after another`, for learned models, which do not
+            know the rules below the root. None: lines are as the search has them.
     """
 
     game: Game
@@ -69,8 +69,8 @@ def programs(
     made = []
 
     def empty(params, keys, state) -> Tree:
-        # To compile a whole search for it would take as long as for the one that is wanted. Its shapes say enough, and
-        # the bounds of all returns, which no search changes: of the compiled search nothing else is left.
+        # Compiling a whole search for this would take as long as compiling the wanted one. Its shapes are enough, and
+        # the bounds of all returns, which no search changes: XLA removes the rest of the search.
         if made:
             return made[0]
         shapes = []
@@ -100,9 +100,9 @@ def programs(
 
 
 def playable(game: Game) -> Callable[[State, Int[Array, "L"]], Int[Array, ""]]:
-    """Of a line of actions, how many can be played from a position (no batch axis), one after another; −1 is none.
+    """How many actions of a line can be played from a position (no batch axis), one after another; −1 is no action.
 
-    Where chance moves that is by one roll, so of such games it tells the first move only for sure.
+    With chance this follows one random roll, so only the first move is certain in such games.
     """
 
     def step(carry: tuple, action: Int[Array, ""]) -> tuple:
@@ -114,5 +114,5 @@ def playable(game: Game) -> Callable[[State, Int[Array, "L"]], Int[Array, ""]]:
 
 
 def _forgotten(tree: Tree) -> Tree:
-    """A tree of the same shapes, of which nothing is kept."""
+    """A tree of the same shapes that keeps nothing."""
     return advance(tree, jnp.full(1, -1, jnp.int32), jnp.ones(1, jnp.bool_))

@@ -1,4 +1,4 @@
-"""A policy against every legal reply: in small games, whether it can be beaten at all."""
+"""A policy against every legal reply: whether it can be beaten at all, in small games."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from jaxzero.types import Params, State
 __all__ = ["Replies", "every_reply"]
 
 MOST = 100_000  # positions of one ply
-LEAST = 128  # positions of a batch, filled up to so many
+LEAST = 128  # the least size of a batch; smaller ones are padded
 
 
 class Replies(NamedTuple):
-    """Ends of games, each counted once per position that the policy met: from the view of the policy.
+    """Ends of games, as the policy sees them; each is counted once per position from which it was reached.
 
     Attributes:
-        wins: replies, or moves of its own, after which it has won.
+        wins: replies, or moves of its own, after which the policy has won.
         draws: likewise.
         losses: likewise.
         positions: different positions in which it moved.
@@ -31,9 +31,9 @@ class Replies(NamedTuple):
 
 
 def every_reply(game: Any, policy: Callable, params: Params, key: Any, first: bool) -> Replies:
-    """Plays a policy, which must not draw lots, against all legal replies of its opponent.
+    """Plays a policy, which must be deterministic, against all legal replies of its opponent.
 
-    Positions that look alike count once. All that are met at a ply are searched as one batch.
+    Positions that look alike count once. All positions of a ply are searched as one batch.
 
     Args:
         game: of two players, small: tic-tac-toe.
@@ -66,7 +66,7 @@ def every_reply(game: Any, policy: Callable, params: Params, key: Any, first: bo
 
 
 class _Seen(NamedTuple):
-    """What a game says of positions, by the names of its functions."""
+    """What a game's functions return for positions, by the functions' names."""
 
     to_play: np.ndarray
     legal: np.ndarray
@@ -80,7 +80,7 @@ def _at(tree: Any, which: np.ndarray) -> Any:
 
 
 def _on_all(function: Callable, *given: Any) -> Any:
-    """A function of a batch, which is filled up with copies, so that few sizes are compiled."""
+    """Applies a function to a batch padded with copies, so that few sizes are compiled."""
     n = len(jax.tree.leaves(given)[0])
     size = max(LEAST, 1 << (n - 1).bit_length())
     found = function(*_at(given, np.minimum(np.arange(size), n - 1)))

@@ -1,8 +1,8 @@
-"""Matches between programs: a policy is compiled once, whatever it meets, itself included.
+"""Matches between programs: each policy is compiled only once for all its opponents, itself included.
 
 `arena.play_seats` makes one program of both policies and all moves of the games. A search takes tens of seconds to
-compile, so whoever plays several matches, or against an earlier network with the same search, pays several times. Here
-the host loops over the moves, and every policy is a program of its own:
+compile, and several matches, or a match against an earlier network with the same search, would compile it several
+times. Here the host loops over the moves, and every policy is a program of its own:
 
     first = program(jaxzero.gumbel(models.perfect(game, net), 32))
     second = program(arena.random_player(game))
@@ -29,13 +29,13 @@ __all__ = ["Program", "between", "program"]
 
 
 class Program(NamedTuple):
-    """A player: `act(params, keys, states)` are its actions, compiled. `program` makes it."""
+    """A player: `act(params, keys, states) -> actions`, compiled. `program` makes it."""
 
     act: Callable[[Params, Keys, State], Int[Array, "B"]]
 
 
 def program(policy: Callable) -> Program:
-    """The actions of a policy, compiled when it first moves, and again for other shapes: more games, another network.
+    """A policy as a program, compiled when it first moves, and again for other shapes: more games, another network.
 
     Keep what is returned: the same policy given twice is compiled twice.
 
@@ -64,8 +64,9 @@ def program(policy: Callable) -> Program:
 def between(game: Any, opening_plies: int = 2, max_plies: int = 1000) -> Callable[..., arena.Seats]:
     """Matches in a game: `(programs, params, keys) -> Seats`, called outside of `jax.jit`.
 
-    The games are those of `arena.play_seats` with the same keys, but for what rounding does to a search that is
-    compiled in another way. They run on the default device of this process, and take about a millisecond more a move.
+    The games are those of `arena.play_seats` with the same keys, except that rounding may differ, because the searches
+    are compiled differently. They run on the default device of this process, and take about a millisecond more per
+    move.
 
     Args:
         game: of two or more players.
@@ -145,7 +146,7 @@ def _check(programs: Any, params: Any, keys: Any) -> None:
 
 
 def _finished(flag: Array) -> bool:
-    """The flag, once it is there. Waiting in Python, so that Ctrl-C is heard at any time."""
+    """Waits for the flag and returns it. It waits in Python, so that Ctrl-C works at any time."""
     pause = 1e-4
     while not flag.is_ready():
         time.sleep(pause)
@@ -154,7 +155,7 @@ def _finished(flag: Array) -> bool:
 
 
 def _here(tree: Any) -> Any:
-    """Arrays on the default device, wherever they were: then the programs are compiled for one place only."""
+    """Moves arrays to the default device, so that programs are compiled for that device only."""
 
     def plain(x: Any) -> Any:
         if not isinstance(x, jax.Array):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:  # jax comes with it, and who asks a program for its name has not to wait for that
+if TYPE_CHECKING:  # it imports jax: a front end that only asks for a program's name must not wait
     from jaxzero.games.game import Game
 
 __all__ = ["drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
@@ -20,11 +20,11 @@ PLAIN = "abcdefghijklmnopqrstuvwxyz"
 
 
 def names(game: Game) -> tuple[str, ...]:
-    """What each action is called by custom.
+    """The customary name of each action.
 
     Go: columns from A without I, rows from the bottom, "pass". Othello and Hex: columns from a, rows from the top,
-    "pass" and "swap-pieces". Connect Four: columns from 1. Other games on square boards as Hex, all others by numbers
-    from 0. A game that has `action_names` says them itself.
+    "pass" and "swap-pieces". Connect Four: columns from 1. Other games on square boards: as Hex. All others: numbers
+    from 0. A game with `action_names` has those.
 
     >>> from jaxzero import games
     >>> names(games.go(9))[:2], names(games.go(9))[-2:]
@@ -57,7 +57,7 @@ def family(game: Game) -> str:
 
 
 def has_board(game: Game) -> bool:
-    """Whether each move puts a stone on the square of a board, or is beside it, in a game of two that does not draw.
+    """Whether it is a board game for two, without `Game.draw`, in which each move puts a stone on a square, or passes.
 
     >>> from jaxzero import games
     >>> has_board(games.go(9)), has_board(games.from_pgx("kuhn_poker"))
@@ -71,7 +71,7 @@ def has_board(game: Game) -> bool:
 
 
 def own_picture(game: Game, state: Any) -> str:
-    """What `Game.draw` makes of a position, as SVG that can stand alone; a sentence in SVG where it fails.
+    """The picture by `Game.draw` as a standalone SVG; a sentence in SVG where it fails.
 
     >>> from jaxzero import games
     >>> own_picture(games.go(9)._replace(draw=lambda state: "<svg/>"), None)
@@ -81,7 +81,7 @@ def own_picture(game: Game, state: Any) -> str:
         raise ValueError(f"own_picture: {game.id} has no draw. Use viz.picture_of, which shows any game.")
     try:
         svg = str(game.draw(state)).strip()
-    except Exception as error:  # whatever somebody's function does
+    except Exception as error:  # whatever the user's function raises
         return _sentence(f"draw of {game.id} failed: {type(error).__name__}: {error}")
     if not svg.startswith("<svg"):
         return _sentence(f"draw of {game.id} returned {svg[:40]!r}, and no <svg> element.")
@@ -94,7 +94,7 @@ def _sentence(text: str) -> str:
 
 
 def side_of(game: Game, player: int, first: int) -> int:
-    """A player's number in the order of moving: 0 for who moved first."""
+    """A player's number in the order of moving: 0 for the player who moved first."""
     return (player - first) % game.num_players
 
 
@@ -113,7 +113,7 @@ def result_in_words(called: Sequence[str], paid: Sequence[float]) -> str:
 
 
 def stones(game: Game, state: Any, first: int) -> np.ndarray:
-    """Who has a stone where, int8 `[rows, columns]`: 0 nobody, 1 who moved first, 2 the other.
+    """The stones on a board, int8 `[rows, columns]`: 0 none, 1 of the player who moved first, 2 of the other.
 
     For games whose observation begins with the plane of the mover's stones and that of the other's, as those of pgx on
     boards and `games.go` do.
@@ -121,10 +121,10 @@ def stones(game: Game, state: Any, first: int) -> np.ndarray:
     Args:
         game: its rules.
         state: one position.
-        first: who moved first, `game.to_play` of the beginning.
+        first: the player who moved first, `game.to_play` of the beginning.
 
     Raises:
-        ValueError: the observation is none of a board.
+        ValueError: the observation is not that of a board.
     """
     if len(game.observation_shape) != 3 or game.observation_shape[-1] < 2:
         raise ValueError(f"stones({game.id}): its observation {game.observation_shape} is not that of a board.")
@@ -170,7 +170,7 @@ def drawn(game: Game, state: Any, first: int, last: int | None = None) -> list[s
 
 def _line(row: list[tuple[str, str]]) -> str:
     text = "".join(before + stone for before, stone in row)
-    for i, (before, _) in enumerate(row):  # a bracket that was opened is closed in place of the next blank
+    for i, (before, _) in enumerate(row):  # the closing bracket replaces the next blank
         if before == "(":
             end = 2 * i + 2
             text = text[:end] + ")" + text[end + 1 :]

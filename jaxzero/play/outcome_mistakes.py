@@ -1,6 +1,6 @@
 """Mistakes on exactly solved positions.
 
-A position says what each legal move is worth: > 0 the mover wins, 0 it is a draw, < 0 the mover loses. A policy makes
+A position has a value for each legal move: > 0 the mover wins, 0 it is a draw, < 0 the mover loses. A policy makes
 an *outcome mistake* where the sign of its move is worse than the best sign available.
 
 The file is JSON lines with the fields `phase`, `kind`, `moves` (columns from 1, one digit each) and `scores` (column
@@ -35,8 +35,8 @@ class Positions(NamedTuple):
         state: game states `[n, ...]`.
         scores: the value of each action `[n, A]`, NaN where it is illegal.
         phase: "opening", "middle" or "end" `[n]`.
-        kind: how the position came about `[n]`.
-        tuning: True where the position may serve to choose hyper-parameters `[n]`.
+        kind: how the position was made `[n]`.
+        tuning: True where the position may be used to choose hyper-parameters `[n]`.
     """
 
     state: State
@@ -47,7 +47,7 @@ class Positions(NamedTuple):
 
 
 def is_tuning(moves: str) -> bool:
-    """Whether a position may serve to choose hyper-parameters; the others (3 in 5) are held out.
+    """Whether a position may be used to choose hyper-parameters; the others (3 in 5) are held out.
 
     Decided by the first four bytes of SHA-256 of the moves, modulo 5, so that it never changes.
     """
@@ -124,7 +124,7 @@ def outcome_mistakes(policy: Callable, params: Params, positions: Positions, key
 
 
 def groups(positions: Positions) -> dict[str, np.ndarray]:
-    """Which positions are `all`, of each phase in the order of the file, `tuning`, `held_out`; without empty ones."""
+    """Groups of positions: `all`, each phase in the order of the file, `tuning`, `held_out`; without empty groups."""
     found = {"all": np.ones(len(positions.phase), bool)}
     found |= {phase: positions.phase == phase for phase in dict.fromkeys(positions.phase.tolist())}
     found |= {"tuning": positions.tuning, "held_out": ~positions.tuning}

@@ -1,6 +1,6 @@
 """Perfect play for small games: solves every position once, then looks the best moves up.
 
-An opponent that cannot be beaten is a measure that does not move: what is lost to it was lost by a mistake.
+An opponent that cannot be beaten is a fixed measure: every loss against it is due to a mistake.
 """
 
 import hashlib
@@ -20,18 +20,18 @@ from jaxzero.types import PolicyOutput, State
 
 __all__ = ["Solution", "perfect_player", "solve"]
 
-STARTS = 64  # keys that `init` is asked with: in pgx one start for each player who may begin
+STARTS = 64  # keys tried with `init`; pgx has one start for each player who may begin
 AT_ONCE = 1 << 12  # moves made in one call of the rules
 SAME = 1e-6  # returns that differ by less are equal
 
 
 class Solution(NamedTuple):
-    """The n positions of a game that can be told apart by what a player sees, those that end it included.
+    """The n positions of a game that a player's observation distinguishes, final ones included.
 
     Attributes:
         words: a 64-bit hash of each position's observation, in two words, sorted.
         best: True for the moves that keep the value; none where the game is over.
-        value: what the player to move gets from here on if both sides play perfectly.
+        value: the return of the player to move from here on, if both sides play perfectly.
     """
 
     words: UInt32[np.ndarray, "n 2"]
@@ -40,17 +40,17 @@ class Solution(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Diagnostics of the perfect player: `known` is False where a position is in no table, and the move random."""
+    """Diagnostics of the perfect player: `known` is False where a position is not in the table, and the move random."""
 
     status: Int[Array, "B"]
     known: Bool[Array, "B"]
 
 
 def perfect_player(game: Game, solution: Solution) -> Callable:
-    """A policy that plays any of the moves that keep the value, all alike likely, so that games differ.
+    """A policy that plays any of the moves that keep the value, all with equal probability, so that games differ.
 
-    It wins what is won, sooner or later (for no position comes twice), and sets no traps. `value` is exact. A position
-    that is not in the table, since it cannot come about, gets a random legal move and the value 0; see `info.known`.
+    It wins won positions, sooner or later (no position is repeated), and sets no traps. `value` is exact. A position
+    that is not in the table, because it cannot be reached, gets a random legal move and the value 0; see `info.known`.
 
     Args:
         game: the rules.
@@ -78,7 +78,7 @@ def perfect_player(game: Game, solution: Solution) -> Callable:
             f"{game.id} has {game.num_actions}. Give solve(game) of this game."
         )
     high, low = (jnp.asarray(solution.words[:, i]) for i in (0, 1))
-    alike = np.unique(solution.words[:, 0], return_counts=True)[1].max()  # that share the first word
+    alike = np.unique(solution.words[:, 0], return_counts=True)[1].max()  # the most that share a first word
 
     def policy(params: Any, keys: Any, state: State, tree: Any = None) -> PolicyOutput:
         words = hash_state(jax.vmap(game.observe)(state))
@@ -102,14 +102,14 @@ def perfect_player(game: Game, solution: Solution) -> Callable:
 
 
 def solve(game: Game, limit: int = 100_000) -> Solution:
-    """Looks at all positions that can be reached, and works out what each is worth, from the last ones back.
+    """Finds all positions that can be reached, and computes the value of each, from the last ones back.
 
     Args:
-        game: of two players, without chance, what one is paid the other pays, no position comes twice, and what a
-            player sees (`observe`) tells all that matters for the rest of the game. All this is checked; for chance
-            each move is made twice. It may begin in a few ways, which `init` is asked for with `STARTS` keys; with as
-            many others no position may come that is unknown then.
-        limit: of the number of positions; those that differ only in the players' numbers count apart.
+        game: for two players, zero-sum, without chance; no position may occur twice in a game, and the observation must
+            contain all that matters for the rest of the game. All this is checked; to detect chance, each move is made
+            twice. There may be a few starting positions, which `init` is asked for with `STARTS` keys; as many other
+            keys must not give a new one.
+        limit: of the number of positions; those that differ only in the players' numbers count separately.
 
     Raises:
         ValueError: the game is larger, or not of this kind; the message says what was found.
@@ -124,7 +124,7 @@ def solve(game: Game, limit: int = 100_000) -> Solution:
 
 # -------------------------------------------------------------------------------------------------------- exploration
 class _Seen(NamedTuple):
-    """What counts of a position when it is come upon."""
+    """The facts of a position when it is found."""
 
     legal: Any
     to_play: Any
@@ -134,7 +134,7 @@ class _Seen(NamedTuple):
 
 
 class _Positions(NamedTuple):
-    """All n positions, each before those that were found after it."""
+    """All n positions, in the order in which they were found."""
 
     seen: _Seen
     after: Int[np.ndarray, "n A"]  # where each action leads, -1 for illegal ones
@@ -184,8 +184,8 @@ def _explore(game: Game, limit: int) -> _Positions:
 
 
 def _move(game: Game, step: Callable, states: State, actions: np.ndarray, seed: int) -> tuple[State, _Seen]:
-    """What a legal move from each of some positions leads to, and that it is the same twice."""
-    filled = np.minimum(np.arange(AT_ONCE), len(actions) - 1)  # always as many: one compilation
+    """The positions after a legal move from each of some positions; checks that making it twice gives the same."""
+    filled = np.minimum(np.arange(AT_ONCE), len(actions) - 1)  # padded to a fixed number: one compilation
 
     def once(seed: int) -> tuple[State, _Seen]:
         given = _rows((states, actions.astype(np.int32)), filled)
@@ -201,7 +201,7 @@ def _move(game: Game, step: Callable, states: State, actions: np.ndarray, seed: 
 
 
 def _enter(book: dict[bytes, int], found: tuple[State, _Seen]) -> tuple[np.ndarray, tuple[State, _Seen]]:
-    """The number of each position in the book, where new ones are entered; and the new ones."""
+    """The number of each position in the book, which new positions are added to; and the new ones."""
     leaves = [np.ascontiguousarray(x) for x in jax.tree.leaves(found[0])]
     rows = np.concatenate([x.reshape(len(x), math.prod(x.shape[1:])).view(np.uint8) for x in leaves], 1)
     numbers, new = np.zeros(len(rows), np.int64), []
@@ -219,13 +219,13 @@ def _rows(tree: Any, rows: Any) -> Any:
 
 
 def _digests(rows: np.ndarray) -> list[bytes]:
-    """A name of 128 bits for the content of each row, in letters, as NumPy drops zeros at the end of bytes."""
+    """A 128-bit name for the content of each row, as a hex string, because NumPy drops trailing zero bytes."""
     return [hashlib.blake2b(row.tobytes(), digest_size=16).hexdigest().encode() for row in rows]
 
 
 # ----------------------------------------------------------------------------------------------------------- judgement
 def _judge(game: Game, positions: _Positions) -> tuple[np.ndarray, np.ndarray]:
-    """What each position is worth to the player to move, and the moves that keep that: from the ends back."""
+    """The value of each position for the player to move, and the moves that keep it: computed from the ends back."""
     seen, after, paid = positions
     sign = np.where(seen.to_play == 0, 1.0, -1.0)
     value, returns = np.zeros(len(after)), np.full(after.shape, -np.inf)  # for who is to move: of positions, of moves
@@ -242,9 +242,9 @@ def _judge(game: Game, positions: _Positions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(game: Game, seen: _Seen, value: np.ndarray, best: np.ndarray) -> Solution:
-    """One row for each observation, if all positions that look like it are alike."""
+    """One row for each observation; checks that positions with equal observations have equal moves and values."""
     _, rows, looks = np.unique(seen.observation, return_index=True, return_inverse=True)
-    like = rows[looks]  # the position that stands for all that look like this one
+    like = rows[looks]  # the position that represents all with the same observation
     if (best != best[like]).any() or np.abs(value - value[like]).max() > SAME:
         raise ValueError(
             f"solve: two positions of {game.id} look the same to the player to move, and their best moves or values "

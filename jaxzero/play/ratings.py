@@ -1,6 +1,6 @@
 """Elo ratings from results, and a sequential test (SPRT) of which of two players is stronger.
 
-Plain NumPy on the host: what is counted here is small. Elo is logistic: a player who is stronger by d takes
+Plain NumPy on the host, because the data are small. Elo is logistic: a player who is stronger by d takes
 1 / (1 + 10^(-d / 400)) of the points, a draw being half a win (Elo 1978, "The Rating of Chessplayers").
 """
 
@@ -17,7 +17,7 @@ SCALE = 400 / math.log(10)  # Elo per unit of log odds
 
 
 def elo(share: float) -> float:
-    """The difference in Elo that makes this share of the points the expected one; infinite for all and for none.
+    """The difference in Elo for which this share of the points is expected; infinite for all and for none.
 
     >>> round(elo(0.75), 1), elo(0.5), elo(0.0)
     (190.8, 0.0, -inf)
@@ -28,7 +28,7 @@ def elo(share: float) -> float:
 
 
 def expected_share(difference: Float[np.ndarray, "..."] | float) -> Float[np.ndarray, "..."]:
-    """The share of the points that a player takes who is stronger by this much Elo: `elo`, the other way round.
+    """The expected share of the points of a player who is stronger by this much Elo: the inverse of `elo`.
 
     >>> round(float(expected_share(200)), 3)
     0.76
@@ -38,15 +38,15 @@ def expected_share(difference: Float[np.ndarray, "..."] | float) -> Float[np.nda
 
 # ------------------------------------------------------------------------------------------------------------ ratings
 class Ratings(NamedTuple):
-    """What a tournament says about its players, in the order in which they were given.
+    """Ratings of a tournament's players, in the order in which they were given.
 
     Attributes:
         names: the players.
         elo: the ratings.
-        low: where the interval begins. It is that of the difference to the anchor, whose own has no width.
-        high: where it ends.
+        low: the lower end of the interval, which is that of the difference to the anchor; the anchor's has no width.
+        high: the upper end.
         games: how many games each has played.
-        points: what each got in them, a draw being half a point.
+        points: the points of each, a draw being half a point.
     """
 
     names: tuple[str, ...]
@@ -67,18 +67,18 @@ def ratings(
 ) -> Ratings:
     """Maximum-likelihood Elo ratings from pairwise results (Bradley & Terry 1952; found by Newton's method).
 
-    The intervals come from the observed information, the anchor's row and column removed. They take a game for one
-    throw of a coin with a side for each player, so they are wider than need be where there are draws.
+    The intervals come from the observed information, with the anchor's row and column removed. They model a game as one
+    coin toss, so they are wider than necessary where there are draws.
 
-    Who has won everything has no finite rating. So every two players who met are given `prior` more games, drawn. With
-    one, each side has half a win more, which also takes away the log odds' bias of order 1 / games (Haldane 1956;
-    Anscombe 1956; for two players it is Firth's correction, 1993).
+    A player who has won everything has no finite rating. So for each pair of players who met, `prior` drawn games are
+    added. With one, each side has half a win more, which also removes the log odds' bias of order 1 / games (Haldane
+    1956; Anscombe 1956; for two players it is Firth's correction, 1993).
 
     Args:
         names: the players.
-        results: `results[i, j]` are wins, draws and losses of player i in those games with player j that are entered
-            there; games of the two may stand in `results[j, i]`, too, seen from player j.
-        anchor: whose rating is given; None: the first player's.
+        results: `results[i, j]` are wins, draws and losses of player i against player j. Further games of the two may
+            be in `results[j, i]`, as player j sees them.
+        anchor: the player whose rating is given; None: the first player.
         rating: the anchor's rating.
         prior: drawn games added to each pairing that was played, at least 0.001 for the intervals to mean something;
             or 0: the plain maximum of the likelihood.
@@ -130,7 +130,7 @@ def _checked(names: tuple[str, ...], results: np.ndarray) -> np.ndarray:
 
 
 def _check_finite(names: tuple[str, ...], games: np.ndarray, points: np.ndarray, prior: float) -> None:
-    """Raises a ValueError if some rating would be anything, or infinite (Ford 1957)."""
+    """Raises a ValueError if some rating would be undetermined, or infinite (Ford 1957)."""
     if not (prior == 0 or 1e-3 <= prior < math.inf):
         raise ValueError(f"ratings(prior={prior:g}): a number of games, 0 or from 0.001 on; 1 for instance.")
     joined = _reached(games > 0)[0]
@@ -165,7 +165,7 @@ def _most_likely(points: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.n
 
     def derivatives(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         share = expected_share(SCALE * (s[:, None] - s[None, :]))
-        weight = games * share * share.T  # share.T is 1 - share, but for rounding where that is next to nothing
+        weight = games * share * share.T  # share.T is 1 - share, without its rounding error where that is tiny
         information = np.diag(weight.sum(1)) - weight
         return (points - games * share).sum(1)[free], information[free][:, free]
 

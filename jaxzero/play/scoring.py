@@ -18,7 +18,7 @@ def final_score(game: Game, state: Any, first: int, komi: float = 0.0) -> str:
     """The result in the words of engines: "B+3.5", "W+12", "0"; black is who moved first.
 
     Go is scored by area (Tromp and Taylor's rules) at any time, and all stones on the board are alive. Othello counts
-    discs. In other games it is who has won, which only the end of the game says.
+    discs. Other games have a winner only, known at the end of the game.
 
     Raises:
         ValueError: the game is not over, and has no score before that.

@@ -19,7 +19,7 @@ from jaxzero.types import Keys, Model, Params, PolicyOutput, Rule, State
 __all__ = ["alphazero"]
 
 
-ALPHA, FRACTION = 0.3, 0.25  # of the root noise, where nothing else is asked for
+ALPHA, FRACTION = 0.3, 0.25  # of the root noise, by default
 
 
 def alphazero(
@@ -52,7 +52,7 @@ def alphazero(
         num_simulations: simulations per call.
         rule: how nodes choose; default `puct(1.25)`.
         root_rule: how the root chooses, as in `forced_playouts(rule)`, or with another first-play urgency; default: as
-            the other nodes. The prior in force there is seen to.
+            the other nodes. It reads the prior in force at the root in any case.
         dirichlet_alpha: α of the root noise, over the legal actions only; may be traced, or one per game.
         dirichlet_fraction: ε; the number 0 leaves the noise out, to evaluate and to play.
         explore: `(keys, tree) -> prior in force at the root`, in place of that noise: `shaped_dirichlet(10.83, 0.25)`,
@@ -66,7 +66,7 @@ def alphazero(
         stop: where a game needs no further simulation: `decided`, `solved`, `total_visits(n)`.
 
     Raises:
-        ValueError: num_simulations or max_depth below 1, α or ε out of range; noise, or a root's rule, that wants
+        ValueError: num_simulations or max_depth below 1, α or ε out of range; noise, or a root's rule, that needs
             probabilities, with a rule that stores none; both `explore` and numbers of the plain noise; stop=decided
             without act=most_visited; something else in place of a rule or a function. When called: a tree of another
             kind of policy, or of other games.
@@ -99,7 +99,7 @@ def alphazero(
 
     def policy(params: Params, keys: Keys, state: State = None, tree: Tree | None = None) -> PolicyOutput:
         tree, keys = begin(params, keys, state, tree, model, rule, room, layout)
-        if explore is None:  # a search before may have left its noise
+        if explore is None:  # an earlier search may have left its noise
             tree = tree.replace(root=tree.root.replace(prior=None))
         else:
             tree = exploration.with_explored(tree, keys[:, 1], explore)

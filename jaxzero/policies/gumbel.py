@@ -43,8 +43,8 @@ def gumbel(
     1, `jz.search.completed_by_mix_value(0.5, rescale_values=False)` for `qvalues` is often stronger: see
     `notebooks/choosing.md`.
 
-    There is no rule=, root_rule=, act= or target= here, for all four are the paper's: the action is the one that
-    halving leaves, the target the policy improved by completed Q-values. `wrap` goes around the rules.
+    There is no rule=, root_rule=, act= or target= here, because all four are the paper's: the action is the one that
+    halving leaves, the target is the policy improved by completed Q-values. `wrap` goes around the rules.
 
     Danihelka et al. 2022. Published values: m = 16 actions considered, c_visit = 50, c_scale = 1 (0.1 with rescaled
     values, as mctx has it), 200 simulations for 9×9 Go, 50 for Atari, as few as 2 elsewhere.
@@ -56,8 +56,9 @@ def gumbel(
         gumbel_scale: 1 to explore; 0 to evaluate and to play for strength; may be traced.
         qvalues: completed and scaled Q-values; default `completed_by_mix_value()`.
         wrap: what is put around both rules, the root's and the others': `avoid_proven`.
-        rounds: what walks in flight change, like `virtual_mean()`: simulations of one halving round share calls of the
-            model; None: one after another. Another search, see `jaxzero.options.leaf_parallel.batched_halving`.
+        rounds: how walks in flight change an edge, like `virtual_mean()`: simulations of one halving round then share
+            calls of the model; None: one after another. With rounds it is another search, see
+            `jaxzero.options.leaf_parallel.batched_halving`.
         max_depth: how many edges below the root a walk may go.
         capacity: node slots of a new tree; default num_simulations + 1. Ask for more to think on later from `out.tree`.
         layout: how the tree stores its edges.
@@ -66,7 +67,7 @@ def gumbel(
 
     Raises:
         ValueError: num_simulations or max_depth below 1; max_considered below 1 or above num_simulations; rounds
-            together with simulate or stop; stop=decided. When called: rounds given a tree to think on from.
+            together with simulate or stop; stop=decided. When called: rounds together with a tree to continue from.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1

@@ -72,7 +72,7 @@ def begin(
 
 
 def _over_where_missing(tree: Tree) -> Tree:
-    """Marks games without a tree, and without a state to plant one from, as over: they are not searched."""
+    """Marks games that have neither a tree nor a state to plant one from as over: they are not searched."""
     missing = tree.size == 0
     facts = unpack_facts(tree.facts[:, 0])
     value = jnp.where(missing[:, None], 0, facts.raw_value)
@@ -86,7 +86,7 @@ def _over_where_missing(tree: Tree) -> Tree:
 
 
 def _without_chance_roots(tree: Tree) -> Tree:
-    """A policy's root is a decision: games that were moved on by half a ply are planted anew, as if not in the tree."""
+    """Drops trees whose root is a chance node, to be planted anew: a policy's root is a decision."""
     chance = unpack_facts(tree.facts[:, 0]).chance
     if chance is None:
         return tree

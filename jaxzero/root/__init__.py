@@ -1,4 +1,4 @@
-"""What happens at the root only: exploration, forced playouts, Gumbel search, actions, targets, and what was found."""
+"""What happens at the root only: exploration, forced playouts, Gumbel search, actions, targets, and the summary."""
 
 from jaxzero.root.exploration import chain, dirichlet, prior_at_root, root_temperature, shaped_dirichlet, with_dirichlet
 from jaxzero.root.forced_playouts import forced_playouts

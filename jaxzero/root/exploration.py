@@ -1,11 +1,11 @@
 """Exploration at the root: noise and temperature, `alphazero(explore=...)`.
 
 An `Explore` is a function `(keys, tree) -> prior [B, W]`: probabilities over the legal actions, −inf elsewhere. It
-begins with what is in force so far (`prior_at_root`), so that several can follow one another: KataGo's self-play is
+begins with the prior in force so far (`prior_at_root`), so that several can be chained: KataGo's self-play is
 `chain(root_temperature(by_move(decaying(1.25, 1.1, 19), count)), shaped_dirichlet(10.83, 0.25))`. The stored prior
 stays clean: for targets, for the tree kept after the move, and for the next search, which begins anew.
 
-Without exploration self-play repeats what it believes; with it, it pays in strength, so play matches with
+Without exploration, self-play repeats what it believes. With exploration it plays weaker, so play matches with
 `dirichlet_fraction=0`. It costs one draw per game and action, once per search.
 """
 
@@ -41,7 +41,7 @@ FLAT_ABOVE = 0.01  # KataGo: priors above this count alike in the shape of the n
 
 
 def prior_at_root(tree: Tree) -> Float[Array, "B W"]:
-    """What is in force at the root, by action: `tree.root.prior`, or the clean prior; −inf where illegal."""
+    """The prior in force at the root, by action: `tree.root.prior`, or the clean prior; −inf where illegal."""
     clean = edge_view(tree).prior
     return clean if tree.root.prior is None else jnp.where(jnp.isneginf(clean), -jnp.inf, tree.root.prior)
 
@@ -49,7 +49,7 @@ def prior_at_root(tree: Tree) -> Float[Array, "B W"]:
 def with_explored(tree: Tree, keys: Keys, explore: Explore) -> Tree:
     """Sets `tree.root.prior` to what `explore` makes of the clean prior, which stays as it is.
 
-    Where that is not a number, the clean prior is in force, and `Status.NON_FINITE` says so.
+    Where the result is not finite, the clean prior is in force, and `Status.NON_FINITE` reports it.
     """
     tree = tree.replace(root=tree.root.replace(prior=None))
     prior, clean = explore(keys, tree), prior_at_root(tree)
@@ -59,10 +59,10 @@ def with_explored(tree: Tree, keys: Keys, explore: Explore) -> Tree:
 
 
 def checked(explore: Explore) -> Explore:
-    """A function of the user's: what it answers is looked at, and over the legal actions only.
+    """A user's function with its result checked, and restricted to the legal actions.
 
     Raises:
-        ValueError: while tracing, if that is no prior of B games and W actions.
+        ValueError: while tracing, if the result is no prior of B games and W actions.
     """
 
     def safe(keys: Keys, tree: Tree) -> Array:
@@ -109,9 +109,9 @@ def dirichlet(alpha: Any = 0.3, fraction: Any = 0.25) -> Explore:
 
 
 def shaped_dirichlet(concentration: Any = 10.83, fraction: Any = 0.25) -> Explore:
-    """(1 − ε)·P + ε·Dir(α), α of one sum, half of it spread evenly, half by the logarithm of the prior.
+    """(1 − ε)·P + ε·Dir(α), with α of fixed sum: half of it is spread evenly, half by the logarithm of the prior.
 
-    A move that the network thinks unlikely, but not hopeless, gets more of the noise than the many it thinks hopeless.
+    A move that the network thinks unlikely, but not hopeless, gets more noise than the many that it thinks hopeless.
     KataGo (`computeDirichletAlphaDistribution`), which gives 10.83 = 0.03 · 361 and ε = 0.25: with x = ln min(P, 0.01),
     the shape is max(0, x − mean x) over the legal actions, divided by its sum; even where that sum is 0.
 
@@ -145,14 +145,14 @@ def shape_of_noise(prior: Float[Array, "B W"], legal: Bool[Array, "B W"]) -> Flo
     count = jnp.maximum(jnp.sum(legal, -1, keepdims=True, dtype=prior.dtype), 1)
     x = jnp.log(jnp.clip(prior, 1e-20, FLAT_ABOVE))
     above = jnp.where(legal, x - jnp.sum(jnp.where(legal, x, 0), -1, keepdims=True) / count, 0)
-    # Of equal priors rounding may leave one a little above their mean: no shape, all the same.
+    # If priors are equal, rounding may leave one a little above their mean: that still counts as no shape.
     above = jnp.where(above > 1e-5, above, 0)
     total, even = jnp.sum(above, -1, keepdims=True), legal.astype(prior.dtype) / count
     return jnp.where(total > 0, (above / jnp.where(total > 0, total, 1) + even) / 2, even)
 
 
 def root_temperature(temperature: Any = 1.1) -> Explore:
-    """P^(1/T) over the legal actions, T above 1 for a flatter prior: a network grown too sure is questioned.
+    """P^(1/T) over the legal actions; T above 1 gives a flatter prior, against an overconfident network.
 
     KataGo: 1.25 at the first move, towards 1.1 with a half-life of 19 moves (on 19×19): see `decaying` and `by_move`.
 
@@ -176,7 +176,7 @@ def root_temperature(temperature: Any = 1.1) -> Explore:
 
 
 def chain(*steps: Explore) -> Explore:
-    """One after another, each beginning with what the one before left in force, each with keys of its own.
+    """Applies steps one after another, each to the prior that the step before left in force, with keys of its own.
 
     Raises:
         ValueError: no step, or something that is not a function.
@@ -210,7 +210,7 @@ def draw_dirichlet(key: Array, alpha: Float[Array, ""] | Float[Array, "W"], lega
 
 
 def _mixed(keys: Keys, tree: Tree, spread: Callable[[Array, Array], Array], fraction: Any) -> Float[Array, "B W"]:
-    """(1 − ε) · what is in force + ε · Dir(what `spread` says of it and of the legal actions)."""
+    """(1 − ε) · P + ε · Dir(`spread(P, legal)`), P the prior in force."""
     prior, legal = prior_at_root(tree), legal_actions(tree)
     noise = jax.vmap(draw_dirichlet)(keys, spread(prior, legal), legal)
     fraction = per_game_number(fraction, tree)[:, None]

@@ -1,9 +1,9 @@
 """Forced playouts: at the root, every action that was tried gets a minimum of visits.
 
-Noise takes a search to moves it would not have looked at; one simulation says little about them. KataGo gives every
-move that was tried a number of simulations that grows with its prior, however bad they look: moves that the network
-underrates are found sooner. The visit counts then say more than what the search thinks good, so learn from pruned ones
-(`target=jz.root.pruned_visits(rule)` or `jz.root.solved_visits(rule)`); and do without in play for strength.
+Noise leads a search to moves that it would not have tried; one simulation says little about them. KataGo gives every
+move that was tried a number of simulations that grows with its prior, however bad they look. So moves that the network
+underrates are found sooner. The visit counts then no longer show only what the search thinks good, so learn from pruned
+ones (`target=jz.root.pruned_visits(rule)` or `jz.root.solved_visits(rule)`). Do not use it in play for strength.
 
 It costs a square root per edge shown.
 
@@ -25,9 +25,9 @@ __all__ = ["forced_playouts"]
 def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     """The rule, but edges with 1 ≤ N < √(k · P · ΣN) come first: for the root only.
 
-    P is the prior in force, with noise and temperature. Of several such edges the one that lacks most goes first, the
-    lowest action on a tie (KataGo takes the first in the order in which they were tried). Without such an edge the rule
-    decides, and so it does which edges are tried at all: what `rule.by_prior` promises stays true.
+    P is the prior in force, with noise and temperature. Of several such edges the one that lacks most visits goes
+    first, the lowest action on a tie (KataGo takes the first in the order in which they were tried). Without such an
+    edge the rule decides. The rule alone decides which edges are tried at all, so the promise of `rule.by_prior` holds.
 
     Args:
         rule: a rule that stores probabilities.
@@ -60,7 +60,7 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
         wanted = jnp.maximum(view.prior, 0) * jnp.sum(visits, -1, keepdims=True)
         lacking = jnp.sqrt(constant(k, view, wanted) * wanted) - visits
         scores = rule.score(view)
-        forced = (view.visits > 0) & (lacking > 0) & ~jnp.isneginf(scores)  # the rule may have ruled it out: a proof
+        forced = (view.visits > 0) & (lacking > 0) & ~jnp.isneginf(scores)  # −inf: ruled out by a proof
         first = jnp.where(forced, lacking.astype(scores.dtype), jnp.finfo(scores.dtype).min)
         return jnp.where(jnp.any(forced, -1, keepdims=True), first, scores)
 

@@ -1,7 +1,7 @@
 """Gumbel search: sequential halving at the root, a deterministic rule below, an improved policy.
 
 Danihelka, Guez, Schrittwieser and Silver 2022, "Policy improvement by planning with Gumbel". The actions with the
-highest Gumbel + logit are tried without replacement, then halved by what the search finds; the resulting policy is
+highest Gumbel + logit are sampled without replacement, then halved by what the search finds; the resulting policy is
 an improvement even with few simulations. Constants and details are those of mctx, which its authors published.
 """
 
@@ -21,8 +21,8 @@ from jaxzero.types import EdgeView, Keys, Rule
 
 __all__ = ["gumbel_interior", "gumbel_root", "halving_schedule", "improved_policy", "last_action", "with_gumbel"]
 
-DRAWS = 16  # numbers are drawn by so many, or a power of two: XLA's CPU backend compiles other widths slowly, like 9
-LOWEST = -1e9  # an action that is all but impossible is still taken if it is the only one
+DRAWS = 16  # draws come in multiples of this, or in a power of two: XLA's CPU backend compiles widths like 9 slowly
+LOWEST = -1e9  # so that an almost impossible action is still taken if it is the only one
 
 
 def published_qvalues() -> q.QValues:
@@ -60,8 +60,8 @@ def gumbel_interior(qvalues: q.QValues | None = None) -> Rule:
 def gumbel_root(num_simulations: int, max_considered: int, qvalues: q.QValues | None = None) -> Rule:
     """Sequential halving with Gumbel (ibid., algorithm 2), for a root where Gumbel + logits are in force.
 
-    The schedule goes by the simulations since the node became the root, and by the visits since then: those that a
-    root brought along count for the Q-values only.
+    The schedule counts simulations and visits since the node became the root. Visits that a root brought along count
+    for the Q-values only.
 
     Args:
         num_simulations: the budget the halving is planned for.
@@ -104,8 +104,8 @@ def halving_schedule(max_considered: int, num_simulations: int) -> tuple[int, ..
 def considered(view: EdgeView, qvalues: q.QValues, wanted: Int[Array, "..."]) -> Float[Array, "... W"]:
     """Gumbel + logits + σ(q) for the actions of `wanted` visits; far below that for the others.
 
-    Where none has so many, as in simulations beyond the plan, those of the next higher count there is are considered:
-    the last ones left go on in turn.
+    Where no action has that many, as in simulations beyond the plan, the actions of the next higher count are
+    considered: the last remaining ones take turns.
     """
     new = new_visits(view)
     visits, most = jnp.where(jnp.isneginf(view.prior), -1, new), jnp.iinfo(new.dtype).max

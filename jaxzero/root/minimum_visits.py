@@ -1,7 +1,7 @@
-"""Minimum visits: every legal action of the root gets so many simulations before its rule decides.
+"""Minimum visits: every legal action of the root gets a minimum of simulations before its rule decides.
 
-A search for strength looks at a few good moves and hardly at the others. Analysis wants to say something of each: what
-a move is worth that somebody has played, or asks about. A search for a hint spends a part of its simulations on that.
+A search for strength looks at a few good moves and hardly at the others. Analysis wants a value for every move, for
+example for the one that was played. A search for a hint spends a part of its simulations on that.
 """
 
 from typing import Any
@@ -19,13 +19,13 @@ __all__ = ["minimum_visits"]
 def minimum_visits(rule: Rule, least: Any = 1) -> Rule:
     """The rule, but legal edges with fewer than `least` visits come first: for the root only.
 
-    Of several such edges the one that lacks most goes first, of unvisited ones the one with the highest prior where the
-    rule promises `by_prior`. Edges that are proven to be worse than another are visited, too: what `avoid_proven` rules
-    out is decided when the minimum is reached. The root's mean value then holds visits to bad moves; the values of its
-    edges do not.
+    Of several such edges the one that lacks most visits goes first; of unvisited ones the one with the highest prior,
+    where the rule promises `by_prior`. Edges that are proven to be worse than another are visited, too: `avoid_proven`
+    excludes them only when the minimum is reached. The root's mean value then includes visits to bad moves; the values
+    of its edges are not affected.
 
     Args:
-        rule: what decides otherwise. With proofs, write `minimum_visits(avoid_proven(rule), least)`.
+        rule: decides when there are no such edges. With proofs, write `minimum_visits(avoid_proven(rule), least)`.
         least: visits; a number, or one per game `[B]`; it may be traced. 0: as the rule.
 
     Raises:

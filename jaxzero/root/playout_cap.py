@@ -1,13 +1,14 @@
 """Playout cap randomisation: full searches for policy targets, fast ones to finish more games.
 
-A network's value needs many finished games, its policy needs deep searches. With the same number of simulations a
-quarter of the moves searched fully, and only these learned from, gives both (Wu 2019, "Accelerating Self-Play Learning
-in Go", KataGo, section 3.1: p = 0.25, 600 to 1,000 simulations against 100 to 200, the fast ones without noise).
+Learning the value needs many finished games, learning the policy needs deep searches. To get both with the same number
+of simulations, a quarter of the moves is searched fully, and policies are learned only from these (Wu 2019,
+"Accelerating Self-Play Learning in Go", KataGo, section 3.1: p = 0.25, 600 to 1,000 simulations against 100 to 200, the
+fast ones without noise).
 
-In lock-step a coin per game would save nothing, for shapes are static. Here the games are cut into fixed groups of
-neighbours, and in each exactly p of them, chosen anew in every call, are searched fully: marginally each game is with
-probability p. Who it is depends on keys of the group alone, so results do not depend on the number of devices or on how
-the batch is cut, as long as groups stay whole, and nothing is sent between devices.
+In lock-step a coin toss per game would save nothing, because shapes are static. Here the games are divided into fixed
+groups of neighbours. In each group a share of exactly p, chosen anew in every call, is searched fully: each game with
+probability p. The choice depends only on keys of the group. So results do not depend on the number of devices or on how
+the batch is divided, as long as groups stay whole, and nothing is sent between devices.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from jaxzero.types import Keys, Params, PolicyOutput, State
 
 __all__ = ["BothTrees", "playout_cap"]
 
-OF_THE_GROUP = 0x51C0FFEE  # folded into the key of a group's first game: a stream that no search draws from
+OF_THE_GROUP = 0x51C0FFEE  # folded into the key of a group's first game: a random stream that no search uses
 
 
 class BothTrees(NamedTuple):
@@ -41,23 +42,23 @@ class BothTrees(NamedTuple):
 
 
 def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
-    """One policy of two: of every `group` neighbouring games p·group are searched by `full`, the others by `fast`.
+    """Combines two policies: of every `group` neighbouring games, `full` searches p·group, and `fast` the others.
 
     What it does, when it helps and what it costs: `help(jaxzero.root.playout_cap)`.
 
-    What both say of a game is put together again in the order of the games, `info` included, but for `tree`: the
-    trees are of two sizes, so it is a `BothTrees`. `info.has_target` is True for the games searched fully: those to
-    learn from. `train.selfplay` goes by it: the plies of fast searches make no rows, but lead on to the outcomes.
+    Both outputs are merged in the order of the games, `info` included. Only the trees have two sizes, so `tree` is a
+    `BothTrees`. `info.has_target` is True for the games searched fully: those to learn from. `train.selfplay` uses it:
+    the plies of fast searches make no rows, but lead to the outcomes.
 
     Args:
         full: a policy such as `alphazero(model, 600)`.
         fast: a policy such as `alphazero(model, 100, dirichlet_fraction=0)`: without noise, forced playouts and other
             exploration.
         p: the share of full searches: a multiple of 1/group.
-        group: games that are cut together; the batch must be whole groups.
+        group: the number of games in a group; the batch must consist of whole groups.
 
     Returns:
-        `(params, keys, state) -> PolicyOutput`. It cannot think on from a tree: the next call searches others fully.
+        `(params, keys, state) -> PolicyOutput`. It cannot continue from a tree: the next call chooses other games.
 
     Raises:
         ValueError: p·group that is not whole, or 0, or all of the group; a batch that is not whole groups; a tree.
@@ -82,7 +83,7 @@ def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
         keys, order = _order(keys, state, tree, group)
 
         def part(x: Array, places: slice) -> Array:
-            by_group = x.reshape(len(order), group, *x.shape[1:])  # lengths are said: a leaf may be of no numbers
+            by_group = x.reshape(len(order), group, *x.shape[1:])  # explicit lengths: a leaf may be empty
             rows = jax.vmap(lambda row, index: row[index])(by_group, order[:, places])
             return rows.reshape(rows.shape[0] * rows.shape[1], *x.shape[1:])
 

@@ -1,4 +1,4 @@
-"""Edges that are proven to be worse than another."""
+"""Proven edges: which edges are proven to be worse than another, and views without them."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
@@ -13,7 +13,7 @@ __all__ = ["not_worse", "worse"]
 def worse(view: EdgeView) -> Bool[Array, "... W"]:
     """The legal edges that are proven to be worse than another, or to lose while another may not.
 
-    At a solved node also those that are not proven to be as good as the best.
+    At a solved node, also those that are not proven to be as good as the best.
     """
     if view.lower is None or view.upper is None:
         raise ValueError("the tree keeps no bounds: plant it with the rule of avoid_proven(...) that searches it.")

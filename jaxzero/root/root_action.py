@@ -27,12 +27,12 @@ Act = Callable[[Keys, Tree, Summary], Int[Array, "B"]]
 
 
 def most_visited(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
-    """The most visited action; of several the one of the best mean return, of these the lowest index."""
+    """The most visited action; on a tie the one with the best mean return, then the lowest index."""
     return first_by_visits(jnp.where(open_actions(tree), summary.visits, -1), summary.qvalues)
 
 
 def best_value(keys: Keys, tree: Tree, summary: Summary) -> Int[Array, "B"]:
-    """The visited action of the best mean return (the best win rate)."""
+    """The visited action with the best mean return (the best win rate)."""
     lowest = jnp.finfo(summary.qvalues.dtype).min
     return _highest(tree, jnp.where(summary.visits > 0, summary.qvalues, lowest))
 
@@ -67,13 +67,13 @@ def by_temperature(temperature: Any = 1.0) -> ByTemperature:
 
 
 def goes_by_most_visits(act: Act) -> bool:
-    """Whether an action is the most visited one; a function of the user's is believed to be."""
+    """Whether `act` takes the most visited action; a user's function is assumed to."""
     t = act.temperature if isinstance(act, ByTemperature) else 0
     return act is not best_value and isinstance(t, numbers.Real) and t == 0
 
 
 def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) -> Float[Array, "... W"]:
-    """Logits of the probabilities ∝ weights^(1/t), the highest 0; those of no weight all but never drawn."""
+    """Logits of the probabilities ∝ weights^(1/t), the highest 0; actions of weight 0 are almost never drawn."""
     logits = jnp.log(weights)
     logits = logits - jnp.max(logits, -1, keepdims=True)
     logits = logits / jnp.maximum(temperature, jnp.finfo(temperature.dtype).tiny)[..., None]

@@ -1,8 +1,8 @@
 """Schedules: numbers as functions of the move number.
 
-A temperature of 1 in the opening makes self-play see many games; a temperature near 0 later on plays what was found, so
-that outcomes say something about the positions before. `by_move` makes a schedule a number of the tree: what
-`by_temperature`, `root_temperature` and the noise take in place of a constant. In self-play,
+A temperature of 1 in the opening gives self-play a variety of games. A temperature near 0 later plays the best move
+found, so that outcomes say something about the positions before. `by_move` turns a schedule into a function of the
+tree, which `by_temperature`, `root_temperature` and the noise accept in place of a constant. In self-play,
 `train.selfplay.exploring(temperature=schedule)` counts the moves itself.
 """
 
@@ -53,7 +53,7 @@ def steps(*parts: tuple[int, float], start: float = 1.0) -> Schedule:
 
 
 def decaying(early: Any = 0.75, late: Any = 0.15, half_life: Any = 19.0) -> Schedule:
-    """late + (early − late) · 2^(−m/half_life) at move m: half way from early to late after `half_life` moves.
+    """late + (early − late) · 2^(−m/half_life) at move m: halfway from early to late after `half_life` moves.
 
     KataGo's self-play: 0.75, 0.15 for the temperature of the move, 1.25, 1.1 for that of the root's prior, and a
     half-life of as many moves as the board is wide (Wu 2019 has 0.8 and 0.2, and the same half-life).
@@ -104,8 +104,8 @@ def by_move(schedule: Schedule, count: Callable[[State], Int[Array, "B"]]) -> Ca
 
     Args:
         schedule: move number -> number.
-        count: what the tree stores of the roots, `[B, ...]` -> move numbers `[B]`: of models.perfect and a game of
-            pgx, `lambda state: state._step_count`.
+        count: the roots' embeddings, `[B, ...]` -> move numbers `[B]`: for models.perfect and a game of pgx,
+            `lambda state: state._step_count`.
 
     >>> import jax, jaxzero as jz
     >>> from jaxzero import games, models

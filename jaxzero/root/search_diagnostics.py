@@ -1,7 +1,7 @@
 """KL divergence between policies, and the values of every player.
 
-A search speaks for the player to move. A record of a whole game, a picture, or an opponent wants the values of a fixed
-player; and how much a search changed the network's mind is a number to watch while learning: near 0 the search adds
+A search gives values for the player to move. A record of a whole game, a picture, or an opponent needs the values of a
+fixed player. How much a search changes the network's policy is a number to watch while learning: near 0 the search adds
 nothing that the network does not know.
 """
 
@@ -22,7 +22,8 @@ __all__ = ["PlayerValues", "kl", "player_values", "policy_improvement"]
 def kl(target: Float[Array, "... W"], prior: Float[Array, "... W"]) -> Float[Array, "..."]:
     """KL(target‖prior) = Σ target · ln(target/prior), in nats; 0 · ln 0 = 0.
 
-    A prior of 0 (or −inf: illegal) below a target that is not counts as the least float: a large number, not infinity.
+    A prior of 0 (or −inf: illegal) where the target is positive counts as the least float: the result is large, not
+    infinite.
 
     >>> round(float(kl(jnp.array([0.5, 0.5, 0.0]), jnp.array([0.25, 0.25, 0.5]))), 4)  # ln 2
     0.6931
@@ -47,7 +48,7 @@ def policy_improvement(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array,
 
 
 class PlayerValues(NamedTuple):
-    """What a search found at the root, for every player.
+    """Values at the root after a search, for every player.
 
     Attributes:
         qvalues: mean return of each action; 0 if unvisited.
@@ -63,8 +64,8 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
 
     Args:
         tree: the trees.
-        num_players: 1, or 2 for a zero-sum game; more only of trees that store as many values. Where the model does not
-            say who moves, the player to move at the root counts as player 0.
+        num_players: 1, or 2 for a zero-sum game; more only for trees that store as many values. Where the model does
+            not say who moves, the player to move at the root counts as player 0.
 
     Raises:
         ValueError: a number of players that the tree does not have.

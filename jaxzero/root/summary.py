@@ -30,8 +30,8 @@ class Summary(NamedTuple):
 
     Attributes:
         visits: simulations through each action.
-        visit_probs: their shares; uniform over the legal actions if there are none. Of actions that are proven to be
-            worse than another 0.
+        visit_probs: their shares; uniform over the legal actions if there are no visits. 0 for actions that are proven
+            to be worse than another.
         qvalues: mean return of each action for the player to move; 0 if unvisited.
         value: the root's mean value, for the player to move.
     """
@@ -61,19 +61,19 @@ def any_legal(tree: Tree) -> Bool[Array, "B"]:
 
 
 def legal_actions(tree: Tree) -> Bool[Array, "B W"]:
-    """The root's legal actions; all of them where there is none, so that what follows stays defined."""
+    """The root's legal actions; all actions where none is legal, so that later results stay defined."""
     legal = ~jnp.isneginf(edge_view(tree).prior)
     return legal | ~jnp.any(legal, -1, keepdims=True)
 
 
 def open_actions(tree: Tree) -> Bool[Array, "B W"]:
-    """The root's legal actions, less those that are proven to be worse than another."""
+    """The root's legal actions without those that are proven to be worse than another."""
     legal = legal_actions(tree)
     return legal if tree.bounds is None else legal & ~worse(edge_view(tree))
 
 
 def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W"]:
-    """The weights without those of actions that are proven to be worse than another; where nothing is left, uniform."""
+    """The weights, 0 for actions that are proven to be worse than another; uniform where nothing is left."""
     if tree.bounds is None:
         return weights
     still_open = open_actions(tree)
@@ -84,7 +84,7 @@ def without_worse(tree: Tree, weights: Float[Array, "B W"]) -> Float[Array, "B W
 
 
 def first_by_visits(visits: Array, values: Float[Array, "B W"]) -> Int[Array, "B"]:
-    """The most visited action; of several the one of the best value, of these the lowest index."""
+    """The most visited action; on a tie the one with the best value, then the lowest index."""
     most = visits == jnp.max(visits, -1, keepdims=True)
     values = jnp.maximum(values, jnp.finfo(values.dtype).min)
     return jnp.argmax(jnp.where(most, values, -jnp.inf), -1).astype(jnp.int32)
@@ -99,8 +99,8 @@ def qvalues(tree: Tree, nodes: Int[Array, "B"] | None = None) -> Float[Array, "B
 def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
     """The most visited action, then the most visited reply, and so on; −1 after the last.
 
-    Ties go to the better value, as in `most_visited`, and what is proven to be worse is passed by. (Gumbel search acts
-    by its halving: its action is mostly, but not always, the first of the line.)
+    Ties go to the better value, as in `most_visited`, and actions that are proven to be worse are skipped. (Gumbel
+    search acts by its halving: its action is mostly, but not always, the first of the line.)
 
     Args:
         tree: the trees.
@@ -115,7 +115,7 @@ def principal_variation(tree: Tree, max_length: int) -> Int[Array, "B L"]:
         inner = jnp.maximum(node, 0)
         view = edge_view(tree, inner)
         visits, values = view.visits, view.value
-        by_player = True if view.chance is None else ~view.chance[:, None]  # dice do not choose
+        by_player = True if view.chance is None else ~view.chance[:, None]  # chance does not choose
         if tree.bounds is not None:
             visits = jnp.where(worse(view) & by_player, 0, visits)
         action = first_by_visits(visits, jnp.where(by_player, values, 0))

@@ -1,15 +1,15 @@
 """Target pruning: policy targets without the visits that noise and forced playouts caused.
 
-A search that explores visits moves for the sake of looking at them; a network that learns the shares of visits learns
-to look, too. Both targets here ask what the rule would have done with what the search found out, and give that:
+A search that explores visits moves only to look at them; a network that learns the shares of visits learns to explore,
+too. Both targets here are the visits that the rule would have made, had it known what the search found:
 
 * `solved_visits`: the counts at which PUCT is in balance, with the final Q-values and the clean prior. It can give an
-  action more than it got, and needs no integers: the one to begin with.
-* `pruned_visits`: the counts of the search, less what PUCT would not have asked for (Wu 2019, KataGo).
+  action more than it got, and needs no integers. Begin with this one.
+* `pruned_visits`: the counts of the search, minus those that PUCT would not have made (Wu 2019, KataGo).
 
-They are made for noise and `forced_playouts`; without either they differ little from the visits. Both are given the
-rule that searched, and read the exploration factor and the Q-values, first-play urgency included, off its scores.
-Gumbel search has a target of its own. They cost some thirty passes over `[B, W]`, or a few, once per search.
+They are made for noise and `forced_playouts`; without either they differ little from the visits. Both take the rule
+that searched, and derive the exploration factor and the Q-values, first-play urgency included, from its scores. Gumbel
+search has a target of its own. They cost some thirty passes over `[B, W]`, or a few, once per search.
 """
 
 from collections.abc import Callable
@@ -49,10 +49,11 @@ class Terms(NamedTuple):
 
 
 def solved_visits(rule: Rule) -> Target:
-    """The shares of the visits at which every action of the root would score the same: an idealised search.
+    """The shares of the visits at which every action of the root would have the same score: an idealised search.
 
-    N̂ = max(0, c(N)·√N·P/(V − Q) − 1), where V is such that Σ N̂ = N; P the clean prior, Q the final values, that of an
-    unvisited action its first-play value, c(N) the rule's own factor. Uniform over the legal actions without a visit.
+    N̂ = max(0, c(N)·√N·P/(V − Q) − 1), where V is such that Σ N̂ = N; P is the clean prior, Q the final values (the
+    first-play value for an unvisited action), c(N) the rule's own factor. Uniform over the legal actions without a
+    visit.
 
     Args:
         rule: the rule that searched: `puct` or `muzero_puct`, not its wrappers for the root.
@@ -86,7 +87,7 @@ def solved_visits(rule: Rule) -> Target:
 
 
 def pruned_visits(rule: Rule, k: Any = 2.0) -> Target:
-    """The shares of the visits, less those that PUCT would not have asked for.
+    """The shares of the visits, without those that PUCT would not have made.
 
     Wu 2019, section 3.2: with c* the most visited action, every other loses up to √(k·P·ΣN) visits, as long as its
     score with what is left stays below that of c*, with the final Q-values and the prior in force; actions left with
@@ -139,17 +140,17 @@ def ideal_visits(
 ) -> Float[Array, "B W"]:
     """N̂ of `solved_visits`, of sum `total`.
 
-    What is solved for is δ = V − max Q over the actions with a prior: by bisecting ln δ, for V itself is not fine
-    enough in float32; then by Newton's method on δ. Σ N̂ falls and is convex in δ, so Newton from below stays below.
+    The unknown is δ = V − max Q over the actions with a prior, because V itself is too coarse in float32. It is found
+    by bisection of ln δ, then by Newton's method on δ. Σ N̂ falls and is convex in δ, so Newton from below stays below.
 
     Args:
         qvalues: Q.
-        prior: P; 0 where an action is out of question.
+        prior: P; 0 where an action is excluded.
         exploration: c(N)·√N.
         total: N.
     """
     tiny, pull = jnp.finfo(prior.dtype).tiny, exploration * prior
-    open_ = pull > 4 * tiny * (total + 1)  # a prior so small that no float could say its share counts as none
+    open_ = pull > 4 * tiny * (total + 1)  # a prior too small for its share to be a float counts as 0
     gap = jnp.where(open_, jnp.max(jnp.where(open_, qvalues, -jnp.inf), -1, keepdims=True) - qvalues, jnp.inf)
     best = jnp.max(jnp.where(gap == 0, pull, 0), -1, keepdims=True)
     pull = jnp.where(open_, pull, 0)
@@ -170,17 +171,17 @@ def ideal_visits(
         return jnp.maximum(delta + jnp.where(slope > 0, over / jnp.where(slope > 0, slope, 1), 0), tiny)
 
     some = jnp.maximum(total, 1)  # without a visit, or an open action: anything finite
-    low = jnp.log(jnp.maximum(best / (some + 1), tiny))  # so much the best action alone would be given
-    high = jnp.log(jnp.maximum(jnp.sum(pull, -1, keepdims=True) / some, tiny))  # so little would be given in all
+    low = jnp.log(jnp.maximum(best / (some + 1), tiny))  # here the best action alone would get all visits
+    high = jnp.log(jnp.maximum(jnp.sum(pull, -1, keepdims=True) / some, tiny))  # here all together would get too few
     low, _ = jax.lax.fori_loop(0, BISECTIONS, bisect, (low, high))
     return visits(jax.lax.fori_loop(0, POLISHES, polish, jnp.exp(low)))
 
 
 def puct_terms(rule: Rule, view: EdgeView) -> Terms:
-    """What a PUCT rule's scores are made of, read off the scores themselves.
+    """The parts of a PUCT rule's scores, derived from the scores themselves.
 
-    Shown beside the edges of the view two that nobody visited, of prior 0 and 1, the rule rates these by the first-play
-    value, and by that plus c(N)·√N: as it promises (see `jaxzero.search.qvalues`), untried edges all count the same.
+    Two unvisited edges are added to the view, with priors 0 and 1. The rule scores them by the first-play value, and by
+    that plus c(N)·√N, because it promises (see `jaxzero.search.qvalues`) to treat all unvisited edges alike.
     """
     shape = *view.visits.shape[:-1], 2
 
@@ -198,7 +199,7 @@ def puct_terms(rule: Rule, view: EdgeView) -> Terms:
 
 
 def _without_surplus(view: EdgeView, q: Array, exploration: Array, forced: Array | None) -> Float[Array, "B W"]:
-    """The visits of `pruned_visits`; `forced`: how many may go, None: any number, and single ones stay."""
+    """The visits of `pruned_visits`; `forced`: how many may be removed; None: any number, and single visits stay."""
     prior, visits = jnp.maximum(view.prior, 0), view.visits.astype(q.dtype)
     weight = visits if forced is not None else jnp.where(visits > 0, visits + 2 * prior, 0)
     best = places(visits.shape[-1], visits.ndim) == jnp.argmax(weight, -1, keepdims=True).astype(jnp.int32)
@@ -207,14 +208,14 @@ def _without_surplus(view: EdgeView, q: Array, exploration: Array, forced: Array
     balance = jnp.where(above > 0, exploration * prior / jnp.where(above > 0, above, 1) - 1, jnp.inf)
     if forced is None:
         left = jnp.ceil(jnp.clip(balance, 0, visits))
-    else:  # below, not at, the score of the best: one more than the whole part
+    else:  # below the score of the best, not equal to it: one more than the whole part
         left = jnp.clip(jnp.floor(jnp.clip(balance, -1, visits)) + 1, jnp.ceil(jnp.maximum(visits - forced, 0)), visits)
         left = jnp.where(left > 1, left, 0)
     return jnp.where(best, visits, left)
 
 
 def _shares(tree: Tree, visits: Float[Array, "B W"]) -> Float[Array, "B W"]:
-    """What sums to 1; uniform over the legal actions where there is nothing."""
+    """Visits as shares that sum to 1; uniform over the legal actions where there are no visits."""
     total, legal = jnp.sum(visits, -1, keepdims=True), legal_actions(tree)
     uniform = legal.astype(visits.dtype) / jnp.sum(legal, -1, keepdims=True, dtype=visits.dtype)
     return jnp.where(total > 0, visits / jnp.where(total > 0, total, 1), uniform)
@@ -238,9 +239,9 @@ def _check(name: str, rule: Any) -> None:
 
 
 def _is_puct(rule: Rule) -> bool:
-    """Whether the priors of visited edges move their scores by E·ΔP/(1 + N): as those of forced edges, say, do not.
+    """Whether the priors of visited edges change their scores by E·ΔP/(1 + N), which those of forced edges do not.
 
-    A rule of numbers not known yet, or of one per game, is believed.
+    A rule with numbers that are not known yet, or one per game, is assumed to be PUCT.
     """
     zero, one = jnp.zeros((2, 3)), jnp.ones((2, 3))
     view = EdgeView(

@@ -17,8 +17,8 @@ def win_rates(
     """Every player's mean outcome of each edge as a win rate, (q + 1)/2 (Gelly and Wang 2006).
 
     With outcomes of 1, 0 and −1 that is the share of games won, a draw counting half. With more than two players the
-    tree keeps a value for each. With two it keeps the mover's, and the other's is what is left to 1, as in any
-    zero-sum game. An unvisited edge, of which nothing is known, is at 0.5: q is 0.
+    tree keeps a value for each. With two it keeps the mover's, and the other's is 1 minus it, as in any zero-sum game.
+    An unvisited edge has 0.5, because q is 0.
 
     Args:
         tree: the trees, of outcomes between −1 and 1.
@@ -26,8 +26,8 @@ def win_rates(
         num_players: P, where the tree keeps one value per node: 1, or 2 (the default). Such a tree does not say.
 
     Returns:
-        Entry `[b, a, p]`: action a for player p. Of a model that does not say who is to move (`Step.to_play`), player
-        0 is the one to move at that node.
+        Entry `[b, a, p]`: action a for player p. If the model does not say who is to move (`Step.to_play`), player 0 is
+        the one to move at that node.
 
     Raises:
         ValueError: num_players disagrees with the tree, or is not 1 or 2 where that has one value per node.

@@ -1,4 +1,4 @@
-"""What a training run needs around its arrays: checkpoints, its folder, metrics, progress, warnings, memory."""
+"""Services around a training run: checkpoints, its folder, metrics, progress, health warnings, memory estimates."""
 
 from jaxzero.extras import require
 

@@ -12,10 +12,10 @@ __all__ = ["Clock", "compiled_together", "compiled_when_called", "first_call_for
 
 
 class Clock:
-    """Minutes since the beginning of a run, without those that were spent paused.
+    """Minutes since the beginning of a run, without those spent paused.
 
     Args:
-        minutes: what it shows to begin with, of a run that goes on.
+        minutes: where the clock starts, for a run that goes on.
     """
 
     def __init__(self, minutes: float = 0.0):
@@ -56,7 +56,7 @@ def compiled_when_called(what: str, jitted: Any, clock: Clock, announce: Callabl
 
 
 def compiled_together(programs: Mapping[str, tuple[Any, tuple]], clock: Clock, announce: Callable) -> dict[str, Any]:
-    """The programs by name, compiled side by side, with the clock paused: XLA leaves Python's lock to the others.
+    """The programs by name, compiled in parallel threads with the clock paused: XLA releases Python's lock.
 
     Args:
         programs: what `jax.jit` returned, and the arguments that it will be called with, or their shapes.
@@ -66,18 +66,18 @@ def compiled_together(programs: Mapping[str, tuple[Any, tuple]], clock: Clock, a
     pool = ThreadPoolExecutor(len(programs))
     try:
         with clock.paused(), announce(f"Compiling {', '.join(programs)}"):
-            # Traced one after the other; each is handed over as soon as it is.
+            # Traced one after the other; each is handed to a thread as soon as it is traced.
             compiling = {
                 name: pool.submit(lambda lowered: lowered.compile(), jitted.lower(*args))
                 for name, (jitted, args) in programs.items()
             }
             return {name: one.result() for name, one in compiling.items()}
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what compiles
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for running compilations
 
 
 def first_call_for_free(what: str, function: Callable, clock: Clock, announce: Callable = announced) -> Callable:
-    """`function`, whose first call, which compiles, is announced and not counted by the clock."""
+    """`function` with its first call, which compiles, announced and not counted by the clock."""
     called: list[bool] = []
 
     def call(*args: Any) -> Any:

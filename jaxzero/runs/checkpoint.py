@@ -3,9 +3,9 @@
 <folder>/checkpoints/<step>/           what orbax writes, and the manifest: see `checkpoint_manifest`
 <folder>/checkpoints/<step>.partial... what a save that was cut short left; the next removes it
 
-In a distributed run every process calls these functions, and all see the same files; process 0 alone touches what
-orbax does not, and what it finds wrong is raised on all. The folder itself is the matter of `run_folder`, whose
-functions are here, too.
+In a distributed run every process calls these functions, and all see the same files. Only process 0 touches the files
+that orbax does not, and its errors are raised on all processes. The folder itself is handled by `run_folder`, whose
+functions are available here, too.
 """
 
 import contextlib
@@ -34,7 +34,8 @@ __all__ = ["CheckpointError", "about", "differences", "newest", "open_run", "res
 
 Path = str | os.PathLike
 
-# How long who has written its part of a checkpoint waits for the others: seconds, and bytes per second beside that.
+# How long a process that has written its part of a checkpoint waits for the others: PATIENCE seconds, plus the time
+# for all bytes at SLOWEST bytes per second.
 PATIENCE, SLOWEST = 300, 20e6
 ABOUT = "about.json"
 
@@ -43,7 +44,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
     """Write `tree` as the checkpoint of `step`; returns when it is on the disk. The newest `keep` sound ones stay.
 
     A sound checkpoint of this step is left as it is, a damaged one is replaced. Damaged ones of later steps stay until
-    their step is reached again. What cannot be read is left alone while it might be needed.
+    their step is reached again. Unreadable checkpoints are left alone as long as they might be needed.
 
     Args:
         folder: the run's folder.
@@ -53,8 +54,8 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
         about: of JSON, for `about`; covered by the manifest's checksums like the arrays.
 
     Raises:
-        CheckpointError: it cannot be written, the disk is full for instance, or there is one of this step that cannot
-            be read. What was there before still is.
+        CheckpointError: it cannot be written, for instance because the disk is full, or there is one of this step that
+            cannot be read. Earlier files stay.
     """
     root, step, entries = _root(folder), int(step), checkpoint_manifest.described(tree)
     if step < 0 or keep < 1:
@@ -69,7 +70,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
     if process_coordination.on_first(lambda: guarded(lambda: _make_way(root, step)), CheckpointError):
         return
     partial = root / f"{step}.partial"
-    # Whoever fails stops at once, and the others wait for it: by default for 20 minutes.
+    # A process that fails stops at once, and the others wait for it: by default for 20 minutes.
     context = ocp.Context()
     context.asynchronous.timeout_secs = int(PATIENCE + _bytes(tree) / SLOWEST)
     _, said, cause = _ask_orbax(context, lambda: ocp.save(partial, tree))  # written aside, by all processes
@@ -95,14 +96,14 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
         say: told (on process 0) about each checkpoint that is passed over, and why.
 
     Raises:
-        CheckpointError: there are checkpoints, and none is sound: better to stop than to begin anew over a run. Or the
-            newest sound one has other names, shapes or types; names the first that differs.
+        CheckpointError: there are checkpoints, but none is sound: it is better to stop than to restart over a run. Or
+            the newest sound one has other names, shapes or types; names the first that differs.
     """
     root, entries = _root(folder), checkpoint_manifest.described(like)
     step = process_coordination.on_first(lambda: _chosen(root, entries, say), CheckpointError)
     if step is None:
         return None
-    context, me = ocp.Context(), jax.process_index()  # each reads its part, and has no reason to wait for the others
+    context, me = ocp.Context(), jax.process_index()  # each process reads its part, and need not wait for the others
     context.multiprocessing.primary_host, context.multiprocessing.active_processes = me, {me}
     tree, said, cause = _ask_orbax(context, lambda: ocp.load(root / str(step), jax.tree.map(_abstract, like)))
     if said:
@@ -115,7 +116,7 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
 
 
 def about(folder: Path, step: int) -> dict[str, Any]:
-    """What was saved about a checkpoint beside its arrays; nothing if it was saved without, or that is damaged."""
+    """What was saved with a checkpoint beside its arrays; empty if nothing was saved, or if it is damaged."""
     try:
         return json.loads(checkpoint_manifest.sound_file(_root(folder), step, ABOUT))
     except (OSError, ValueError):
@@ -131,16 +132,16 @@ def open_run(
     follows: dict[str, str] | None = None,
     together: tuple[str, ...] = (),
 ) -> bool:
-    """`folder.open_run`; a config.json that is damaged or missing first comes back from the newest sound checkpoint.
+    """`run_folder.open_run`, but first restores a damaged or missing config.json from the newest sound checkpoint.
 
     Args:
         folder: the run's folder.
         config: the settings of the run, saved as `about["config"]` with its checkpoints.
         free: names of settings that may change.
         say: told (on process 0) what came back.
-        defaults: stands for settings that the folder lacks, as in `folder.open_run`.
-        follows: settings that follow from another, as in `folder.open_run`.
-        together: settings that are named together, as in `folder.open_run`.
+        defaults: stands for settings that the folder lacks, as in `run_folder.open_run`.
+        follows: settings that follow from another, as in `run_folder.open_run`.
+        together: settings that are named together, as in `run_folder.open_run`.
     """
     process_coordination.on_first(lambda: _bring_back_settings(pathlib.Path(folder), say))
     return folders.open_run(folder, config, free, defaults, follows, together)
@@ -173,7 +174,7 @@ def _root(folder: Path) -> pathlib.Path:
 
 
 def _abstract(x: Any) -> jax.ShapeDtypeStruct:
-    """Without a sharding orbax would ask for the devices that it was saved from."""
+    """The abstract array with a sharding; without one, orbax would ask for the devices that it was saved from."""
     sharding = getattr(x, "sharding", None)
     if sharding is None and jax.process_count() == 1:
         sharding = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
@@ -181,7 +182,7 @@ def _abstract(x: Any) -> jax.ShapeDtypeStruct:
 
 
 def _steps(root: pathlib.Path) -> list[int]:
-    """Newest first, as the disk has them now."""
+    """The steps on the disk now, newest first."""
     names = os.listdir(root) if root.is_dir() else ()
     return sorted((int(name) for name in names if re.fullmatch(r"0|[1-9][0-9]*", name)), reverse=True)
 
@@ -230,7 +231,7 @@ def _check_entries(root: pathlib.Path, step: int, there: dict[str, str], expecte
 
 
 def _sound(root: pathlib.Path, step: int) -> bool | None:
-    """None: who knows? It cannot be read, or a later version wrote it: nothing to use, and nothing to remove."""
+    """Whether a checkpoint is sound. None: unreadable, or of a later version; then neither use nor remove it."""
     try:
         checkpoint_manifest.verified(root, step)
     except CheckpointError as error:
@@ -243,7 +244,7 @@ def _newest_sound(root: pathlib.Path) -> int | None:
 
 
 def _make_way(root: pathlib.Path, step: int) -> bool:
-    """True if there is a sound checkpoint of this step. Otherwise nothing is left in its way, or it is an error."""
+    """True if there is a sound checkpoint of this step. Else removes what is in its place, or raises an error."""
     make_folder(root)
     _remove_leftovers(root)
     try:
@@ -259,7 +260,7 @@ def _make_way(root: pathlib.Path, step: int) -> bool:
 
 
 def _thin(root: pathlib.Path, step: int, keep: int) -> None:
-    """Of the checkpoints before `step`, which is sound, those go that are damaged or more than `keep` need."""
+    """Removes checkpoints before `step`, which is sound: damaged ones, and those beyond the newest `keep`."""
     kept = 1
     for old in _steps(root):
         if old < step:
@@ -270,13 +271,13 @@ def _thin(root: pathlib.Path, step: int, keep: int) -> None:
 
 
 def _remove(root: pathlib.Path, step: int) -> None:
-    """At once, or it would look like damage when that is cut short."""
+    """Removes a checkpoint atomically: a half-removed one would look damaged."""
     with contextlib.suppress(OSError):
         _discard((root / str(step)).replace(root / f"{step}.partial"))
 
 
 def _remove_leftovers(root: pathlib.Path) -> None:
-    """What was cut short: orbax's own temporary folders, and ours."""
+    """Removes what interrupted saves left: temporary folders of orbax and of ours."""
     for path in root.iterdir():
         if re.fullmatch(r"[0-9]+\.(partial|orbax-checkpoint-tmp).*", path.name):
             _discard(path)
@@ -287,12 +288,12 @@ def _discard(path: pathlib.Path) -> None:
 
 
 def _ask_orbax(context: ocp.Context, work: Callable[[], Any]) -> tuple[Any, str, Exception | None]:
-    """What `work` returns, what went wrong on any process ("": nothing), and the error behind that on this one.
+    """What `work` returns, what went wrong on any process ("": nothing), and the error behind it on this process.
 
-    Of several errors one is told that is no timeout: that is how the others end when one fails.
+    Of several errors, one that is no timeout is reported: when one process fails, the others end by a timeout.
 
-    orbax logs its errors as well, with tracebacks of its threads: those are left out. Its threads may write for a while
-    after one of them has failed, and what they write is about to be removed: they are waited for.
+    orbax also logs its errors, with tracebacks of its threads; these are suppressed. Its threads may go on writing for
+    a while after one of them has failed. We wait for them, because their files are about to be removed.
     """
     log, before = logging.getLogger("absl"), set(threading.enumerate())
     mild = lambda record: record.levelno < logging.ERROR
@@ -319,7 +320,7 @@ def _bytes(tree: Any) -> int:
 
 
 def _system_says(error: Exception | None) -> str | None:
-    """None: it was not the system that refused."""
+    """The system's error message behind an error; None: it was not the system that refused."""
     code = error.errno if isinstance(error, OSError) else None
     if code is None and (found := re.search(r"os_error_code='(\d+)'", str(error))):  # tensorstore's way
         code = int(found[1])
@@ -327,7 +328,7 @@ def _system_says(error: Exception | None) -> str | None:
 
 
 def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointError:
-    """Removes what was written of this step, and says what is left."""
+    """Removes what was written for this step, and returns the error to raise, which says what is left."""
     with contextlib.suppress(OSError):
         _remove_leftovers(root)
     good = _newest_sound(root)

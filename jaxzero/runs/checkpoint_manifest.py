@@ -1,12 +1,12 @@
 """The manifest of a checkpoint: its files and their checksums.
 
-orbax does not notice flipped bits, and what it says of other damage does not tell what happened. manifest.json holds
+orbax does not notice flipped bits, and its messages about other damage do not say what happened. manifest.json holds
 
     format    1
     step      the number that the folder is named by
     entries   the array's name in the tree: type and shape, "float32[50,7]"
     files     the file's name below <step>/: its size in bytes and its SHA-256
-    sha256    of all that stands above it
+    sha256    of everything above it
 """
 
 import hashlib
@@ -60,9 +60,9 @@ def described(tree: Any) -> dict[str, str]:
 
 
 def write(root: pathlib.Path, step: int, entries: dict[str, str], source: pathlib.Path) -> None:
-    """Make a checkpoint of the files below `source`: with the manifest among them they become <root>/<step>/.
+    """Make a checkpoint of the files below `source`: together with the manifest they become <root>/<step>/.
 
-    All of it is on the disk before it gets that name: stopped at any time, it leaves a whole checkpoint or none.
+    Everything is on the disk before it gets that name: if stopped at any time, it leaves a whole checkpoint or none.
     """
     paths = sorted(source.rglob("*"))
     files = {path.relative_to(source).as_posix(): _checked(path) for path in paths if path.is_file()}
@@ -76,7 +76,7 @@ def write(root: pathlib.Path, step: int, entries: dict[str, str], source: pathli
 
 
 def verified(root: pathlib.Path, step: int) -> dict[str, str]:
-    """The entries of a checkpoint every file of which is as it was written.
+    """The entries of a checkpoint, after checking that every file is as it was written.
 
     Raises:
         Damaged: one is not, or cannot be read.
@@ -101,7 +101,7 @@ def verified(root: pathlib.Path, step: int) -> dict[str, str]:
 
 
 def sound_file(root: pathlib.Path, step: int, name: str) -> bytes:
-    """One small file of a checkpoint, as it was written; the others are not looked at.
+    """One small file of a checkpoint, checked to be as it was written; other files are not checked.
 
     Raises:
         Damaged: it is not there, or not as it was written.
@@ -114,7 +114,7 @@ def sound_file(root: pathlib.Path, step: int, name: str) -> bytes:
 
 
 def _read(file: pathlib.Path) -> dict[str, Any]:
-    """A manifest that is to the last byte as it was written."""
+    """A manifest, checked to be as it was written, to the last byte."""
     name = f"{file.parent.name}/{NAME}"
     try:
         text = file.read_bytes()
@@ -143,7 +143,7 @@ def _rendered(content: dict[str, Any]) -> bytes:
 
 
 def _checked(path: pathlib.Path, to_disk: bool = True) -> dict[str, Any]:
-    """Size and checksum of a file; `to_disk` has the system write it to the disk."""
+    """Size and checksum of a file; `to_disk` flushes it to the disk first."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         if to_disk and os.name == "posix":  # elsewhere only files that are open for writing can be

@@ -3,16 +3,16 @@
     health = Health(num_actions=game.num_actions)
     for each iteration:  health, sentences = look(health, {"step": step, **values})
 
-`values` are the floats of one iteration, under the names that training writes to metrics.jsonl; what is
-absent or not finite is no evidence. Reading the earlier lines of a run that goes on (`metrics.read`) puts its health
-where it was, and warns of nothing twice.
+`values` are the floats of one iteration, under the names that training writes to metrics.jsonl; absent or non-finite
+values are ignored. When a run goes on, reading its earlier lines (`metrics.read`) restores its health, so that no
+warning is repeated.
 
-The checks here are those of self-play. Another kind of training is judged by functions of its own, and by metrics of
-other names, which its `Health` holds: `checks` (which ask `mean`), `games`, `per_game` and `per_iteration`.
+The checks here are those of self-play. Other kinds of training have checks and metrics of their own, which their
+`Health` holds: `checks` (which use `mean`), `games`, `per_game` and `per_iteration`.
 
-Iterations are gathered in blocks, long enough to mean something: at least 500 games and 50 iterations. What is wrong is
-said at the end of the first block that shows it, and again only when a block in between did not. Minibatches that were
-skipped are said at once.
+Iterations are gathered in blocks that are long enough to mean something: at least 500 games and 50 iterations. A
+warning comes at the end of the first block that gives cause for it, and again only if a block in between did not.
+Skipped minibatches are reported at once.
 """
 
 import math
@@ -22,14 +22,14 @@ from typing import NamedTuple
 __all__ = ["Block", "Health", "look", "mean"]
 
 GAMES, ITERATIONS = 500, 50  # of a block, at least
-PER_GAME = "selfplay/first_wins", "selfplay/draws"  # means over games; what follows, over iterations
+PER_GAME = "selfplay/first_wins", "selfplay/draws"  # means over games; the next ones are over iterations
 PER_ITERATION = "selfplay/entropy", "selfplay/improvement", "selfplay/same_openings", "loss/policy", "loss/value"
 
-NEARLY_ALL = 0.97  # share of the games: of 500, were it 90 %, by chance in fewer than one of a million blocks
-ALIKE = 0.1  # share of the pairs of games with the same position early on: as if there were ten openings
+NEARLY_ALL = 0.97  # share of the games: with a true share of 90 %, fewer than one in a million blocks of 500 reach it
+ALIKE = 0.1  # share of the pairs of games with the same position early on, as if there were ten openings
 CERTAIN = 0.03  # of ln A. In Connect Four 0.06 nats: 99 % on one move, on average over whole games
-IDLE = 0.01  # nats between the search's policy and the network's: 93 % for a move in place of 90 % is 0.006
-UNSURE = 0.25  # squared error of the value; where games are won and lost, that of a network that knows nothing is 1
+IDLE = 0.01  # nats between the search's policy and the network's: 93 % for a move instead of 90 % is 0.006
+UNSURE = 0.25  # squared error of the value; for games won or lost, a network that knows nothing has 1
 OLD, OLD_SHARE = 100, 0.75  # iterations, and share of all iterations
 
 
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     Attributes:
         iterations: how many.
         games: games that ended.
-        sums: by name, what was seen times its weight, and the weight: games or iterations.
+        sums: by name, the sum of values times weights, and of the weights: games or iterations.
         skipped: minibatches that were skipped.
         step: of the last iteration.
         age: of the oldest row that may be sampled, in iterations, at the last iteration.
@@ -57,10 +57,10 @@ class Health(NamedTuple):
     """What `look` carries from one iteration to the next.
 
     Attributes:
-        num_actions: A of the game: an entropy is judged beside ln A.
+        num_actions: A of the game: entropies are compared with ln A.
         block: the block that is being gathered.
         standing: names of the warnings that the last block gave cause for.
-        checks: `health -> sentence or None`, asked at the end of each block; None: `CHECKS`, those of self-play.
+        checks: `health -> sentence or None`, called at the end of each block; None: `CHECKS`, those of self-play.
         games: the metric that counts the games, or episodes, that ended.
         per_game: metrics that are means over games; a block's mean weighs them so.
         per_iteration: metrics that are means over iterations.
@@ -76,7 +76,7 @@ class Health(NamedTuple):
 
 
 def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]]:
-    """Take in the metrics of one iteration; says what went wrong since the last look.
+    """Add the metrics of one iteration; returns warnings about what went wrong since the last call.
 
     Args:
         health: from the iteration before; `Health(num_actions)` before the first.
@@ -85,7 +85,7 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
             "loss/policy" (nats), "loss/value" (squared error); and those that the health names. Others are ignored.
 
     Returns:
-        The health for the next iteration, and sentences for the user, mostly none.
+        The health for the next iteration, and sentences for the user, usually none.
 
     >>> health = Health(num_actions=7)
     >>> for step in range(60):
@@ -131,10 +131,10 @@ def gathered(health: Health, values: Mapping[str, float]) -> Block:
 
 
 def mean(health: Health, name: str) -> float:
-    """Of a metric over the block; NaN, which no comparison holds for, where too little is known.
+    """The mean of a metric over the block; NaN, for which no comparison holds, where too little is known.
 
-    Too little is less than half the block; but of openings anything is enough, for where games are long they come in
-    few of the iterations.
+    Too little is less than half the block. For openings any number is enough: where games are long, only few iterations
+    have some.
     """
     block = health.block
     total, weight = block.sums.get(name, (0.0, 0.0))
@@ -169,7 +169,7 @@ def all_drawn(health: Health) -> str | None:
 
 
 def openings_alike(health: Health) -> str | None:
-    """Games do not leave one another in the opening."""
+    """Games do not diverge in the opening."""
     same = mean(health, "selfplay/same_openings")
     if not same > ALIKE:
         return None
@@ -181,10 +181,10 @@ def openings_alike(health: Health) -> str | None:
 
 
 def collapsed(health: Health) -> str | None:
-    """The search's policy is certain, and nothing speaks against that any more.
+    """The search's policy is nearly deterministic, and nothing works against that any more.
 
-    Low entropy alone is no illness: a strong player is certain of most moves. It is one where the search only repeats
-    what the network says, or where all games go the same way.
+    Low entropy alone is no problem: a strong player is certain of most moves. It is one if the search only repeats the
+    network, or if all games are the same.
     """
     entropy, change = (mean(health, f"selfplay/{x}") for x in ("entropy", "improvement"))
     same = mean(health, "selfplay/same_openings")
@@ -205,12 +205,12 @@ def collapsed(health: Health) -> str | None:
 
 
 def certain(health: Health) -> bool:
-    """Whether the search's policy has next to no entropy, on average over whole games."""
+    """Whether the search's policy has almost no entropy, on average over whole games."""
     return health.num_actions > 1 and mean(health, "selfplay/entropy") < CERTAIN * math.log(health.num_actions)
 
 
 def search_idle(health: Health) -> str | None:
-    """The search says what the network said, though there is much to learn still."""
+    """The search only repeats the network, although there is still much to learn."""
     change, policy, value = (mean(health, x) for x in ("selfplay/improvement", "loss/policy", "loss/value"))
     much = value > UNSURE or policy > math.log(max(health.num_actions, 2)) / 2
     if not (change < IDLE and much) or certain(health):
@@ -224,9 +224,9 @@ def search_idle(health: Health) -> str | None:
 
 
 def replay_too_old(health: Health) -> str | None:
-    """Rows are sampled from nearly the whole of a long run, its worthless beginning included.
+    """Rows are sampled from nearly the whole of a long run, including its worthless beginning.
 
-    `--learn.newest` is 0.6 by default, so an age of 0.6 of all iterations, and a few for the games to end, is as meant.
+    `--learn.newest` is 0.6 by default, so an age of 0.6 of all iterations, and a few for the games to end, is normal.
     """
     block = health.block
     learning = not math.isnan(mean(health, "loss/policy"))

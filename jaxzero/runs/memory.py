@@ -1,11 +1,11 @@
-"""Memory estimate: what a run will take on a device, computed from shapes.
+"""Memory estimate: how much memory a run will take on a device, computed from shapes.
 
     parts = {"replay": jax.eval_shape(make_buffer), "tree": search_tree(policy, params, keys, state), ...}
     for name, taken in plan(parts): print(name, in_words(taken))
     check(parts, {"replay": Lower("--learn.capacity", capacity)}, jax.devices()[0])    # a ValueError if it will not fit
 
-Counted is what is named: arrays that live through the run, and the search's tree. What a program needs in between (a
-network's activations, copies that XLA makes) is not; that is what `share` of `check` leaves room for.
+Only the named parts are counted: arrays that live through the run, and the search's tree. What a program needs
+temporarily (a network's activations, copies that XLA makes) is not counted; `share` of `check` leaves room for it.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ __all__ = ["Lower", "available", "check", "in_words", "plan", "search_tree", "si
 
 
 class Lower(NamedTuple):
-    """What makes a part smaller.
+    """How to make a part smaller.
 
     Attributes:
         flag: the setting to lower, e.g. "--learn.capacity".
-        value: what it is now, if the part grows in proportion to it; None: it does not.
+        value: its present value, if the part grows in proportion to it; None: it does not.
     """
 
     flag: str
@@ -92,10 +92,10 @@ def search_tree(policy: Callable, params: Params, keys: Keys, state: State) -> A
 
 
 def available(device: Any) -> int | None:
-    """Bytes that programs may have on this `jax.Device`; None where nobody says.
+    """Bytes that programs may use on this `jax.Device`; None if unknown.
 
-    On an accelerator what its allocator was granted (`bytes_limit`). On the CPU the smaller of the machine's memory and
-    what control groups allow; CPU devices of one process share it equally.
+    On an accelerator the limit of its allocator (`bytes_limit`). On the CPU the smaller of the machine's memory and the
+    limit of control groups; CPU devices of one process share it equally.
     """
     if device.platform == "cpu":
         limits = [x for x in (_physical(), _granted()) if x is not None]
@@ -114,13 +114,13 @@ def check(
     shared: Collection[str] = (),
     devices: int = 1,
 ) -> None:
-    """Refuse what will not fit, before it is allocated. Where nobody says what is available, nothing is refused.
+    """Refuse what will not fit, before it is allocated. If the available memory is unknown, nothing is refused.
 
     Args:
         parts: by name, trees of arrays, abstract or not.
-        hints: by name of a part, what makes it smaller.
+        hints: by name of a part, how to make it smaller.
         device: one of the devices.
-        share: of what is available, that the parts may take together.
+        share: of the available memory, which the parts may take together.
         shared: names of the parts that are shared out among the devices; the others are on each of them.
         devices: how many there are.
 
@@ -145,7 +145,7 @@ def check(
 
 
 def _remedy(taken: list[tuple[str, int]], hints: Mapping[str, Lower], room: float) -> str:
-    """What to lower: the flag of the largest part that has one, to a value that fits if that alone is enough."""
+    """What to lower: the flag of the largest part that has one, with a value that fits, if lowering it is enough."""
     hinted = [(name, amount) for name, amount in taken if name in hints and amount]
     if not hinted:
         return "Use a smaller network, fewer games, or a device with more memory."
@@ -161,13 +161,13 @@ def _remedy(taken: list[tuple[str, int]], hints: Mapping[str, Lower], room: floa
 
 
 def _rounded(number: int) -> int:
-    """Down to two digits, that read well: 123,456 is 120,000."""
+    """Rounded down to two digits, for people: 123,456 is 120,000."""
     step = 10 ** max(len(str(number)) - 2, 0)
     return number // step * step
 
 
 def in_words(number: float) -> str:
-    """Bytes, to be read.
+    """Bytes in words, for people.
 
     >>> in_words(512), in_words(3_500_000), in_words(12 * 2**30)
     ('512 B', '3.3 MiB', '12.0 GiB')
@@ -202,7 +202,7 @@ def _granted(system: pathlib.Path = pathlib.Path("/")) -> int | None:
 
 
 def _number(file: pathlib.Path) -> int | None:
-    """What stands in a file; None for "max", and where there is no such file."""
+    """The number in a file; None for "max", and if there is no such file."""
     with contextlib.suppress(OSError, ValueError):
         return int(file.read_text())
     return None

@@ -25,12 +25,12 @@ Write = Callable[[int, dict[str, float]], None]
 def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = print) -> Iterator[Write]:
     """Open the metrics of a run that continues after `step`: gives `write(step, values)`.
 
-    Lines of later steps, written between the last checkpoint and a kill, are dropped first: those steps are about to
-    be made again. A damaged file is copied to another name, its sound lines are kept, and `say` is told. Where
-    TensorBoard's events cannot be written there is a warning, and the run goes on without them.
+    Lines of later steps, written between the last checkpoint and a kill, are dropped first, because those steps are
+    about to be repeated. A damaged file is copied to another name, its sound lines are kept, and `say` reports it. If
+    TensorBoard's events cannot be written, there is a warning, and the run goes on without them.
 
     Raises:
-        OSError: metrics.jsonl cannot be written, the disk is full for instance.
+        OSError: metrics.jsonl cannot be written, for instance because the disk is full.
     """
     folder = pathlib.Path(folder)
     file = folder / "metrics.jsonl"
@@ -55,7 +55,7 @@ def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = pr
 
 @contextlib.contextmanager
 def _named(file: pathlib.Path) -> Iterator[None]:
-    """What goes wrong inside names the file and what to do."""
+    """Within, errors name the file and what to do."""
     try:
         yield
     except OSError as error:
@@ -65,9 +65,9 @@ def _named(file: pathlib.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _board(folder: pathlib.Path, step: int) -> Iterator[Write]:
-    """Events for TensorBoard, which forgets what it was shown of later steps.
+    """Writes events for TensorBoard, which forgets earlier events of later steps.
 
-    Written at once: tensorboardX's own writer hands them to a thread, and waits for ever when a full disk ended that.
+    They are written at once: tensorboardX's own writer hands them to a thread, and hangs if a full disk ended it.
     """
     from tensorboardX.event_file_writer import EventsWriter
     from tensorboardX.proto import event_pb2

@@ -14,7 +14,7 @@ ROW = 16_384  # bytes that one process can tell the others at once: a character 
 
 
 def gathered(value: Any) -> list:
-    """What all processes give, in their order; every process has to call it. One process: its own.
+    """The values of all processes, in their order; every process has to call it. With one process: its own.
 
     Args:
         value: of JSON, at most 16 KB of ASCII.
@@ -31,7 +31,7 @@ def gathered(value: Any) -> list:
 
 
 def on_first(work: Callable[[], Any], error: type[Exception] = ValueError) -> Any:
-    """What `work` returns on process 0, on all processes; every process has to call it.
+    """Runs `work` on process 0, and returns its result on all processes; every process has to call it.
 
     Args:
         work: called on process 0 alone. Returns None, a bool or an int.
@@ -48,7 +48,7 @@ def on_first(work: Callable[[], Any], error: type[Exception] = ValueError) -> An
     if jax.process_index() == 0:
         try:
             result = work()
-        except BaseException as problem:  # whatever it is, the others wait for an answer
+        except BaseException as problem:  # whatever it is, the other processes wait for an answer
             said, raised = str(problem)[:1000] or type(problem).__name__, problem
     said, answer = gathered([said, result])[0]
     if said:

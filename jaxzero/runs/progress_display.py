@@ -17,7 +17,7 @@ from jaxzero.train.devices import cores
 
 __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
-_bars: list[Progress] = []  # those that are shown now
+_bars: list[Progress] = []  # the bars that are shown now
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 
@@ -33,10 +33,10 @@ def device() -> str:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Callable[[], str | None]]:
-    """While inside, Ctrl-C and SIGTERM do not stop the program but say so: gives `interrupted() -> name or None`.
+    """While inside, Ctrl-C and SIGTERM do not stop the program, but are noted: gives `interrupted() -> name or None`.
 
     A second Ctrl-C acts as usual, for those who cannot wait for the end of a chunk. A second SIGTERM changes nothing:
-    some schedulers send several. A signal that came after the last question is sent again on the way out.
+    some schedulers send several. A signal that came after the last call of `interrupted` is sent again on exit.
     """
     received: list[str] = []
     unanswered: list[int] = []

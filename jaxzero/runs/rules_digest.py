@@ -1,6 +1,6 @@
 """Whether a game still plays as it did when the run in a folder began.
 
-<folder>/rules   a digest of random games, for a game of one's own
+<folder>/rules   a digest of random games, for a user's own game
 """
 
 import os
@@ -19,7 +19,7 @@ def same_rules(folder: str | os.PathLike, digest: str, begun: bool) -> None:
     Args:
         folder: of the run.
         digest: what `jaxzero.games.check_play` returns.
-        begun: whether the run has a checkpoint. One that has learned nothing takes the rules as they are now.
+        begun: whether the run has a checkpoint. If not, it has learned nothing, and takes the rules as they are now.
 
     Raises:
         ValueError: the digest differs from the one in the folder, or between the processes. Nothing is changed.

@@ -1,7 +1,7 @@
 """Run folders: one run with one set of settings each, locked while a process writes.
 
 <folder>/config.json   the settings of the run
-<folder>/lock          who writes to it: locked for as long as that process lives, whatever the file says
+<folder>/lock          which process writes to it; locked as long as that process lives, whatever the file says
 """
 
 import contextlib
@@ -29,8 +29,8 @@ __all__ = ["differences", "keep_aside", "open_run", "write_whole", "writing"]
 
 Path = str | os.PathLike
 
-FORMAT = 1  # of run folders: in config.json, beside the settings; where it is missing it is 1
-# What a run may leave in its folder before config.json is there.
+FORMAT = 1  # of run folders: in config.json, beside the settings; 1 if it is missing
+# Files that a run may leave in its folder before config.json exists.
 BEFORE_A_RUN = {"lock", "config.json.partial"}
 
 
@@ -50,11 +50,11 @@ def open_run(
         folder: where the run lives.
         config: nested dictionaries of JSON values.
         free: dotted names (or their first part) that may differ when a run is continued, e.g. "budget".
-        defaults: stands for settings that the folder lacks because an older version of this program made it: a new
-            setting's default is what the program did before there was that setting.
-        follows: names of settings (or their first part) that follow from another where that is not empty, e.g.
+        defaults: stands for settings that the folder lacks because an older version of this program made it. A new
+            setting's default here is what the program did before the setting existed.
+        follows: names of settings (or their first part) that follow from another if that is not empty, e.g.
             {"network": "weights"}: the refusal names no flags for them.
-        together: dotted names of settings whose defaults depend on one another: where one of them differs, the refusal
+        together: dotted names of settings whose defaults depend on one another: if one of them differs, the refusal
             names flags for all.
 
     Returns:
@@ -101,7 +101,7 @@ def _open(
 
 
 def _check_room(folder: pathlib.Path) -> None:
-    """Raises a ValueError if the folder holds something, and that is no run."""
+    """Raises a ValueError if the folder holds something that is no run."""
     if folder.exists() and not folder.is_dir():
         raise _refused(folder, f"{folder} is no folder. ")
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
@@ -125,7 +125,7 @@ def _settings(file: pathlib.Path) -> dict[str, Any]:
 
 
 def written(settings: dict[str, Any]) -> str:
-    """What stands in config.json."""
+    """The content of config.json."""
     return json.dumps({"format": FORMAT} | settings, indent=2) + "\n"
 
 
@@ -157,7 +157,7 @@ def _filled(there: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_flags(differing: list[tuple[str, Any, Any]], there: dict, now: dict) -> str:
-    """Flags that ask for the values that are there: " (--net.width 8)". None if a setting is only in one."""
+    """Flags that ask for the folder's values: " (--net.width 8)". None if a setting is only in one of the two."""
     if not differing or any(name not in _flat(there) or name not in _flat(now) for name, _, _ in differing):
         return ""
     return f" ({' '.join(_as_flag(name, old) for name, old, _ in differing)})"
@@ -182,7 +182,7 @@ def _flat(tree: dict, prefix: str = "") -> dict[str, Any]:
 def writing(folder: Path) -> Iterator[None]:
     """Keep other programs from writing to this folder, which is made if need be, until the `with` block ends.
 
-    The lock is the system's (flock on <folder>/lock), so a killed process gives it back, too. Where the
+    The lock is the system's (flock on <folder>/lock), so a killed process releases it, too. If the
     system or the file system has no such locks, nothing is locked; for a file system there is a warning. In a
     distributed run every process calls it, one of them holds the lock, and all are refused together.
 
@@ -225,7 +225,7 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
 
 
 def _note(file: BinaryIO, content: bytes) -> None:
-    """In place of what is there, of a killed process perhaps. It only informs: a full disk is no reason to stop."""
+    """Replaces the file's content, perhaps a killed process's. It only informs: a full disk is no reason to stop."""
     with contextlib.suppress(OSError):
         file.truncate(0)
         file.write(content)

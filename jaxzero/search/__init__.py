@@ -1,7 +1,7 @@
 """The plain algorithm: the tree and its storage, descend, expand and backup, rules and Q-value transforms.
 
-Begin reading with `search.py`. `root`, `options` and `policies` import this folder; it imports none of them. What an
-option does in each simulation hangs on the tree (`tree.Hooks`).
+Begin reading with `search.py`. `root`, `options` and `policies` import this folder; it imports none of them. The tree
+carries what an option does in each simulation (`tree.Hooks`).
 """
 
 from jaxzero.search.edge_view import edge_view

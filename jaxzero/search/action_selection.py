@@ -1,8 +1,8 @@
 """Action selection: the rule scores the edges of a node, and the node remembers the best one.
 
-A rule that promises `by_prior` is shown only the edges that were visited and the next one to be tried; any other is
-shown all W. The first edges of a node's list of children are gathered for a whole group of nodes at once, as many as
-the node with the most of them has: in steps, for XLA's shapes are static.
+A rule that promises `by_prior` sees only the visited edges and the next one to be tried; any other rule sees all W.
+Edges are gathered for a whole group of nodes at once, as many as the node with the most children has. That number is
+rounded up to one of a few widths, because XLA's shapes are static.
 """
 
 import dataclasses
@@ -39,11 +39,11 @@ WIDTHS = (AT_HAND + 1, 32, 128)
 
 
 class Choice(NamedTuple):
-    """What nodes choose.
+    """The choices of nodes.
 
     Attributes:
         child: the node to go to; −1: the walk ends here, and expands the next edge if there is one.
-        next_action: that edge's action; −1: none. Left out (None) by a rule that promises `by_prior`: it is known.
+        next_action: that edge's action; −1: none. None for a rule that promises `by_prior`: it is known already.
         next_prior: its clean prior, likewise.
     """
 
@@ -62,7 +62,7 @@ def choose(
         at: the rows of the nodes that choose.
         rule: what scores the edges.
         consider: where the answer matters; elsewhere it may be anything.
-        steps: of `WIDTHS`, those that are worth a program of their own.
+        steps: those of `WIDTHS` that are worth a program of their own.
     """
 
     def among(width: int) -> Callable:
@@ -130,7 +130,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
 
 def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
     edges, view = visited_edges(tree, at, width), all_edges(tree, at, rule, width)
-    # In a full tree a node stays inside, if it can: one without children goes on wanting what it cannot have.
+    # In a full tree a node chooses an existing child if it can; one without children goes on wanting a new edge.
     room = per_game(of_tile(tree.size < tree.capacity, at.tile), at.num_children) | (at.num_children == 0)
     expanded = view.visits > 0 if view.in_flight is None else (view.visits > 0) | (view.in_flight > 0)
     view = view._replace(prior=jnp.where(room[..., None] | expanded, view.prior, -jnp.inf))
@@ -141,12 +141,12 @@ def _choose_action(tree: Tree, at: Rows, rule: Rule, width: int) -> Choice:
 
 
 def choose_at_root(tree: Tree, rule: Rule) -> Tree:
-    """Has the root's rule choose. There is no program for few edges: a root soon has more."""
+    """Has the root's rule choose. There is no program for few edges, because a root soon has many."""
     return remember(tree, None, choose(tree, rows_of(tree), rule, True, WIDTHS[1:]))
 
 
 def is_rated(tree: Tree, rule: Rule) -> Bool[Array, "B"]:
-    """False where the rule rates the root's first child, or the edge that it tries next, by NaN."""
+    """False where the rule's score is NaN for the root's first child or for the edge that it tries next."""
     at = rows_of(tree)
     view = candidate_view(tree, at, 2)[0] if rule.by_prior else all_edges(tree, at, rule)
     return ~jnp.any(jnp.isnan(_scores(rule, view)) & ~jnp.isneginf(view.prior), -1)
@@ -160,7 +160,7 @@ def rescore(tree: Tree, rule: Rule) -> Tree:
     Raises:
         ValueError: a rule that stores probabilities, where the tree has logits, or the other way round.
     """
-    if tree.prior_kind is not None:  # the mass, and which edge is next, are found anew
+    if tree.prior_kind is not None:  # recompute the mass, and which edge is next
         found = dataclasses.replace(prior_kind(rule, tree.num_edges), probabilities=tree.prior_kind.probabilities)
         tree = tree.replace(prior_kind=found)
     tree = searched_by(tree, rule)
@@ -183,9 +183,9 @@ def remember(tree: Tree, nodes: Int[Array, "G ..."] | None, choice: Choice, tile
 
 
 def with_next_edge(tree: Tree, rule: Rule, nodes: Int[Array, "B"] | None = None) -> Tree:
-    """Finds the edge that `nodes` (None: the roots) try next, by looking at all that were not expanded.
+    """Finds the edge that `nodes` (None: the roots) try next, among all that were not expanded.
 
-    Only a rule that promises `by_prior` wants to know it; the others find it when they choose.
+    Only a rule that promises `by_prior` needs it; other rules find it when they choose.
     """
     if not rule.by_prior:
         return tree
@@ -221,8 +221,8 @@ def next_edge(rule: Rule, prior: Float[Array, "... W"], order: Float[Array, "...
 def first_highest(scores: Float[Array, "... W"]) -> tuple[Int[Array, "..."], Float[Array, "..."]]:
     """The lowest index of the highest score, and that score; −1 and −inf if all are −inf.
 
-    An argmax is a reduction over pairs, which XLA's CPU backend does not vectorise. So many rows take two plain
-    reductions; few rows take the argmax, which is fewer kernels.
+    An argmax is a reduction over pairs, which XLA's CPU backend does not vectorise. So for many rows two plain
+    reductions are used; for few rows the argmax, which is fewer kernels.
     """
     if scores.size <= machine().few_scores:
         first = jnp.argmax(scores, -1).astype(jnp.int32)

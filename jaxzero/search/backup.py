@@ -29,7 +29,7 @@ __all__ = ["backup", "counted", "group_size"]
 
 
 def group_size(batch: int) -> int:
-    """Path nodes per turn: more are fewer kernels for one game, fewer waste less where paths differ in length."""
+    """Path nodes per iteration: more need fewer kernels for one game; fewer waste less where paths differ in length."""
     here = machine()
     return here.levels_of_few if batch < here.few_games else here.levels
 
@@ -37,8 +37,8 @@ def group_size(batch: int) -> int:
 def tile_size(batch: int) -> int:
     """How many games back up together, as one tile.
 
-    Few on a CPU: a tile costs as much as its longest path and its widest node, and its trees stay in the cache. All on
-    an accelerator: there, more turns of a loop cost more than idle games.
+    On a CPU few, because a tile costs as much as its longest path and its widest node, and its trees stay in the cache.
+    On an accelerator all, because more loop iterations cost more than idle games.
     """
     most = machine().tile
     if most is None:
@@ -49,8 +49,8 @@ def tile_size(batch: int) -> int:
 def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tree:
     """Adds `value`, found at the end of each path, to all its nodes; those below the root choose again.
 
-    Going up, a return becomes reward + discount × return; each node's mean takes in the return from there on. A
-    group of path nodes is handled at once. The simulation is counted, in `tree.root.simulations`.
+    On the way up, a return becomes reward + discount × return, and each node's mean is updated by the return from
+    there. A group of path nodes is handled at once. The simulation is counted in `tree.root.simulations`.
 
     Args:
         tree: the trees.
@@ -81,7 +81,7 @@ def backup(tree: Tree, path: Path, value: Float[Array, "B P"], rule: Rule) -> Tr
 
 
 def counted(tree: Tree, path: Path) -> Tree:
-    """Counts the simulation, in the games that took part. Sequential halving and the keys to come depend on it."""
+    """Counts the simulation in the games that took part. Sequential halving and later keys depend on the count."""
     more = 1 if path.going is None else path.going.astype(jnp.int32)
     return tree.replace(root=tree.root.replace(simulations=tree.root.simulations + more))
 
@@ -104,7 +104,7 @@ def _backup_tile(tree: Tree, path: Path, value: Array, tile: Tile | None, group:
         at = at._replace(stats=held(at.stats))
         facts, stats, returns = unpack_facts(at.facts), unpack_stats(at.stats), []
         for j in reversed(range(group)):
-            old, counted = Stats(*(x[:, j] for x in stats)), j + 1 == group  # the nodes below: by an earlier turn
+            old, counted = Stats(*(x[:, j] for x in stats)), j + 1 == group  # nodes below: updated before
             corrected = tree.hooks.corrected(tree, nodes[:, j], old, ret, here, counted)
             ret = ret if corrected is ret else jnp.where(real[:, j, None], corrected, ret)
             returns.insert(0, ret)
@@ -114,5 +114,5 @@ def _backup_tile(tree: Tree, path: Path, value: Array, tile: Tile | None, group:
         tree = tree.replace(stats=put(tree.stats, where, at.stats, here))
         return (k - 1, remember(tree, where, choose(tree, at, rule, real), here), ret), k > 0
 
-    last = jnp.max(jnp.maximum(path.length - 2, 0) // group)  # where nothing is left, a turn of nothing real
+    last = jnp.max(jnp.maximum(path.length - 2, 0) // group)  # if nothing is left, one iteration without effect
     return repeat(turn, (last, tree, value), jnp.any(path.length > 1))[1:]

@@ -45,7 +45,7 @@ class Edges(NamedTuple):
 
 
 def most_edges(tree: Tree) -> int:
-    """No node has more visited edges and one to try next: the less of W and N, at least 2."""
+    """The most edges that a node can have, visited ones and one to try next: the less of W and N, at least 2."""
     return min(tree.num_edges, max(tree.capacity, 2))
 
 
@@ -86,8 +86,8 @@ def edge_view(
     Args:
         tree: the trees.
         nodes: node indices.
-        rule: whose `mass` of the unvisited edges is wanted.
-        width: how many slots are looked through: more than any of the nodes has children, or W; fewer are cheaper.
+        rule: its `mass` of the unvisited edges is computed.
+        width: how many slots are read: more than any of the nodes has children, or W; fewer are cheaper.
     """
     return all_edges(tree, rows_of(tree, nodes), rule, width)
 
@@ -214,13 +214,13 @@ def linked(tree: Tree, child: Int[Array, "G ..."], tile: Tile | None = None) -> 
 
 
 def edge_bounds(tree: Tree, child: Array, reward: Array, discount: Array, tile: Tile | None) -> tuple[Array, Array]:
-    """What the edges into `child` are proven to return, at least and at most, for the player who takes them."""
+    """The proven lower and upper bounds of the returns of the edges into `child`, for the player who takes them."""
     child = linked(tree, child, tile)
     low, high = jnp.moveaxis(take_edges(tree.bounds, child, tile), -1, 0)
     least, greatest = jnp.minimum(discount * low, discount * high), jnp.maximum(discount * low, discount * high)
     unsure = per_game(
         of_tile(tree.status, tile) & Status.NON_FINITE.value != 0, least
-    )  # an edge may hold 0 in place of what it pays
+    )  # an edge may hold 0 in place of its reward
     return jnp.where(unsure, -jnp.inf, reward + least), jnp.where(unsure, jnp.inf, reward + greatest)
 
 
@@ -245,6 +245,6 @@ def parents(tree: Tree) -> Int[Array, "B N"]:
         where = jnp.where(i < count, child[:, :-1].astype(jnp.int32), capacity)
         return found.at[games, where].set(nodes, mode="promise_in_bounds")
 
-    # Turn by turn, for [B, N, W] at once would be as much memory as the tree; and nodes with many children are few.
+    # In a loop: [B, N, W] at once would take as much memory as the tree, and few nodes have many children.
     found = jnp.full((batch, capacity + 1), NONE, jnp.int32)
     return jax.lax.fori_loop(0, jnp.max(count), turn, found)[:, :-1]

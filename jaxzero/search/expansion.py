@@ -116,25 +116,25 @@ def expand(
 ) -> tuple[Tree, Float[Array, "B P"]]:
     """Evaluates the position beyond the end of each walk, and adds it to the tree as a node visited once.
 
-    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is; the
-    model is not asked if no walk can, but for many games on an accelerator, see `Machine.sure_games`. A simulation
-    takes the same slot in every game, needed or not: it is written as one column, and a tree is full after N − 1
-    simulations whatever the other games of the batch do. (Trees that `advance` made hold different numbers of nodes:
-    each takes its own next slot, where it grows.)
+    A walk that cannot grow (terminal, nothing legal, cut at `max_depth`, tree full) leaves its tree as it is. If no
+    walk can grow, the model is not called, except for many games on an accelerator, see `Machine.sure_games`. A
+    simulation takes the same slot in every game, needed or not. So the slot is written as one column, and a tree is
+    full after N − 1 simulations, whatever the other games of the batch do. (Trees that `advance` made hold different
+    numbers of nodes: each takes its own next slot, where it grows.)
 
     Args:
         params: handed to the model.
         keys: one per game, for the model.
         tree: the trees.
-        path: where `descend` stopped, with the same `max_depth`: a walk that stops elsewhere, above a child that is
-            chosen, counts as wanting another.
+        path: where `descend` stopped, with the same `max_depth`. A walk that stops above a chosen child would count as
+            wanting another edge.
         model: what the tree is made of.
         rule: how interior nodes choose.
         max_depth: how many edges below the root a walk may go; None: no limit.
 
     Returns:
-        The tree; and the value to back up from the end of the walk: reward + discount × raw value of the new node; for
-        a walk that did not grow its end's raw value again, or its mean where `max_depth` cut it.
+        The tree; and the value to back up from the end of the walk: reward + discount × raw value of the new node. For
+        a walk that did not grow, it is the raw value of its end again, or the mean there if `max_depth` cut the walk.
     """
     end = ends(tree, path, max_depth)
     at, leaf, wants, grows = end.at, end.at.nodes, end.wants, end.grows
@@ -173,10 +173,10 @@ def if_any_grows(
 ) -> Growth:
     """`made()` if any tree grows; else an empty growth with `value`. `asks`: `made` calls the model.
 
-    Where a branch makes the host wait, `made` is always called if it is cheap, or if some tree nearly always grows.
+    If a branch makes the host wait, `made` is always called when it is cheap, or when some tree nearly always grows.
 
-    The old tree is read before or in here, and all that is written to it comes from here. So XLA updates its arrays in
-    place; a read that it cannot order before the write would make it copy them.
+    The old tree is read before or in this function, and everything written to it comes from here. So XLA updates its
+    arrays in place; a read that it cannot order before the write would make it copy them.
     """
 
     def nothing() -> Growth:
@@ -186,7 +186,7 @@ def if_any_grows(
         return zeros._replace(value=value, node=node, parent=nowhere, status=Status.FULL.where(end.wants))
 
     if machine().waits and (not asks or end.at.nodes.shape[0] >= machine().sure_games):
-        return made()  # what is made where no tree grows goes nowhere, or into memory not in use
+        return made()  # if no tree grows, the result is discarded, or goes into unused memory
     return jax.lax.cond(jnp.any(end.grows), made, nothing)
 
 
@@ -261,7 +261,7 @@ def with_child(frontier: Frontier, node: Int[Array, ""] | Int[Array, "B"]) -> In
 
 
 def returned(new: Facts) -> Float[Array, "B P"]:
-    """What new nodes return to those above: reward + discount × raw value."""
+    """The returns of new nodes to the nodes above: reward + discount × raw value."""
     return new.reward + new.discount[:, None] * new.raw_value
 
 

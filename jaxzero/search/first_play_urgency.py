@@ -1,14 +1,14 @@
 """First-play urgency: the value of an unvisited edge, `puct(qvalues=raw(first_play))`.
 
 It decides how widely a node is searched. High: everything is tried once before anything is tried twice. Low: an edge is
-tried only when its prior outweighs what is already known. Zero, the default, is neither: where a player is losing it is
-high, and the search widens; where the player is winning it is low.
+tried only when its prior outweighs what is already known. Zero, the default, is neither: for a losing player it is
+high, and the search widens; for a winning player it is low.
 
-A number will do: 0, −1 (a loss), 1 (a win). Or a function `EdgeView -> [...]`, one number per node, of which this
-module has the published ones. One number per node, from what its visited edges say: so a node still shows its rule the
-visited edges and one candidate only, and none of this costs more than the sums it is made of.
+It can be a number: 0, −1 (a loss), 1 (a win). Or a function `EdgeView -> [...]`, one number per node; this module has
+the published ones. As it is one number per node, computed from the visited edges, a rule still needs to see only the
+visited edges and one candidate, and the cost is that of the sums alone.
 
-What is right at the nodes below may be wrong at the root, where noise wants to be followed up: a `root_rule` of its
+What is right below may be wrong at the root, where noise should be followed up. So give the root a `root_rule` of its
 own, as in `alphazero(model, 64, rule=puct(1.1, raw(reduced_parent(0.2))), root_rule=puct(1.1, raw(parent_value)))`.
 """
 
@@ -26,17 +26,17 @@ __all__ = ["mean_of_visited", "parent_raw_value", "parent_value", "reduced_paren
 
 
 def parent_raw_value(view: EdgeView) -> Float[Array, "..."]:
-    """What the network said of the node: an untried edge is worth what the position is."""
+    """The network's value of the node: an untried edge counts as much as the position."""
     return view.raw_value
 
 
 def parent_value(view: EdgeView) -> Float[Array, "..."]:
-    """The node's live mean value: an untried edge is worth what the search found so far."""
+    """The node's live mean value: an untried edge counts as much as the search's result so far."""
     return view.node_value
 
 
 def reduced_parent(reduction: Any = 0.2, parent: FirstPlay = parent_value) -> FirstPlay:
-    """V − r · √(Σ P over the visited edges), V the node's value: the more of the prior was tried, the less is left.
+    """V − r · √(Σ P over the visited edges), V the node's value: the larger the prior tried, the lower the urgency.
 
     Wu 2019, "Accelerating Self-Play Learning in Go" (KataGo), section 2, with r = 0.2 below the root and r = 0 at a
     root with noise; V is the live mean there, as here by default. The prior is the one in force: at the root of a
@@ -71,10 +71,10 @@ def reduced_parent(reduction: Any = 0.2, parent: FirstPlay = parent_value) -> Fi
 def mean_of_visited(extra: float | FirstPlay | None = None) -> FirstPlay:
     """The mean of the visited edges' Q-values, each counted once; with `extra` as one value more.
 
-    LightZero and EfficientZero have ΣQ/n at the root; below it they count the estimate of the node above as one value
-    more, which a rule cannot see here: `mean_of_visited(parent_raw_value)` takes what the network said of the node in
-    its place. minizero: (ΣQ − 1)/(n + 1), `mean_of_visited(-1.0)`. A node without a visited edge: `extra`, or its raw
-    value if there is none.
+    LightZero and EfficientZero have ΣQ/n at the root; below it they count the estimate of the node above as one more
+    value. A rule cannot see that here: `mean_of_visited(parent_raw_value)` uses the network's value of the node
+    instead. minizero: (ΣQ − 1)/(n + 1), `mean_of_visited(-1.0)`. A node without a visited edge has `extra`, or its raw
+    value if `extra` is None.
 
     Args:
         extra: one more value: a number, or `EdgeView -> [...]`; None: no such value.

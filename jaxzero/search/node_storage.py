@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 HEAD = slice(4)  # of a row of `frontier`: all but the children
-# Indices here are never negative nor out of bounds: neither is checked.
+# Indices here are never negative or out of bounds, so neither is checked.
 AS_GIVEN = dict(mode="promise_in_bounds", wrap_negative_indices=False)
-EDGE = slice(2)  # of a row of `facts`: `action` and `edge_prior`, what a parent wants to know of its edge
+EDGE = slice(2)  # of a row of `facts`: `action` and `edge_prior`, which a parent needs of its edge
 
 
 class Stats(NamedTuple):
@@ -64,8 +64,8 @@ class Frontier(NamedTuple):
     """What changes with every new child: a row of `Tree.frontier`.
 
     Attributes:
-        next_action: the unvisited edge that is wanted first; −1: none (terminal, nothing legal, all expanded). Of a
-            rule that does not promise `by_prior` it is known only where it is wanted now: −1 where a child is.
+        next_action: the unvisited edge to try next; −1: none (terminal, nothing legal, all expanded). For a rule that
+            does not promise `by_prior` it is known only where it is the current choice: −1 where a child is.
         num_children: how many edges were expanded.
         next_prior: the clean prior of `next_action`.
         unvisited_mass: sum of `Rule.mass` over the unvisited edges, kept for a `by_prior` rule that has one.
@@ -80,7 +80,7 @@ class Frontier(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What never changes: a row of `Tree.facts`. The first six, but for `to_play`, concern the edge into the node.
+    """What never changes: a row of `Tree.facts`. The first five concern the edge into the node.
 
     Attributes:
         action: its slot in the parent; −1 at the root.
@@ -90,7 +90,7 @@ class Facts(NamedTuple):
         reward: of the step.
         to_play: the player to move; −1: unknown.
         terminal: whether the episode is over here.
-        raw_value: what the model said of the node; 0 at a terminal one.
+        raw_value: the model's value of the node; 0 at a terminal one.
         chance: whether chance moves here; None, and no part of the row, where the model never says so.
     """
 
@@ -179,9 +179,9 @@ def take(x: Array, nodes: Int[Array, "G ..."] | None, tile: Tile | None = None, 
 
     Of each row `columns`, if given.
 
-    One merged index: a pair of indices would first be written to memory side by side, a kernel more. What is not
-    wanted is cut off first, for XLA's CPU backend shares the work on a large array among threads, however few rows are
-    read, and handing over costs more than reading.
+    It uses one merged index: a pair of indices would first be written to memory side by side, which is one more kernel.
+    Unwanted parts are cut off first, because XLA's CPU backend shares the work on a large array among threads, however
+    few rows are read, and handing over costs more than reading.
     """
     x = of_tile(x, tile)
     x = x if columns is None else x[..., columns]
@@ -214,8 +214,8 @@ def repeat(
 ) -> Carry:
     """A do-while loop: `turn` returns (carry, whether to continue).
 
-    The predicate is part of the carry, because a loop's own predicate costs extra kernels. Where the host waits for
-    it, the first turn is always taken, also if it is not `needed`; it must then change nothing.
+    The predicate is part of the carry, because a loop's own predicate costs extra kernels. If the host waits for it,
+    the first iteration is always made, even if it is not `needed`; it must then change nothing.
     """
     first = turn(start) if machine().waits else (start, jnp.asarray(needed))
     return jax.lax.while_loop(lambda carry: carry[1], lambda carry: turn(carry[0]), first)[0]
@@ -236,7 +236,7 @@ def put(x: Array, nodes: Int[Array, "G ..."] | None, rows: Array, tile: Tile | N
 
 
 def _merged(x: Array) -> Array:
-    """`x [B, N+1, ...]` with games and nodes as one axis; its length is said, for rows may be of no numbers at all."""
+    """`x [B, N+1, ...]` with games and nodes as one axis, of explicit length because rows may be empty."""
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 

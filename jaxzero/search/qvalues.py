@@ -1,8 +1,8 @@
 """Q-value transforms, `EdgeView -> [..., W]`: rescale the values of edges for a rule.
 
-Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones. One of your own must keep
-two things, for it is shown the visited edges and one unvisited edge only: the same value for every unvisited edge,
-and reductions over edges that do not depend on how many unvisited ones there are. If it cannot, use
+Each is a builder: `puct(qvalues=by_min_max(-1, 1))`. Illegal edges count as unvisited ones. A transform of your own
+sees only the visited edges and one unvisited edge. So it must give every unvisited edge the same value, and its
+reductions over edges must not depend on how many unvisited ones there are. If it cannot, use
 `puct(qvalues=...)._replace(by_prior=False)`.
 """
 
@@ -33,7 +33,7 @@ def raw(first_play: float | FirstPlay = 0.0) -> QValues:
     """The mean return W/N as it is.
 
     Args:
-        first_play: what an unvisited edge counts as: a number, which may be traced, or a function `EdgeView -> [...]`
+        first_play: the value of an unvisited edge: a number, which may be traced, or a function `EdgeView -> [...]`
             of one number per node, see `jaxzero.search.first_play_urgency`.
     """
     if not callable(first_play):
@@ -115,7 +115,7 @@ def completed_by_mix_value(
         rescale_values: first map the completed values of the node to [0, 1].
         use_mixed_value: complete by the mixed value, not by the network's raw value.
         epsilon: the least denominator of the rescaling.
-        probabilities: the prior probabilities of a view, up to a factor; default: what the rules here store, be it
+        probabilities: the prior probabilities of a view, up to a factor; default: from what the rules here store,
             probabilities or logits.
 
     Raises:

@@ -44,7 +44,7 @@ Stop = Callable[[Tree, Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations 
 
 
 def plant(step: Step, state: State, rule: Rule, capacity: int, layout: Layout = Layout()) -> Tree:
-    """A tree of one node per game, from what `model.root` says; shapes and numbers are checked."""
+    """A tree of one node per game, from the output of `model.root`; shapes and numbers are checked."""
     check_rule("rule", rule)
     (capacity,) = counts(capacity=capacity)
     given, (step, bad) = step, checked(step)
@@ -78,7 +78,7 @@ def longest_walk(tree: Tree, max_depth: int | None) -> int:
 
 def no_walk(tree: Tree, max_depth: int | None = None) -> Path:
     """Empty paths: memory for walks."""
-    room = longest_walk(tree, max_depth) + group_size(tree.size.shape[0])  # both loops over a path go by whole groups
+    room = longest_walk(tree, max_depth) + group_size(tree.size.shape[0])  # both loops over a path use whole groups
     return Path(jnp.zeros((tree.size.shape[0], room), jnp.int32), jnp.zeros_like(tree.size))
 
 
@@ -86,13 +86,13 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     """Walks every game from its root along the stored choices.
 
     A walk ends where the choice is not expanded yet, where there is none, or `max_depth` edges below the root.
-    One turn of the loop takes several levels; each level is one load that depends on the one before.
+    One loop iteration takes several levels; each level is one load that depends on the one before.
 
     Args:
         tree: the trees.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        path: an earlier walk in trees of this capacity, no less deep, whose memory is written over; None: new memory,
-            which takes longer to get than the walk itself where N is large.
+        path: an earlier walk in trees of this capacity, at least as deep, whose memory is reused; None: new memory,
+            which takes longer to allocate than the walk itself where N is large.
 
     Raises:
         ValueError: `path` has no room for such walks; the tree is a graph.
@@ -114,12 +114,12 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
         levels = [nodes]
         for _ in range(group):
             levels.append(follow(levels[-1]))
-        found = held(jnp.stack(levels[1:], 1))  # else every kernel below follows the pointers anew
+        found = held(jnp.stack(levels[1:], 1))  # else every kernel below would follow the pointers again
         here, nodes = jnp.concatenate([nodes[:, None], found[:, :-1]], 1), found[:, -1]
         inside = [(here[:, i] >= 0) & (depth + i < longest) for i in range(group)]
         path = path._replace(
             nodes=jax.lax.dynamic_update_slice(path.nodes, here, (jnp.zeros_like(depth), depth)),
-            length=sum((one.astype(jnp.int32) for one in inside), path.length),  # no reduction, a kernel of its own
+            length=sum((one.astype(jnp.int32) for one in inside), path.length),  # a reduction would be one more kernel
         )
         return (depth + group, nodes, path), jnp.any((nodes >= 0) & (depth + group < longest))
 
@@ -136,7 +136,7 @@ def taking_part(path: Path, going: Bool[Array, "B"], capacity: int) -> Path:
 
 
 def enter(tree: Tree, root_rule: Rule, max_depth: int | None = None) -> tuple[Tree, Path]:
-    """What the first `simulate` takes: trees that know which edge their root tries next, and memory for walks.
+    """The arguments of the first `simulate`: trees that know which edge their root tries next, and memory for walks.
 
     Args:
         tree: from `plant` or `search`.
@@ -166,8 +166,8 @@ def simulate(
 ) -> tuple[Tree, Path]:
     """One simulation for every game: the root's choice, descend, expand, backup.
 
-    Takes what `enter` or the simulation before returned: the trees, and the memory of their last walks.
-    Call it in `jax.jit`. Without, its loops are compiled again in every call.
+    Takes what `enter` or the previous simulation returned: the trees, and the memory of their last walks.
+    Call it in `jax.jit`; otherwise its loops are compiled again in every call.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> def step(params, keys, action, state):  # three arms, which pay 0, 0.5 and 1
@@ -212,15 +212,15 @@ def search(
     Args:
         params: handed to the model.
         keys: one PRNG key per game, `[B]`.
-        tree: from `plant` or `search`; what it has no room for ends at the nodes above, see `Status.FULL`.
+        tree: from `plant` or `search`. When it is full, walks end at the nodes above, see `Status.FULL`.
         model: what the tree is made of.
         rule: how interior nodes choose; the tree's choices must be of this rule, else call `rescore` first.
         num_simulations: how many to add to every game.
         root_rule: how the root chooses; None: like the others.
         max_depth: how many edges below the root a walk may go; None: no limit.
-        simulate: what one simulation is: arguments and results as those of `jaxzero.search.simulate`. One that has an
-            attribute `simulations` is counted as so many, see `parallel`; one with an attribute `prepare` is given the
-            tree, and the rule, to begin with, see `transpositions`.
+        simulate: what one simulation is: arguments and results as those of `jaxzero.search.simulate`. With an attribute
+            `simulations` it counts as that many, see `parallel`; with an attribute `prepare` it is first given the tree
+            and the rule, see `transpositions`.
         simulation_keys: `(keys, simulation [B]) -> keys [B]` for the model's call in that simulation.
         stop: where a game needs no further simulation, see `jaxzero.options.early_stopping`; None: all get all of them.
 

@@ -34,9 +34,9 @@ def probabilities(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
     return jnp.where(jnp.isneginf(logits), -jnp.inf, exp / jnp.where(total > 0, total, 1))
 
 
-# Divided by 1 − logit it stays above every score of a visited edge, and the order of the logits survives in float32.
+# Divided by 1 − logit it stays above every score of a visited edge, and float32 keeps the order of the logits.
 UNVISITED_FIRST = 1e30
-# Lower logits are meant as masks, and count as this one: else they would come after the visited edges.
+# Lower logits are taken for masks, and count as this one; else they would come after the visited edges.
 LOWEST_LOGIT = -1e20
 
 
@@ -55,9 +55,9 @@ def puct(c: Any = 1.25, qvalues: q.QValues = q.raw()) -> Rule:
 
     Args:
         c: exploration constant; a number, or one per game `[B]`; it may be traced.
-        qvalues: what an edge is worth (see `jaxzero.search.qvalues` for what it must keep); AlphaGo Zero's is the plain
-            mean with 0 for an unvisited edge. Those of the Gumbel search, `completed_by_mix_value`, are in nats and far
-            larger: beside them c hardly counts.
+        qvalues: the values of edges (`jaxzero.search.qvalues` says what a transform must keep). AlphaGo Zero's is the
+            plain mean, with 0 for an unvisited edge. Those of the Gumbel search, `completed_by_mix_value`, are in nats
+            and far larger: next to them c hardly counts.
 
     Raises:
         ValueError: c below 0.
@@ -148,13 +148,13 @@ def ucb1_uctk(uctk: Any = 1.0) -> Rule:
 
 
 def stores_probabilities(rule: Rule, num_actions: int = 2) -> bool | None:
-    """Whether what the rule stores of a node are probabilities, not logits: asked while a policy is built.
+    """Whether the rule stores probabilities for a node, not logits: found out while a policy is built.
 
-    None where a look at uniform logits does not tell: of rules made for another number of actions, or of numbers that
-    are not known yet. They are believed to be what they are used for.
+    None if trying it on uniform logits does not tell: for rules made for another number of actions, or with numbers
+    that are not known yet. They are assumed to be what they are used for.
     """
     try:
-        # A policy may be built in a function that is being traced; and −inf, which marks closed edges, is meant.
+        # A policy may be built in a function that is being traced; and −inf, which marks closed edges, is intended.
         with jax.ensure_compile_time_eval(), jax.debug_infs(False):
             return abs(float(jnp.sum(rule.prepare(jnp.zeros((1, num_actions))))) - 1) < 1e-3
     except (jax.errors.ConcretizationTypeError, TypeError, ValueError, IndexError):
@@ -162,15 +162,15 @@ def stores_probabilities(rule: Rule, num_actions: int = 2) -> bool | None:
 
 
 def prior_kind(rule: Rule, num_actions: int) -> PriorKind:
-    """What a tree of so many actions keeps for this rule."""
+    """What a tree with `num_actions` keeps for this rule."""
     return PriorKind(stores_probabilities(rule, num_actions), rule.mass is not None, rule.by_prior)
 
 
 def searched_by(tree: Tree, rule: Rule) -> Tree:
-    """The tree, which keeps from now on what is kept for this rule.
+    """The tree, set up to keep what this rule needs.
 
     Raises:
-        ValueError: what it keeps was made for rules of another kind.
+        ValueError: the tree was made for rules of another kind.
     """
     kept, wanted = tree.prior_kind, prior_kind(rule, tree.num_edges)
     if kept is None:

@@ -32,8 +32,8 @@ from jaxzero.types import Path, State, Step, field_in_short, in_short
 __all__ = ["COMPACT", "Hooks", "Layout", "RootData", "Status", "Tree", "new_tree"]
 
 NONE = -1  # no node, no action, no player
-# Children kept in a node's own row, where they are quickly found; most nodes never have more. Where there can be few
-# more, they are all kept there.
+# Children kept in a node's own row, for quick access; most nodes never have more. If there can be only a few more, all
+# are kept there.
 AT_HAND, ALL_AT_HAND = 7, 12
 
 
@@ -42,11 +42,11 @@ class Status(enum.IntFlag):
 
     Attributes:
         FULL: a walk found no room for its node: it ended above and backed up the raw value there again.
-        NON_FINITE: the model returned NaN or infinity: uniform logits, or a value, reward or discount of 0, instead (so
-            it looks, too, where `to_play` is not among 0 ... P-1). Or `explore` answered no number: the clean prior
-            instead. Or the root's rule rated its first child, or the edge tried next, by NaN as
-            the search began: such edges are not chosen.
-        NO_LEGAL_ACTION: the root has no legal action though it is not terminal: action 0, uniform weights.
+        NON_FINITE: the model returned NaN or infinity, replaced by uniform logits, or by a value, reward or discount of
+            0 (a `to_play` outside 0 ... P-1 looks the same). Or `explore` returned numbers that are not finite: the
+            clean prior is used. Or the root's rule scored its first child, or the edge tried next, by NaN when the
+            search began: such edges are not chosen.
+        NO_LEGAL_ACTION: the root has no legal action although it is not terminal: action 0, uniform weights.
         NOT_IN_TREE: `advance` was given an action that is illegal or unvisited: nothing was kept of the game's tree.
     """
 
@@ -63,7 +63,7 @@ class Status(enum.IntFlag):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class PriorKind:
-    """What a tree keeps of the logits: no data, so that a tree of another kind is another type to JAX.
+    """What a tree keeps of the logits. It is static, so that JAX treats trees of another kind as another type.
 
     Attributes:
         probabilities: `Tree.prior` is probabilities, else logits; None: not known.
@@ -76,7 +76,7 @@ class PriorKind:
     by_prior: bool
 
     def __str__(self) -> str:
-        """As error messages say it."""
+        """In words, for error messages."""
         kind = {True: "probabilities", False: "logits", None: "a prior of its own"}[self.probabilities]
         return kind + (" and their mass" if self.mass else "")
 
@@ -103,8 +103,8 @@ class Hooks:
     Attributes:
         node_data: `(tree, step) -> data` that the option keeps of new nodes.
         grown: `(tree, path, node [B], data) -> tree`, when the new nodes have been written; N: the tree did not grow.
-        corrected: `(tree, nodes, stats, returns, tile, counted) -> returns` that go up from these nodes, whose
-            statistics are those before this visit; `counted`: those of the nodes below on the walk are not any more.
+        corrected: `(tree, nodes, stats, returns, tile, counted) -> returns` to back up from these nodes, whose `stats`
+            are those before this visit; `counted`: the statistics of the nodes below on the walk include it already.
     """
 
     node_data: Callable[..., Any] = _no_data
@@ -117,8 +117,8 @@ class Layout(NamedTuple):
 
     Attributes:
         index: the type of child indices; None: int16 if that can number the nodes, else int32.
-        prior: the type of priors; None: as the value, float32 at least. bfloat16 is stored as its bits, uint16: where
-            XLA has no arithmetic in bfloat16, as on CPUs, it would convert the whole array in every simulation.
+        prior: the type of priors; None: as the value, float32 at least. bfloat16 is stored as its bits, uint16, because
+            where XLA has no bfloat16 arithmetic, as on CPUs, it would convert the whole array in every simulation.
     """
 
     index: Any = None
@@ -131,7 +131,7 @@ COMPACT = Layout(index=jnp.int16, prior=jnp.bfloat16)
 
 @chex.dataclass(frozen=True)
 class RootData:
-    """What the root's rule needs and must survive a resume; one entry per game.
+    """What the root's rule needs, and what must be kept when a search is resumed; one entry per game.
 
     Attributes:
         simulations: simulations since this node became the root.
@@ -139,7 +139,7 @@ class RootData:
             one, which stays clean in any case.
         brought: visits that each action brought along from the search before, in a tree that `advance` made. Games
             then hold different numbers of nodes, and each takes slots of its own. None: the root was planted.
-        returns: the least and the greatest return there is, if values are proven; see `jaxzero.options.solver`.
+        returns: the least and the greatest possible return, if values are proven; see `jaxzero.options.solver`.
     """
 
     simulations: Int[Array, "B"]
@@ -151,7 +151,7 @@ class RootData:
 
 
 class Graph(NamedTuple):
-    """What a graph keeps beside a tree; see `jaxzero.options.graph_search`.
+    """The further arrays of a graph; see `jaxzero.options.graph_search`.
 
     Attributes:
         node: per slot, the node of the position that its edge leads to: the slot itself, or an earlier one.
@@ -172,29 +172,28 @@ class Graph(NamedTuple):
 class Tree:
     """B search trees of N node slots and W edge slots; node 0 is the root. P is 1 unless values are per player.
 
-    The arrays have one row more than there are nodes. Row N is scratch: masked writes go there, so no write needs a
-    bounds check. Rows hold small integers as floats, exact up to 2^24: so many visits are
-    counted, and no more.
+    The arrays have one more row than there are nodes. Row N is scratch: masked writes go there, so no write needs a
+    bounds check. Rows hold small integers as floats, which are exact up to 2^24: no more visits are counted.
 
     Attributes:
         stats: per node, a packed `Stats`.
-        best_child: per node, where the rule goes on from there; −1: it wants the next action, not expanded yet.
+        best_child: per node, the child that the rule chooses; −1: it wants the next action, which is not expanded yet.
         frontier: per node, a packed `Frontier`.
         facts: per node, a packed `Facts`; one entry longer where the model knows of chance.
         state: per node, the model's embedding.
         later_children: per node, the children after the first K, which are in `frontier`; None if K = W, up to 12.
         prior: what the rule prepared from the logits, by action, of the edges not yet expanded; −inf where illegal
             or expanded (the prior of an expanded edge is with the node below it). Its bits, where it is bfloat16.
-        size: node slots in use; a simulation takes one in all games alike, needed or not. (In a tree that `advance`
-            made it takes one where it adds a node; a game without any, size 0, has no root yet.)
+        size: node slots in use; a simulation takes one in every game, needed or not. (In a tree that `advance` made it
+            takes one only where it adds a node; a game of size 0 has no root yet.)
         status: bits of `Status`.
         overflows: walks that found the tree full.
         root: see `RootData`.
-        bounds: per node, what its value is proven to be at least and at most; None: the search does not prove.
+        bounds: per node, the proven lower and upper bound of its value; None: the search does not prove.
         graph: which positions are the same, in a graph search; else None.
         in_flight: per node, walks that wait for their evaluation, while lanes walk; else None.
         prior_kind: what is kept of the logits; None: not known.
-        hooks: what an option does besides in each simulation.
+        hooks: what an option adds to each simulation.
     """
 
     stats: Float[Array, "B N+1 2+P"]
@@ -251,18 +250,18 @@ class Tree:
         return unpack_facts(self.facts[..., :-1, :]).raw_value
 
     def __repr__(self) -> str:
-        """How large it is and how full, not what is in it: that would be thousands of numbers."""
-        if not hasattr(self.prior, "shape"):  # what `jax.tree.map` made of one
+        """Its size and how full it is, not its content, which would be thousands of numbers."""
+        if not hasattr(self.prior, "shape"):  # leaves may be anything after `jax.tree.map`
             return "Tree(...)"
         sizes = f"capacity={self.capacity}, num_edges={self.num_edges}, num_players={self.num_players}"
         return f"Tree({sizes}, size={field_in_short(self.size)}, status={field_in_short(self.status)})"
 
 
 def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int, layout: Layout = Layout()) -> Tree:
-    """A tree that holds the evaluated root only; its choice is made as the first simulation begins.
+    """A tree that holds the evaluated root only; the root chooses when the first simulation begins.
 
     Args:
-        step: what the model says of the root, as `checked` leaves it.
+        step: the model's Step of the root, as `checked` returns it.
         state: the root's embedding.
         prior: the root's clean prior, from `Rule.prepare`.
         capacity: N, one more than the simulations that it shall hold.
@@ -280,13 +279,13 @@ def new_tree(step: Step, state: State, prior: Float[Array, "B W"], capacity: int
         )
     batch, width = prior.shape
     dtype = step.value.dtype
-    zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)  # no two arrays may share memory: + 0 below
+    zero, index = jnp.zeros(batch, dtype), jnp.zeros(batch, jnp.int32)  # arrays may not share memory: hence + 0 below
     at_hand = width if width <= ALL_AT_HAND else AT_HAND
     value = step.value.reshape(batch, -1)
 
     def first(row: Array) -> Array:
         others = jnp.zeros((batch, capacity, *row.shape[1:]), row.dtype)
-        return jnp.concatenate([row[:, None], others], 1)  # XLA knows what is read from it again
+        return jnp.concatenate([row[:, None], others], 1)  # XLA sees through reads of this
 
     stuck = ~step.terminal & jnp.all(jnp.isneginf(prior), -1)
     nobody, reward = index + NONE, jnp.zeros_like(value)
@@ -311,7 +310,7 @@ def _stored_type(prior: Any) -> jnp.dtype:
 
 
 def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, "... W"] | UInt16[Array, "... W"]:
-    """A prior as `Tree.prior` of that type stores it; −inf, which closes an edge, comes from −inf only."""
+    """A prior as `Tree.prior` of that type stores it; only −inf becomes −inf, which closes an edge."""
     as_bits = dtype == jnp.uint16
     kept = jnp.bfloat16 if as_bits else dtype
     if jnp.finfo(kept).min > jnp.finfo(prior.dtype).min:
@@ -321,7 +320,7 @@ def as_stored(prior: Float[Array, "... W"], dtype: jnp.dtype) -> Float[Array, ".
 
 
 def as_read(stored: Array, dtype: jnp.dtype) -> Float[Array, "... W"]:
-    """The prior again that `as_stored` made such."""
+    """The inverse of `as_stored`."""
     as_bits = stored.dtype == jnp.uint16
     return (jax.lax.bitcast_convert_type(stored, jnp.bfloat16) if as_bits else stored).astype(dtype)
 
@@ -334,13 +333,13 @@ def player_to_move(step: Step) -> Int[Array, "B"]:
 
 
 class Rows(NamedTuple):
-    """What the tree says of some nodes themselves, read once.
+    """The rows of some nodes, read once.
 
     The rows stay packed. Unpacking costs nothing where a part is used; passing the parts to a branch would cost a
     kernel for each.
 
     Attributes:
-        nodes: which; None: the roots.
+        nodes: their indices; None: the roots.
         stats: their rows of `Tree.stats`.
         facts: their rows of `Tree.facts`.
         frontier: their rows of `Tree.frontier`, with or without the children.

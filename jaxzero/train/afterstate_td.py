@@ -1,4 +1,4 @@
-"""Temporal differences on the afterstates of 2048: a value learned by greedy play, with the true rules."""
+"""Temporal-difference learning on afterstates of 2048: a value learned by greedy play, with the true rules."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,11 +10,11 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 __all__ = ["TDGames", "TDStats", "afterstate_td"]
 
-BUCKETS = 2**16  # in which hits are counted
+BUCKETS = 2**16  # of a hash table that counts hits of weights
 
-# A row of the table for each weight: itself; the sum of its temporal differences; and that of their absolute values.
-# Where both sums are alike, the weight is still on its way, and takes full steps. They lie side by side because memory
-# is read by rows: a table that is larger than the caches costs one wait for the three.
+# A row of the table for each weight: the weight; the sum of its temporal differences; the sum of their absolute values.
+# Where both sums have the same size, the weight still moves in one direction, and takes full steps. The three lie side
+# by side because memory is read by rows: with a table larger than the caches, reading them costs one cache miss.
 Table = Float[Array, "N 3"]
 
 
@@ -24,10 +24,10 @@ class TDGames(NamedTuple):
     Attributes:
         cells: the boards.
         last: features of the last afterstates.
-        moved: whether there is one: not at the beginning of a game.
+        moved: whether there is a last afterstate: not at the beginning of a game.
         score: so far.
         moves: so far.
-        key: from which the next step's chances follow.
+        key: for the random tiles of the next step.
     """
 
     cells: UInt8[Array, "B 16"]
@@ -64,18 +64,19 @@ def afterstate_td(
     """TD(0) on afterstates with temporal coherence, as three functions.
 
     `begin_learning(weights [N]) -> table [N, 3]`, whose first column are the weights; `begin_games(key, B) -> TDGames`;
-    `run(table, games, steps) -> (table, TDGames, TDStats)`: so many moves (static) in each game, greedy ones, and a new
-    game where one has ended. Give the table away (`donate_argnums`): it is changed in place.
+    `run(table, games, steps) -> (table, TDGames, TDStats)`: `steps` (static) greedy moves in each game, and a new game
+    where one has ended. Donate the table (`donate_argnums`): it is changed in place.
 
-    The value V of an afterstate is what will still be paid. A move is chosen by argmax of r + V(afterstate), and the
-    afterstate before it moves towards that maximum, or 0 where no move is left (Szubert & Jaśkowski 2014).
-    A weight's step is α δ |Σδ| / Σ|δ| / F (Beal & Smith 1999, "Temporal coherence and prediction decay in TD
-    learning"; Jaśkowski 2016, "Mastering 2048 with Delayed Temporal Coherence Learning"). B games learn at once: where
-    a weight is hit several times in a step, it takes the mean of its steps. Chance makes exploration needless.
+    The value V of an afterstate is the expected sum of later rewards. A move is chosen by argmax of r + V(afterstate),
+    and the value of the afterstate before it moves towards that maximum, or 0 where no move is left (Szubert &
+    Jaśkowski 2014). A weight's step is α δ |Σδ| / Σ|δ| / F (Beal & Smith 1999, "Temporal coherence and prediction decay
+    in TD learning"; Jaśkowski 2016, "Mastering 2048 with Delayed Temporal Coherence Learning"). B games learn at once:
+    a weight that is hit several times in a step takes the mean of its steps. (Hits are counted in 2¹⁶ buckets, so weights
+    that share a bucket take smaller steps.) Chance makes exploration unnecessary.
 
     Args:
         rules: `games.rules_2048.AFTERSTATES`.
-        network: an n-tuple network of `nets.ntuples`, which says what boards are worth.
+        network: an n-tuple network of `nets.ntuples`, which gives the values of boards.
         learning_rate: α; published with temporal coherence: 1.
 
     Raises:
@@ -117,7 +118,7 @@ def afterstate_td(
         action, over = jnp.argmax(rated, -1), ~jnp.any(legal, -1)
         pick = lambda x: jnp.take_along_axis(x, action.reshape((-1,) + (1,) * (x.ndim - 1)), 1)[:, 0]
         target = jnp.where(over, 0.0, jnp.max(rated, -1))
-        # Whatever is read of the table is read before the error is known: so it can be written in place.
+        # All reads of the table happen before the error is known, so it can be written in place.
         rows = table[games.last]
         error = jnp.where(games.moved, target - rows[..., 0].sum(-1), 0.0)
         table = learned(table, rows, games, error)

@@ -1,6 +1,6 @@
-"""Bootstrap values: what value targets take a searched position to be worth, if not the mean over all that was tried.
+"""Bootstrap values: values of searched positions for value targets, other than the mean over all simulations.
 
-A Gumbel search spends half of its simulations on actions that the halving then drops, which draws the mean down.
+A Gumbel search spends half of its simulations on actions that the halving then drops, which lowers the mean.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ __all__ = ["greedy_value", "with_greedy_value", "with_improved_value"]
 
 
 def with_improved_value(policy: Callable) -> Callable:
-    """The policy, with Σ π'(a) · q(a) for its value: what its improved policy expects.
+    """The policy with Σ π'(a) · q(a) as its value: the expectation under its improved policy.
 
-    Of actions that were not tried, the mixed value stands for q (Danihelka et al. 2022, equation 33), as in the policy;
-    with more than two players, or where the policy shows no tree, the mean over visits does.
+    For actions that were not tried, the mixed value stands in for q (Danihelka et al. 2022, equation 33), as in the
+    policy; with more than two players, or where the policy shows no tree, the mean over visits does.
 
     >>> import jax, jaxzero as jz
     >>> from jaxzero import games, models
@@ -51,11 +51,11 @@ def with_improved_value(policy: Callable) -> Callable:
 
 
 def with_greedy_value(policy: Callable) -> Callable:
-    """The policy, with the value of its best action for its value (`greedy_value`).
+    """The policy with the value of its best action as its value (`greedy_value`).
 
     One step of the greedy backup of Willemsen, Baier and Kaisers (2022, "Value targets in off-policy AlphaZero: a new
-    greedy backup"), who follow the best actions to a leaf. Where no action was tried, the value stays what it was. It
-    belongs directly around the policy, inside of what changes weights or trees.
+    greedy backup"), who follow the best actions to a leaf. Where no action was tried, the value is unchanged. Put it
+    directly around the policy, inside wrappers that change weights or trees.
 
     Raises:
         ValueError: when called: several players, and a tree that does not have an edge for each action.
@@ -84,10 +84,10 @@ def with_greedy_value(policy: Callable) -> Callable:
 def greedy_value(found: Summary) -> Float[Array, "B"]:
     """The best mean return of the most visited actions, for the player to move; 0 if none was visited.
 
-    The last two actions of sequential halving have equally many visits, but for one: all with so many count, if they
-    are not proven to be worse than another. With as many considered actions as simulations nothing is halved: each has
-    one visit, and this is the best of them all. Where there were more simulations than that, the others were visited
-    too rarely: the best of many rough values is too good.
+    The last two actions of sequential halving differ by at most one visit. So all actions within one visit of the most
+    count, unless they are proven to be worse than another. If as many actions are considered as there are simulations,
+    nothing is halved: each has one visit, and this is the best of all. With more simulations, the other actions were
+    visited too rarely: the best of many rough values would be too high.
 
     Args:
         found: of a search, `out.info.summary`.
@@ -128,5 +128,5 @@ def _by_player(out: Any) -> Float[Array, "B W P"]:
 
 
 def _expected(share: Float[Array, "B W ..."], q: Float[Array, "B W ..."], others: Array) -> Array:
-    """The mean of q with these weights, and of `others` with what they leave."""
+    """The mean of q with these weights, and of `others` with the remaining weight."""
     return jnp.sum(share * q, 1) + (1 - share.sum(1)) * others

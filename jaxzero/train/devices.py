@@ -1,12 +1,12 @@
 """Training on several devices and hosts: games and replay are sharded, parameters are replicated.
 
-A device plays its own games and keeps their rows, and asks no other for anything: `shard_map`, which hands each device
-its share, compiles self-play without a single exchange. The learner exchanges its gradients, and that is all. Since
-every game has its own key, and every part of the replay its own games, results do not depend on the number of devices,
-but for the rounding of the mean gradient.
+A device plays its own games and keeps their rows, and needs nothing from others: `shard_map`, which gives each device
+its share, compiles self-play without any communication. The learner exchanges only its gradients. Every game has its
+own key, and every part of the replay its own games. So results do not depend on the number of devices, except for the
+rounding of the mean gradient.
 
-On several hosts each process runs the same program; `start` connects them. What a host decides alone (its clock, a
-signal) it must not act on alone, or the others wait for ever: `agreed`.
+On several hosts each process runs the same program; `start` connects them. A host must not act alone on its own clock
+or signals, or the others wait for ever: `agreed` makes them decide together.
 """
 
 import os
@@ -79,15 +79,15 @@ def _detect() -> None:
 
 
 def cores() -> int:
-    """Those of the CPU that this process may use."""
+    """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def all_cores(parts: int) -> None:
-    """Make the CPU as many devices as it has cores, if they can share the parts; before jax is asked for a device.
+    """Make the CPU as many devices as it has cores, if they can share the parts; call it before jax has devices.
 
     A search is many small operations, most of which use one core of a device. On two cores two devices played and
-    learned 1.3 times as fast as one. Says nothing about other devices, nor where the caller's XLA_FLAGS do.
+    learned 1.3 times as fast as one. It does not affect other devices, and leaves a number in XLA_FLAGS alone.
 
     Args:
         parts: what the devices will share out.
@@ -119,7 +119,7 @@ def check_shares(devices: int, parts: int, **counts: int) -> None:
 
 
 def on_every_device(function: Callable, mesh: Mesh, takes: Any, gives: Any) -> Callable:
-    """The function, run by each device on its share; `takes` and `gives` say of each argument and result which.
+    """The function, run by each device on its share; `takes` and `gives` say how arguments and results are sharded.
 
     Args:
         function: of arrays.
@@ -127,22 +127,22 @@ def on_every_device(function: Callable, mesh: Mesh, takes: Any, gives: Any) -> C
         takes: `SHARED` or `EVERYWHERE` per argument (or trees of them).
         gives: likewise, for what it returns.
     """
-    # The loops of a search could not be checked, and need not be: no device reads what another has.
+    # Loops of a search cannot be checked, and need not be: no device reads another's data.
     return jax.shard_map(function, mesh=mesh, in_specs=takes, out_specs=gives, check_vma=False)
 
 
 def place(make: Callable, mesh: Mesh, where: PartitionSpec) -> Callable:
-    """The function that makes arrays, jitted, so that each device makes its own share of them only."""
+    """The jitted `make`, whose arrays are sharded, so that each device makes only its own share."""
     return jax.jit(make, out_shardings=NamedSharding(mesh, where))
 
 
 def on_host(params: Any) -> Any:
-    """Parameters as this host has them, whole, as plain arrays: what was compiled for such is not compiled again."""
+    """Parameters as plain, whole arrays of this host, so that programs compiled for such are not compiled again."""
     return jax.tree.map(lambda x: np.asarray(x.addressable_data(0)), params)
 
 
 def agreed(*numbers: float) -> tuple[float, ...]:
-    """The greatest of what the hosts say, for each number; on one host, what was said."""
+    """The greatest value among the hosts, for each number; with one host, its own."""
     if jax.process_count() == 1:
         return numbers
     return tuple(float(x) for x in np.max(multihost_utils.process_allgather(np.float64(numbers)), 0))

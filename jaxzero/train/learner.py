@@ -18,7 +18,7 @@ __all__ = ["Learner", "Losses", "augment", "learner", "loss", "score_cross_entro
 
 
 class Losses(NamedTuple):
-    """Means over the minibatches that were learned from; and how many were not: `skipped`.
+    """Means over the minibatches that were learned from; and the number of those that were not: `skipped`.
 
     `policy` is the cross-entropy; `target_entropy` its lower bound.
     """
@@ -50,9 +50,9 @@ def augment(game: Any, key: chex.PRNGKey, rows: Row) -> Row:
 def softened(policy: Float[Array, "... A"], temperature: float) -> Float[Array, "... A"]:
     """The policy to the power of 1 / temperature, normalised.
 
-    Gumbel's improved policy adds σ(q) to the prior's logits. A network that learned it exactly, and was searched with
-    again and again, would add it without end: of two moves that differ by nothing but noise one has all the weight at
-    last. With targets that are softened by a temperature T the logits stop at σ(q) / (T − 1).
+    Gumbel's improved policy adds σ(q) to the prior's logits. If a network learned it exactly, each further round of
+    search and learning would add it again: of two moves that differ only by noise, one would finally have all the
+    weight. With targets softened by a temperature T, the logits converge to σ(q) / (T − 1).
 
     >>> [round(float(p), 3) for p in softened(jnp.array([0.8, 0.2, 0.0]), 2.0)]
     [0.667, 0.333, 0.0]
@@ -69,8 +69,8 @@ def squared_error(target: Float[Array, "..."], value: Float[Array, "..."]) -> Fl
 def score_cross_entropy(target: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
     """−s log q − (1 − s) log(1 − q) in nats, with the scores s = (1 + z) / 2 and q = (1 + v) / 2; values in [−1, 1].
 
-    Of v = tanh(x) the gradient is v − z in x: a network that is sure and wrong learns as fast as it is wrong. The
-    squared error's has a factor of 1 − v² more, which is nearly 0 there.
+    For v = tanh(x) its gradient in x is v − z, so a network that is sure and wrong learns in proportion to its error.
+    The gradient of the squared error has another factor of 1 − v², which is nearly 0 there.
 
     >>> [round(float(score_cross_entropy(z, jnp.float32(-0.98))), 3) for z in (-1.0, 1.0)]
     [0.01, 4.605]
@@ -85,8 +85,8 @@ def loss(
 ) -> tuple[Float[Array, ""], Losses]:
     """(z − v)² + cross-entropy(π, p), means over the rows (Silver et al. 2018, eq. 1 without the L2 term).
 
-    L2 is left to the optimiser, as decoupled weight decay (see `learner`). Illegal actions are not masked: their
-    target is 0, so that the network learns not to prefer them.
+    L2 is left to the optimiser, as decoupled weight decay (see `learner`). Illegal actions are not masked. Their
+    target is 0, so the network learns not to prefer them.
 
     Raises:
         ValueError: while tracing, when the network's logits or values have another shape than the rows' targets.
@@ -125,9 +125,9 @@ def learner(
     `begin(params) -> Learner`;
     `update(learner, buffer, keys, learning_rate, minibatches, newest=None) -> (Learner, Losses)`: `minibatches`
     (static) steps on rows sampled uniformly and shown through random symmetries; one key per part of the
-    buffer. Learning rate and `newest`, the latest rows that are meant (over all devices), are traced.
+    buffer. Learning rate and `newest`, the number of latest rows to sample from (over all devices), are traced.
 
-    A step, and what becomes of a minibatch whose loss or gradient is not finite: see `parameter_update`.
+    For a step, and for minibatches whose loss or gradient is not finite, see `parameter_update`.
 
     Args:
         game: for its symmetries.
@@ -174,7 +174,7 @@ def learner(
     ) -> tuple[Learner, Losses]:
         keys = jax.vmap(lambda k: jax.random.split(k, minibatches), out_axes=1)(keys)
         state, losses = jax.lax.scan(lambda s, k: step(s, buffer, k, learning_rate, newest), state, keys)
-        learned = minibatches - losses.skipped.sum()  # none: the means are not numbers, either
+        learned = minibatches - losses.skipped.sum()  # if it is 0, the means are NaN
         means = jax.tree.map(lambda x: jnp.where(losses.skipped > 0, 0, x).sum() / learned, losses)
         return state, means._replace(skipped=losses.skipped.sum())
 

@@ -22,11 +22,11 @@ def exploring(
     temperature: Schedule | None = None,
     tolerance: float | None = None,
 ) -> Callable:
-    """How a move is chosen from what the search says: `choose(keys, ply, out, legal) -> (action, trace)`.
+    """Builds the choice of moves from a search's output: `choose(keys, ply, out, legal) -> (action, trace)`.
 
     The policy's own action is kept, except that
     * a uniformly random legal move is played with probability max(1 − ply / random_plies, random_rate), and always
-      where the ply is negative (`max_opening_plies` of `self_play`): it takes self-play to positions it would avoid.
+      where the ply is negative (`max_opening_plies` of `self_play`): it leads self-play to positions it would avoid.
       The plies before it do not learn from what came after it (their return is cut at its root value, see
       `value_targets.returns`);
     * otherwise, in the first `sampled_plies`, the move is drawn from the improved policy (AlphaZero: 30 plies,
@@ -40,11 +40,11 @@ def exploring(
         sampled_plies: plies in which the move is drawn from `action_weights`.
         trace: λ of the other plies, 1 for the plain outcome.
         temperature: ply -> t, like `decaying(0.75, 0.15, 19)` of `jaxzero.root.schedules`; None: as above.
-        tolerance: τ, in units of value, of moves that exploration chose and the search thinks less of. A move that is
-            worth d less than the best one (`greedy_value`) has λ · exp(−d/τ): what follows a mistake says little about
-            the position before it, as with a random move. A smooth form of the cut of Watkins (1989, "Learning from
-            delayed rewards"), whose λ falls to 0 at every move that is not the best. Moves that the search did not try
-            keep λ. It needs `out.info.summary`, as the policies here have it. None: not at all.
+        tolerance: τ, in units of value, for exploring moves that the search considers worse. A move whose value is d
+            below the best one's (`greedy_value`) has λ · exp(−d/τ), because what follows a mistake says little about
+            the position before it, as with a random move. It is a smooth form of the cut of Watkins (1989, "Learning
+            from delayed rewards"), whose λ falls to 0 at every move that is not the best. Moves that the search did not
+            try keep λ. It needs `out.info.summary`, which the policies here have. None: λ is never reduced.
 
     Raises:
         ValueError: numbers out of range, or both `sampled_plies` and a temperature.
@@ -84,7 +84,7 @@ def exploring(
 
 
 def _shortfall(out: Any, action: Int[Array, "B"]) -> Float[Array, "B"]:
-    """By how much the action is worth less than the best one; 0 where it was not tried."""
+    """By how much the action's value is below the best one's; 0 where it was not tried."""
     found = out.info.summary
     at = lambda x: jnp.take_along_axis(x, action[:, None], 1)[:, 0]
     return jnp.where(at(found.visits) > 0, jnp.maximum(greedy_value(found) - at(found.qvalues), 0), 0)

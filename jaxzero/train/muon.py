@@ -1,4 +1,4 @@
-"""Muon: steps whose matrices are nearly orthogonal."""
+"""Muon: an optimiser whose steps are nearly orthogonal matrices."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ __all__ = ["DIRECTIONS", "muon"]
 def muon(adam_scale: float = 0.4) -> optax.GradientTransformation:
     """The direction of Muon (Jordan 2024, "Muon: An optimizer for hidden layers in neural networks"), by Optax.
 
-    The momentum of each kernel becomes a nearly orthogonal matrix, of its inputs and its outputs: a convolution's
-    inputs are the squares of its window, too. Biases take Adam's direction, shortened. A wide kernel's step is longer
-    by the root of outputs over inputs.
+    The momentum of each kernel becomes a nearly orthogonal matrix of inputs × outputs; a convolution's inputs include
+    the squares of its window. Biases take Adam's direction, shortened. A wide kernel's step is longer by the root of
+    outputs over inputs.
 
-    On Connect Four without the rules (planes, one CPU core, 369,000 positions, one seed) 29 % outcome mistakes were
-    reached where Adam had 35 %.
+    On Connect Four without the rules (planes, one CPU core, 369,000 positions, one seed) it reached 29 % outcome
+    mistakes, where Adam had 35 %.
 
     Args:
-        adam_scale: of the steps of biases, in learning rates. Learning rates are larger than Adam's: 0.01 where Adam
-            has 0.004; published: 0.02.
+        adam_scale: factor on the learning rate for the steps of biases. Learning rates are larger than Adam's: 0.01
+            where Adam has 0.004; published: 0.02.
 
     Returns:
         A transformation for `parameter_update(direction=...)`, before the learning rate, along the gradient.
@@ -37,11 +37,11 @@ def muon(adam_scale: float = 0.4) -> optax.GradientTransformation:
         (True, ['0.6', '-0.6'])
     """
     rescaled = contrib.muon(1.0, adam_learning_rate=adam_scale, muon_weight_dimension_numbers=_matrices)
-    return optax.chain(rescaled, optax.scale(-1.0))  # Optax goes downhill
+    return optax.chain(rescaled, optax.scale(-1.0))  # Optax has the sign of descent
 
 
 def _matrices(params: Params) -> Any:
-    """How kernels are seen as matrices: the last axis is the output. None for biases."""
+    """How kernels are reshaped to matrices: the last axis is the output. None for biases."""
 
     def matrix(x: jax.Array) -> Any:
         if x.ndim < 2:

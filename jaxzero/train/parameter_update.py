@@ -1,4 +1,4 @@
-"""One step of the optimiser, and what learning carries along: whatever the gradients are of."""
+"""One step of the optimiser, and the state of learning, for any loss."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ __all__ = ["Learner", "LearnerOfTwoAverages", "learning_rate", "parameter_update
 
 
 class Learner(NamedTuple):
-    """What learning carries along.
+    """The state of learning.
 
     Attributes:
         params: the network's parameters.
-        average: their exponential moving average: what plays and is evaluated.
+        average: their exponential moving average, which plays and is evaluated.
         opt_state: the optimiser's state.
         steps: minibatches so far.
-        skipped: of those, the ones that changed nothing, because the loss or its gradient was not finite.
-        in_a_row: the latest of them that were skipped one after another.
+        skipped: how many of them changed nothing, because the loss or its gradient was not finite.
+        in_a_row: how many of the latest minibatches were skipped one after another.
     """
 
     params: Params
@@ -36,9 +36,9 @@ class Learner(NamedTuple):
 
 
 class LearnerOfTwoAverages(NamedTuple):
-    """The same, with a shorter average that plays: `average` is only evaluated.
+    """The same with a second, shorter average, which plays; `average` is only evaluated.
 
-    It is a record of its own because checkpoints without one have the fields of `Learner`.
+    It is a separate record because checkpoints without this average have the fields of `Learner`.
 
     Attributes:
         recent: the shorter average; the others as for `Learner`.
@@ -68,25 +68,25 @@ def parameter_update(
     clip_norm: float = 1.0,
     direction: optax.GradientTransformation = optax.scale_by_adam(),
 ) -> tuple[Callable[[Params], Learner], Callable[..., tuple[Learner, Float[Array, ""], Int[Array, ""]]]]:
-    """How gradients change parameters, as two functions.
+    """The update of parameters from gradients, as two functions.
 
     `begin(params) -> Learner`;
-    `apply(learner, gradients, loss, learning_rate) -> (Learner, norm, bad)`: a step of AdamW; the gradient's length
-    before it was shortened; and 1 where the minibatch was skipped, else 0. The learning rate is traced.
+    `apply(learner, gradients, loss, learning_rate) -> (Learner, norm, bad)`: a step of AdamW; the gradient's norm
+    before clipping; and 1 where the minibatch was skipped, else 0. The learning rate is traced.
 
     AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization"): the gradient step and the decay of
-    the weights are apart. With plain SGD the decay is that of a penalty of (weight_decay / 2)·‖θ‖², so AlphaZero's
+    the weights are separate. With plain SGD the decay is that of a penalty of (weight_decay / 2)·‖θ‖², so AlphaZero's
     c·‖θ‖² is `weight_decay = 2·c`. Biases and normalisation scales (fewer than two axes) are not decayed.
 
-    A minibatch whose loss or gradient is not finite, or that would lead to parameters that are not, changes nothing but
-    the counts.
+    A minibatch changes only the counts if its loss or gradient is not finite, or if it would lead to non-finite
+    parameters.
 
     Args:
         weight_decay: AlphaZero and MuZero: 1e-4 with SGD; with AdamW 1e-4 ... 1e-2.
         average_decay: of the moving average; warmed up as min(decay, (1 + steps) / (10 + steps)).
-        playing_decay: of a second, shorter one, which plays, and is warmed up likewise. None: there is one.
-        clip_norm: gradients longer than this are shortened to it.
-        direction: what becomes of gradients before decay and learning rate: Adam's, or `muon()`.
+        playing_decay: of a second, shorter average, which plays, and is warmed up likewise. None: there is no second.
+        clip_norm: gradients with a larger norm are scaled down to it.
+        direction: transforms gradients before decay and learning rate: Adam's, or `muon()`.
 
     Raises:
         ValueError: the average that plays is the longer one.
@@ -109,7 +109,7 @@ def parameter_update(
     )
 
     def begin(params: Params) -> Learner:
-        copy = lambda: jax.tree.map(jnp.copy, params)  # its own memory: all are donated to the update
+        copy = lambda: jax.tree.map(jnp.copy, params)  # separate memory: all are donated to the update
         learner = Learner(params, copy(), optimiser.init(params), *jnp.zeros(3, jnp.int32))
         return learner if playing_decay is None else LearnerOfTwoAverages(*learner, copy())
 
@@ -138,7 +138,7 @@ def parameter_update(
 
 
 def learning_rate(learn: Any, minibatches: int) -> float:
-    """Linear warm-up over minibatches, then level, then as one over the root of their number: no end is assumed.
+    """Linear warm-up over minibatches, then constant, then as 1 / √(their number): no end is assumed.
 
     Args:
         learn: settings: `learning_rate`, the level; `warmup` and `hold`, in minibatches.

@@ -1,8 +1,8 @@
 """The replay buffer: rings of rows on the devices; add a batch, sample uniformly.
 
-The rows are kept in `parts` rings, each with its own share of the games, and a minibatch takes as many rows from each.
-However many devices there are, as long as their number divides that of the parts, each of them holds whole rings, asks
-no other for rows, and the same rows are learned from.
+The rows are kept in `parts` rings, each with its own share of the games, and a minibatch takes equally many rows from
+each. If the number of devices divides that of the parts, each device holds whole rings and needs no rows of others, and
+the same rows are learned from, however many devices there are.
 """
 
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ def capacity(buffer: Buffer) -> int:
 def add(buffer: Buffer, rows: Any, ready: Bool[Array, "n"]) -> Buffer:
     """Write those of `rows` (arrays `[n, ...]`) that are `ready`, in order, over the oldest.
 
-    The first n / S rows go to the first ring, the next to the second, and so on: rows of the same game to the same.
+    The first n / S rows go to the first ring, the next to the second, and so on: a game's rows always to the same ring.
 
     Raises:
         ValueError: rows that the rings cannot share equally, or more than they hold (they would overwrite one another
@@ -96,13 +96,13 @@ def _add(ring: Buffer, rows: Any, ready: Bool[Array, "n"]) -> Buffer:
 def sample(buffer: Buffer, keys: Keys, n: int, newest: Int[Array, ""] | int | None = None) -> Any:
     """Rows drawn uniformly with replacement, `[S, n / S, ...]`, from all rows or from about the `newest` ones only.
 
-    An empty ring gives rows of zeros: look at `size` before.
+    An empty ring gives rows of zeros, so check `size` first.
 
     Args:
         buffer: the rings.
         keys: one for each of them `[S]`.
         n: rows in all.
-        newest: how many of the latest rows are meant, over all rings.
+        newest: how many of the latest rows to draw from, over all rings.
 
     Raises:
         ValueError: n is no multiple of S.

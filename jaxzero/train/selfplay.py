@@ -5,12 +5,12 @@ carried from chunk to chunk; when a game ends, all its plies leave with their re
 that has waited for the whole window (a game longer than that) leaves with the latest root value in place of the
 outcome.
 
-**What is proven** is not left to chance: where the policy proves values (`avoid_proven`), the target of a solved root
-is its exact value, and so is what the plies before it are told of the game's end, whatever was played afterwards.
-(Under `playout_cap` nothing counts as proven: its trees are of two sizes.)
+**Proven values.** Where the policy proves values (`avoid_proven`), the target of a solved root is its exact value. The
+plies before it also learn from this value as the outcome, whatever was played afterwards. (Under `playout_cap` nothing
+counts as proven, because its trees have two sizes.)
 
-**Several devices**: games are the first axis of everything, so that each device plays an equal share of them, none
-asks another, and no result depends on how many there are (see `jaxzero.train.devices`).
+**Several devices.** Games are the first axis of everything. So each device plays an equal share of them without
+communication, and results do not depend on the number of devices (see `jaxzero.train.devices`).
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ KEYS_PER_PLY = 5  # that each game needs
 
 
 class Row(NamedTuple):
-    """What the learner reads: `[n, ...]`.
+    """The rows that the learner reads: `[n, ...]`.
 
     Attributes:
         observation: the position, from the view of the player to move.
@@ -69,8 +69,8 @@ class SelfPlay(NamedTuple):
 
     Attributes:
         state: game states `[B, ...]`.
-        ply: how many moves each game has seen since its random opening `[B]`; negative in it.
-        first: who moved first `[B]`.
+        ply: how many moves each game has had since its random opening `[B]`; negative during the opening.
+        first: the player who moved first `[B]`.
         keys: one PRNG key per game `[B]`.
         window: the latest plies `[B, window, ...]`, of which some are `waiting` for the end of their game.
     """
@@ -94,9 +94,9 @@ class Stats(NamedTuple):
         first_wins: those that the player who moved first won.
         draws: those that nobody won.
         entropy: of the improved policies, in nats.
-        improvement: KL(improved policy‖prior), in nats; 0 where the policy's tree does not tell.
+        improvement: KL(improved policy‖prior), in nats; 0 where it cannot be read from the policy's tree.
         proven: roots whose value was proven.
-        pairs: of games of one device that stood at the ply where openings are compared.
+        pairs: of games of one device that were at the ply where openings are compared.
         same: those of the pairs that had the same position there.
         bad: searches with a `status`.
     """
@@ -136,18 +136,18 @@ def self_play(
     Args:
         game: a `jaxzero.games.Game`.
         policy: `(params, keys, state) -> PolicyOutput`. Plies where its `info.has_target` is False make no rows. Where
-            its trees keep bounds, targets are exact at solved roots, and behind them.
+            its trees keep bounds, targets are exact at solved roots, and the plies before learn from these values.
         choose: see `exploring`, the default.
         plies: T, moves per chunk.
         window: how many plies can wait for the end of their game; the longest game, if it has a bound.
         discount: γ per ply.
-        over: `tree -> bool [B]`, the games that end here though they are not over, like
-            `jaxzero.options.solver.solved`: nothing can be learned from what is known already. The move is made, and
-            the next one begins a new game. None: games are played to their end.
+        over: `tree -> bool [B]`, the games to end here although they are not over, like
+            `jaxzero.options.solver.solved`: solved positions teach nothing more. The move is made, and the next one
+            begins a new game. None: games are played to their end.
         compared_at: the ply at which `Stats` compares the openings.
         max_opening_plies: each game begins with k random moves, k uniform in 0 … max_opening_plies. Plies are counted
-            from the end of that opening, so `choose` gets negative ones in it. A position after it may learn from the
-            outcome; a later random move usually cuts that, so `choose` should make few (`random_plies=0` of
+            from the end of that opening, so `choose` gets negative ones during it. A position after it may learn from
+            the outcome; a later random move usually cuts that, so `choose` should make few (`random_plies=0` of
             `exploring`).
 
     Raises:
@@ -166,7 +166,7 @@ def self_play(
     def first_ply(keys: Keys) -> Int[Array, "B"]:
         if not max_opening_plies:
             return jnp.zeros(len(keys), jnp.int32)
-        own = lambda key: jax.random.fold_in(key, KEYS_PER_PLY)  # none of those that a game's key is split into
+        own = lambda key: jax.random.fold_in(key, KEYS_PER_PLY)  # different from those that a game's key is split into
         return jax.vmap(lambda key: -jax.random.randint(own(key), (), 0, max_opening_plies + 1))(keys)
 
     def begin(key: chex.PRNGKey, games: int) -> SelfPlay:
@@ -240,7 +240,7 @@ def _blank(game: Any) -> Ply:
 
 
 def _value(out: Any) -> tuple[Array, Bool[Array, "B"]]:
-    """The root's value for the player to move, exact where it is proven, and where that is."""
+    """The root's value for the player to move, exact where it is proven, and a mask of where it is."""
     if getattr(out.tree, "bounds", None) is None:
         return out.value, jnp.zeros(out.action.shape, jnp.bool_)
     low, high = jnp.moveaxis(bounds(out.tree), -1, 0)
@@ -252,12 +252,12 @@ def _like(mask, x):
 
 
 def _openings(observation: Float[Array, "B T ..."], here: Bool[Array, "B T"]) -> tuple[Array, Array]:
-    """How many pairs the positions that are meant make, and how many of these are the same, by their 64-bit hashes.
+    """The number of pairs of the positions at `here`, and how many pairs are equal, by their 64-bit hashes.
 
-    The share of the latter does not depend on how many positions there are, as that of different ones would.
+    The share of equal pairs does not depend on the number of positions, while the share of distinct positions would.
     """
     words = hash_state(observation.reshape(here.size, *observation.shape[2:]))
-    none = jnp.uint32(0xFFFFFFFF)  # not meant: these are sorted to the end, as one position that does not count
+    none = jnp.uint32(0xFFFFFFFF)  # not at `here`: sorted to the end, as one position that does not count
     high, low = jax.lax.sort([jnp.where(here.reshape(-1), x, none) for x in (words[:, 0], words[:, 1])], num_keys=2)
     new = jnp.concatenate([jnp.ones(1, jnp.bool_), (high[1:] != high[:-1]) | (low[1:] != low[:-1])])
     index, number = jnp.arange(here.size), here.sum().astype(jnp.float32)

@@ -57,10 +57,10 @@ def returns(
         G[t] = (1 − λ[t]) · v[t]  +  λ[t] · (r[t] + γ · G[t+1]),   with nothing after the end of a game
 
     With λ = 1 this is the outcome z of AlphaZero (Silver et al. 2018, "A general reinforcement learning algorithm
-    that masters chess, shogi, and Go through self-play"). With λ < 1 it leans on the searched values, geometrically:
-    the λ-return of TD(λ) (Sutton & Barto 2018, eq. 12.2) moved by one ply, for 1 − λ of a position's target is its own
-    searched value, where the book has that of the next one.
-    λ[t] = 0 cuts: after a move taken at random what follows says nothing about v[t].
+    that masters chess, shogi, and Go through self-play"). With λ < 1 it uses the searched values, with geometric
+    weights: it is the λ-return of TD(λ) (Sutton & Barto 2018, eq. 12.2) shifted by one ply, because 1 − λ of a
+    position's target is its own searched value, where the book has that of the next position.
+    λ[t] = 0 cuts the return: what follows a random move says nothing about v[t].
 
     Args:
         rewards: what the move of ply t paid to every player.
@@ -71,8 +71,8 @@ def returns(
         discount: γ per ply.
 
     Returns:
-        The returns, and True where they are settled: where they do not lean on the last ply only because the
-        record stops there. The others are bootstrapped with that ply's value.
+        The returns, and True where they are settled. Returns that are not settled were bootstrapped from the last ply's
+        value only because the record stops there.
 
     Example:
         >>> rewards = jnp.float32([[[0, 0]], [[0, 0]], [[1, -1]], [[0, 0]]])          # T=4, B=1, P=2

@@ -1,6 +1,6 @@
 """Pictures of search trees, positions and learning. A leaf: only `cli` imports it.
 
-What the functions answer, a `Page` or a `Picture`, shows itself at the end of a notebook's cell, and has `save(path)`.
+The functions return a `Page` or a `Picture`, which shows itself at the end of a notebook's cell, and has `save(path)`.
 """
 
 from jaxzero.viz.boards import board, drawer, picture_of

@@ -13,16 +13,16 @@ __all__ = ["Ground", "drawable", "ground_of", "named_by", "players", "stones_dra
 
 
 class Ground(NamedTuple):
-    """What a board of a game looks like.
+    """How the board of a game looks.
 
     Attributes:
         kind: "go", "othello", "connect_four", "hex", "tic_tac_toe" or "plain".
         rows: of squares.
         columns: of squares.
-        colours: fills of the stones of who moved first, and of the other.
+        colours: fills of the stones of the player who moved first, and of the other.
         rims: their outlines.
-        called: what the players are called.
-        mark: the colour of what a search says on this board; None: that of the player to move.
+        called: the names of the players.
+        mark: the colour of a search's marks on this board; None: that of the player to move.
     """
 
     kind: str
@@ -60,21 +60,21 @@ LOOKS = {
 
 
 def ground_of(game: Game) -> Ground | None:
-    """The board of a game in which stones are put on squares; None: it is none.
+    """The board of a game in which stones are put on squares; None for other games.
 
     >>> from jaxzero import games
     >>> ground_of(games.go(9)).kind, ground_of(games.hex_game(7)).kind, ground_of(games.from_pgx("kuhn_poker"))
     ('go', 'hex', None)
     """
     if not has_board(game):
-        return None  # pieces that move, no squares at all, or a picture of the game's own
+        return None  # moving pieces, no squares at all, or the game draws its own picture
     rows, columns = game.observation_shape[:2]
     kind = family(game) if family(game) in LOOKS else "plain"
     return Ground(kind, rows, columns, *LOOKS[kind])
 
 
 def drawable(function: str, game: Game) -> Ground:
-    """The board of a game; a ValueError in the name of `function` if it is none in which stones are put on squares."""
+    """The board of a game; raises a ValueError, which names `function`, if stones are not put on squares."""
     ground = ground_of(game)
     if ground is None and game.draw is not None:
         raise ValueError(
@@ -91,7 +91,7 @@ def drawable(function: str, game: Game) -> Ground:
 
 
 def players(game: Game) -> tuple[str, ...]:
-    """What the players of a game are called, by their colours where there are any, who moves first first.
+    """The names of the players of a game, by their colours where there are any; the one who moves first comes first.
 
     >>> from jaxzero import games
     >>> players(games.from_pgx("connect_four")), players(games.from_pgx("kuhn_poker"))
@@ -104,7 +104,7 @@ def players(game: Game) -> tuple[str, ...]:
 
 
 def named_by(game: Game, ground: Ground) -> tuple[list[str], list[str]]:
-    """What stands at the columns and at the rows: at these nothing, where actions are columns."""
+    """The names of the columns and of the rows; rows have none where actions are columns."""
     called = names(game)
     if ground.kind == "connect_four":
         return list(called), []
@@ -115,7 +115,7 @@ def named_by(game: Game, ground: Ground) -> tuple[list[str], list[str]]:
 
 
 def stones_drawn(ground: Ground, board: np.ndarray, small: bool = False) -> str:
-    """The board and its stones; `board`: 0 nobody, 1 who moved first, 2 the other. `small`: in fewer bytes."""
+    """The board and its stones; `board`: 0 none, 1 of the player who moved first, 2 the other. `small`: fewer bytes."""
     found = [_hexagons(ground, small) if ground.kind == "hex" else DRAWN[ground.kind](ground)]
     for player in (1, 2):
         squares = [ground.centre(*square) for square in np.argwhere(board == player).tolist()]
@@ -156,7 +156,7 @@ def _stars(size: int) -> list[int]:
 
 
 def _is_star(row: int, column: int, size: int) -> bool:
-    """On small boards the points halfway along the sides are none."""
+    """Whether a point is a star point; on small boards the points halfway along the sides are not."""
     return size >= 15 or (row == size // 2) == (column == size // 2)
 
 
@@ -190,7 +190,7 @@ DRAWN = {
 
 
 def _hexagons(ground: Ground, small: bool) -> str:
-    """Hexagons, or discs where it is small; the sides in the colours of who has to join them."""
+    """Hexagons, or discs if `small`; the sides have the colours of the players who have to join them."""
     rows, columns = range(ground.rows), range(ground.columns)
     if small:
         starts = "".join("M{:g} {:.2f}h{:g}".format(*ground.centre(r, 0), ground.columns - 0.99) for r in rows)

@@ -1,4 +1,4 @@
-"""Board pictures: coordinates, the last move, and what a search thinks."""
+"""Board pictures: coordinates, the last move, and the results of a search."""
 
 import operator
 from collections.abc import Callable
@@ -17,25 +17,25 @@ from jaxzero.viz.svg import INK, QUIET, sheet, tag, text_width, words
 
 __all__ = ["board", "drawer", "picture_of", "without_board"]
 
-WIDE = 448  # of a board; large ones are wider, for a square to have room for a number
+WIDE = 448  # width of a board; large boards are wider, so that a square has room for a number
 SQUARE = 28, 84
 
 
 def board(
     game: Game, state: State, first: int | None = None, report: Report | None = None, last: int | None = None
 ) -> Picture:
-    """A position as a picture, with what a search thinks of it.
+    """A position as a picture, with the results of a search.
 
-    Of each move that was searched: a disc, whose area is its share of the visits, and in it the points that are
-    expected of the move, in per cent, (1 + value) / 2: the chance to win where there are no draws; none where a move
-    got less than 1 % of the visits. The best move has a ring; the small numbers are the play that is expected.
+    Each move that was searched has a disc, whose area is its share of the visits. In it are the expected points of the
+    move in per cent, (1 + value) / 2, which is the chance to win where there are no draws; they are left out where a
+    move got less than 1 % of the visits. The best move has a ring; the small numbers are the expected play.
 
     Args:
         game: its rules: of a game whose moves put stones on the squares of a board.
         state: one position, without a batch.
-        first: the player who moved first, `game.to_play` of the beginning. None: as the state's number of moves has
-            it, if the state counts them as those of pgx and `games.go` do, else player 0.
-        report: of an `Engine`, or what `viz.report_of` reads off a tree. None: the position only.
+        first: the player who moved first, `game.to_play` of the beginning. None: derived from the number of moves, if
+            the state counts them as those of pgx and `games.go` do, else player 0.
+        report: of an `Engine`, or of a tree by `viz.report_of`. None: the position only.
         last: the action that led here, to be marked.
 
     Raises:
@@ -77,7 +77,7 @@ def _read(game: Game, state: State, first: int | None) -> tuple[int, int, np.nda
             count = getattr(state, "_step_count", getattr(state, "moves", None))
             first = 0 if count is None else (int(movers) + int(count)) % 2
         seen = stones(game, state, first or 0) if movers.ndim == 0 else None
-    except Exception as error:  # whatever a game makes of something that is no state of it
+    except Exception as error:  # whatever a game raises for something that is no state of it
         raise ValueError(
             f"board: the state is a {type(state).__name__}, from which {game.id} cannot be read "
             f"({type(error).__name__}). Give one position of this game, as game.init(key) and game.step make them."
@@ -123,9 +123,9 @@ def drawer(game: Game, first: int) -> Callable[[State], str]:
 def picture_of(
     game: Game, state: State, first: int | None = None, report: Report | None = None, last: int | None = None
 ) -> Picture:
-    """A position as it can be shown: by the game's own `draw`, as a `board`, or a sentence that there is neither.
+    """The picture of a position: by the game's own `draw`, as a `board`, or a sentence that there is neither.
 
-    Called like `board`. Where `draw` fails, the picture says so: nothing that takes long ends because of a picture.
+    Called like `board`. If `draw` fails, the picture says so, so that no long run ends because of a picture.
 
     >>> import jax
     >>> from jaxzero import games, viz
@@ -156,7 +156,7 @@ def without_board(game: Game) -> Picture | None:
 
 
 def _picture(game: Game, ground: Ground, seen: np.ndarray, report: Report | None, mover: int, last: int | None) -> str:
-    """The board in the middle, names of columns and rows around it, what there is to say below."""
+    """The board in the middle, names of columns and rows around it, the caption below."""
     cell = min(SQUARE[1], max(SQUARE[0], WIDE / max(ground.size)))
     wide, high = (x * cell for x in ground.size)
     columns, rows = named_by(game, ground)

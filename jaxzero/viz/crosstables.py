@@ -1,4 +1,4 @@
-"""A crosstable: how players fared against each other."""
+"""A crosstable: results of players against each other."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ def crosstable(
     draws: Int[np.ndarray, "players players"],
     losses: Int[np.ndarray, "players players"],
 ) -> Picture:
-    """Who fared how against whom: wins, draws and losses of the row's player, and the share of the points.
+    """A table of results: wins, draws and losses of the row's player against the column's, and the share of points.
 
-    Entered as for `play.ratings.ratings`: row i, column j are games of player i with player j; games of the two may
-    stand in row j, column i, too, seen from player j. Each game stands in one of the two places.
+    Entered as for `play.ratings.ratings`: row i, column j are games of player i against player j. Further games of the
+    two may be in row j, column i, as player j sees them. Each game is in only one of the two places.
 
     Args:
         players: their names.

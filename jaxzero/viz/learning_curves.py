@@ -1,4 +1,4 @@
-"""Learning curves, by matplotlib."""
+"""Learning curves, drawn by matplotlib."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from jaxzero.viz.page import Picture
 
 __all__ = ["curves", "metrics"]
 
-# Told apart by people who see no red or no green, too (Okabe and Ito 2008), blue and orange first.
+# Also distinguishable for colour-blind people (Okabe and Ito 2008), blue and orange first.
 COLOURS = ("#1f66b1", "#d9780f", "#0b7a5b", "#b1478a", "#6b7280", "#4aa3df", "#8a6d00")
 LOOK = {
     "svg.fonttype": "none", "svg.hashsalt": "jaxzero", "font.family": "sans-serif", "font.size": 11,
@@ -35,14 +35,14 @@ def curves(
     y: str = "",
     bands: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> Picture:
-    """Curves in one picture, their names beside where they end.
+    """Curves in one picture, with their names at their ends.
 
     Args:
-        series: names, and of each the pair (xs, ys) of equally many numbers; what is not finite leaves a gap.
-        title: stands above.
-        x: what the horizontal axis counts, with its unit.
-        y: the vertical one.
-        bands: of some of the names the pair (low, high) of what lies around the curve, like an interval of 95 %.
+        series: for each name a pair (xs, ys) of equally many numbers; non-finite numbers leave a gap.
+        title: above the picture.
+        x: the label of the horizontal axis, with its unit.
+        y: the label of the vertical axis.
+        bands: for some of the names a pair (low, high) around the curve, like an interval of 95 %.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -83,7 +83,7 @@ def curves(
 
 
 def _by_itself(svg: str) -> str:
-    """The picture without the style sheet of matplotlib, which would apply to the whole page that shows it."""
+    """The picture without matplotlib's style sheet, which would apply to the whole page that shows it."""
     rules = re.search(r"<defs>\s*<style[^>]*>\*{([^}]*)}</style>\s*</defs>", svg)
     if rules:
         svg = svg.replace(rules[0], "").replace("<svg ", f'<svg style="{rules[1]}" ', 1)
@@ -136,7 +136,7 @@ def metrics(path: str | os.PathLike) -> dict[str, Float[np.ndarray, "lines"]]:
 
 
 def _object(line: str) -> dict[str, float]:
-    """The numbers of a line; none of the last one, if a kill cut that short."""
+    """The numbers of a line; empty for a last line that a kill cut short."""
     try:
         found = json.loads(line)
     except ValueError:

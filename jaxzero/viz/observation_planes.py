@@ -13,7 +13,7 @@ SIDE = 260  # of the picture, in pixels
 
 
 def planes(observation: Float[np.ndarray, "..."]) -> Picture:
-    """What is observed, `[H, W, F]`: each square in the colour of its greatest plane; else a bar for each number.
+    """An observation `[H, W, F]`: each square in the colour of its greatest plane; other shapes: a bar per number.
 
     >>> picture = planes(np.eye(3)[:, :, None])
     >>> picture.svg.count("<rect")  # the ground, and three squares

@@ -19,14 +19,14 @@ from jaxzero.viz.svg import INK, tag, words
 __all__ = ["caption", "expected", "overlay", "place_of", "report_of"]
 
 NUMBERED = 8  # plies of the expected play that are numbered on the board
-VALUED = 12  # moves whose value is written, and the least share of the visits that a value is worth writing for
+VALUED = 12  # moves whose value is written, and the least share of the visits for a value to be written
 LEAST = 0.01
 At = Callable[[float, float], tuple[float, float]]
 
 
 # ---------------------------------------------------------------------------------------------------------- the report
 def report_of(tree: Tree, game_index: int = 0) -> Report:
-    """What a search found, as an `Engine` reports it; values are those of the player to move.
+    """The results of a search, as an `Engine` reports them; values are for the player to move.
 
     Args:
         tree: of a policy's output, `out.tree`.
@@ -59,7 +59,7 @@ _known = jax.jit(known)
 
 # ------------------------------------------------------------------------------------------------------- on the board
 def place_of(ground: Ground, seen: np.ndarray, action: int, played: bool = False) -> tuple[int, int] | None:
-    """The square of an action; None: it is beside the board, a pass. In Connect Four where the disc falls, or fell."""
+    """The square of an action; None for one beside the board, like a pass. In Connect Four, where the disc falls."""
     if ground.kind == "connect_four":
         row = ground.rows - int((seen[:, action] > 0).sum()) - (0 if played else 1)
         return (row, action) if 0 <= row < ground.rows else None
@@ -67,7 +67,7 @@ def place_of(ground: Ground, seen: np.ndarray, action: int, played: bool = False
 
 
 def expected(value: float) -> str:
-    """The points expected of a value between −1 and 1, a draw being half a point, in per cent.
+    """The expected points in per cent for a value between −1 and 1; a draw is half a point.
 
     >>> expected(0.5), expected(-1.0000001), expected(float("nan"))
     ('75', '0', '?')
@@ -76,7 +76,7 @@ def expected(value: float) -> str:
 
 
 def caption(game: Game, ground: Ground, report: Report, mover: int) -> list[str]:
-    """What is written below a board."""
+    """The lines of text below a board."""
     called, who = names(game), ground.called[mover]
     if not report.candidates:
         return [f"{who} to move; nothing was searched"]

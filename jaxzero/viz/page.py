@@ -1,6 +1,6 @@
 """Pictures (SVG) and pages (HTML) that show themselves in a notebook.
 
-Both show themselves in a notebook and save themselves as one file that needs nothing else, no network either.
+Both can be saved as one file that needs nothing else, not even a network.
 """
 
 import pathlib
@@ -33,15 +33,15 @@ class Picture(NamedTuple):
         return self.svg
 
     def save(self, path: Any, overwrite: bool = False) -> pathlib.Path:
-        """Write it to a file, .svg, or .html, and answer which.
+        """Write it to an .svg or .html file, and return the path.
 
         Args:
             path: the file.
-            overwrite: whether one that is there may be replaced.
+            overwrite: whether an existing file may be replaced.
 
         Raises:
             ValueError: another ending.
-            FileExistsError: there is such a file, and `overwrite` does not say that it may go.
+            FileExistsError: there is such a file, and `overwrite` is False.
             OSError: it cannot be written.
         """
         path = _free(path, overwrite, (".svg", ".html"))
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page that works by itself; in a notebook a frame keeps its styles and scripts to itself.
+    """A self-contained page; in a notebook it is shown in a frame, which isolates its styles and scripts.
 
     Attributes:
         html: the whole document.
@@ -68,23 +68,23 @@ class Page(NamedTuple):
         return f"<Page: {len(self.html):,} characters of HTML; show it in a notebook, or .save('page.html')>"
 
     def _repr_html_(self) -> str:
-        # In single quotes, for the data are full of double ones, and an escape is six characters.
+        # In single quotes, because the data are full of double ones, and an escape takes six characters.
         inside = self.html.replace("&", "&amp;").replace("'", "&#39;")
-        # As wide as the cell with its border, and a block: else the cell gets scrollbars for a pixel or two.
+        # As wide as the cell including its border, and a block; else the cell gets scrollbars for a pixel or two.
         box = "display:block;box-sizing:border-box;width:100%"
         style = f"{box};height:{self.height}px;border:1px solid #d0d7de;border-radius:6px"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc=\'{inside}\'></iframe>'
 
     def save(self, path: Any, overwrite: bool = False) -> pathlib.Path:
-        """Write it to an .html file that opens offline, and answer which.
+        """Write it to an .html file that opens offline, and return the path.
 
         Args:
             path: the file.
-            overwrite: whether one that is there may be replaced.
+            overwrite: whether an existing file may be replaced.
 
         Raises:
             ValueError: another ending.
-            FileExistsError: there is such a file, and `overwrite` does not say that it may go.
+            FileExistsError: there is such a file, and `overwrite` is False.
             OSError: it cannot be written.
         """
         path = _free(path, overwrite, (".html",))
@@ -93,7 +93,7 @@ class Page(NamedTuple):
 
 
 def _free(path: Any, overwrite: bool, endings: tuple[str, ...]) -> pathlib.Path:
-    """The path; raises an error that says what to write instead if it is no place for the file."""
+    """The path; raises an error that says what to write instead if the file cannot be written there."""
     path = pathlib.Path(path)
     if path.suffix not in endings:
         raise ValueError(f"save({str(path)!r}): it is written as {' or '.join(endings)}. Use a name that ends so.")

@@ -1,6 +1,6 @@
 """The report page of a training run.
 
-This module knows how such a page looks; what stands in it is handed over (`jaxzero/cli/training/reporting/report.py`).
+This module knows how such a page looks; its content is passed in (by `jaxzero/cli/training/reporting/report.py`).
 """
 
 import html
@@ -71,8 +71,8 @@ class Ply(NamedTuple):
     """A position of a game.
 
     Attributes:
-        picture: the board, with what the search thought drawn upon it.
-        words: what there is to say, line by line.
+        picture: the board, with the search's results drawn on it.
+        words: text about it, line by line.
     """
 
     picture: Picture
@@ -83,7 +83,7 @@ class Record(NamedTuple):
     """A game to step through.
 
     Attributes:
-        title: how it is called where one is picked.
+        title: its name in the list of games.
         plies: its positions, the first one first.
     """
 
@@ -99,13 +99,13 @@ class Section(NamedTuple):
 
 
 def report(title: str, lead: Sequence[str], sections: Sequence[Section], verdict: str = "") -> Page:
-    """The page.
+    """Builds the page.
 
     Args:
         title: its heading.
-        lead: what to say first, a paragraph each.
-        sections: what follows.
-        verdict: a sentence above all else.
+        lead: the first paragraphs.
+        sections: the parts that follow.
+        verdict: a sentence above everything else.
 
     >>> page = report("A run", ["It learned < everything."], [Section("What next", commands(["make train"]))])
     >>> "It learned &lt; everything." in page.html, "http" in page.html
@@ -128,7 +128,7 @@ def report(title: str, lead: Sequence[str], sections: Sequence[Section], verdict
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as HTML. Where a window is too narrow for its columns, each cell says what it is.
+    """A table as HTML. In a window that is too narrow for its columns, each cell shows its column's name.
 
     >>> table("Points", ["against", "points"], [["random", "99 %"]])[:47]
     '<div class="scroll"><table><caption>Points</cap'
@@ -153,7 +153,7 @@ def folded(title: str, body: str) -> str:
 
 
 def pictures(*shown: Picture, note: str = "") -> str:
-    """Pictures beside one another, as far as there is room, and what there is to say of them below."""
+    """Pictures side by side, as far as there is room, with a note below."""
     said = f'<p class="quiet">{html.escape(note)}</p>' if note else ""
     return f'<div class="row many">{"".join(picture.svg for picture in shown)}</div>{said}'
 
@@ -162,8 +162,8 @@ def framed(page: Page, name: str) -> str:
     """Another page within this one.
 
     Args:
-        page: it, with its height.
-        name: what it is, for those who do not see it.
+        page: the page, with its height.
+        name: its description, for screen readers.
     """
     source = html.escape(page.html, quote=True)
     return f'<iframe title="{html.escape(name)}" height="{page.height}" srcdoc="{source}"></iframe>'
@@ -183,7 +183,7 @@ def stepper(records: Sequence[Record]) -> str:
     if not records or not all(record.plies for record in records):
         raise ValueError("stepper: give one game or more, each with its positions.")
     plies = [[[ply.picture.svg, ply.words] for ply in record.plies] for record in records]
-    data = json.dumps(plies, separators=(",", ":")).replace("<", "\\u003c")  # no tag ends the script
+    data = json.dumps(plies, separators=(",", ":")).replace("<", "\\u003c")  # no tag can end the script
     options = "".join(f'<option value="{i}">{html.escape(record.title)}</option>' for i, record in enumerate(records))
     names = {"first": "« first", "back": "‹ back", "on": "on ›", "last": "last »"}
     buttons = "".join(f'<button type="button" name="{name}">{text}</button>' for name, text in names.items())

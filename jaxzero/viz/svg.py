@@ -24,7 +24,7 @@ def _value(x: object) -> str:
 
 
 def words(x: float, y: float, text: object, size: float = 13, anchor: str = "middle", **attributes: object) -> str:
-    """Text on a base line, as it is: nothing in it is an element."""
+    """Text on a base line, escaped: nothing in it is an element."""
     attributes = {"fill": INK} | attributes
     place = dict(x=float(x), y=float(y), text_anchor=anchor, font_size=float(size))
     return tag("text", html.escape(str(text)), **place, **attributes)
@@ -39,7 +39,7 @@ def sheet(width: float, height: float, *inside: str, **attributes: object) -> st
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is in a plain sans-serif font: enough to leave room for it.
+    """The approximate width of a text in a plain sans-serif font, to leave room for it.
 
     >>> 60 < text_width("Connect Four", 12) < 90
     True
@@ -48,7 +48,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def line(path: str, colour: str, width: float, **attributes: object) -> str:
-    """A stroked path with round ends; where it has no length it is a disc, the shortest way to write many of them."""
+    """A stroked path with round ends; without length it is a disc, which is the shortest way to write many discs."""
     return tag("path", d=path, stroke=colour, stroke_width=width, fill="none", stroke_linecap="round", **attributes)
 
 

@@ -1,4 +1,4 @@
-"""How good values of afterstates are: scores of whole games, with and without a search."""
+"""Evaluation of afterstate values: scores of whole games, with and without a search."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,16 +20,16 @@ from jaxzero.types import Keys, Params, PolicyOutput
 __all__ = ["Games", "evaluated", "play_games", "planner", "searcher", "tables", "verdict"]
 
 LONGEST = 100_000  # moves; with 131,072, the largest tile that fits, a game has some 70,000
-CHUNK = 100  # moves between two looks at the games, and at Ctrl-C
+CHUNK = 100  # moves between two checks for finished games and for Ctrl-C
 TILES = (1024, 2048, 4096, 8192, 16_384, 32_768)
 
 
 class Games(NamedTuple):
-    """What came of whole games.
+    """Results of whole games.
 
     Attributes:
-        score: what their moves paid.
-        moves: how many there were.
+        score: the sum of what their moves paid.
+        moves: the number of moves.
         largest: exponent of the largest tile.
     """
 
@@ -39,7 +39,7 @@ class Games(NamedTuple):
 
 
 def planner(value: Callable, simulations: int) -> Callable[[Params, Keys, Board2048], Int[Array, "B"]]:
-    """Who plays: `(params, keys, states) -> actions`; without simulations by the best move's value."""
+    """The player, `(params, keys, states) -> actions`; without simulations it takes the move of the highest value."""
     if simulations == 0:
         return lambda params, keys, state: jnp.argmax(move_values(value, params, state.cells), -1)
     search = searcher(value, simulations)
@@ -47,7 +47,7 @@ def planner(value: Callable, simulations: int) -> Callable[[Params, Keys, Board2
 
 
 def searcher(value: Callable, simulations: int) -> Callable[[Params, Keys, Board2048], PolicyOutput]:
-    """The search by the true rules: `(params, keys, states) -> what it found`, of the four actions."""
+    """The search with the true rules: `(params, keys, states) -> PolicyOutput`, over the four actions."""
     qvalues = completed_by_mix_value(epsilon=1.0)
     given = dict(max_considered=min(4, simulations), gumbel_scale=0.0, qvalues=qvalues, wrap=expected_outcomes)
     return for_actions(jz.gumbel(expectimax_model(value), simulations, **given), 4)
@@ -57,10 +57,10 @@ class Running(NamedTuple):
     """Games in lock-step.
 
     Attributes:
-        keys: what is random in each of them follows from.
-        state: where they stand.
-        score: what their moves have paid so far.
-        moves: how many there were.
+        keys: all randomness of a game follows from its key.
+        state: the current boards.
+        score: what the moves have paid so far.
+        moves: the number of moves so far.
     """
 
     keys: Keys
@@ -77,7 +77,7 @@ def begun(keys: Keys) -> Running:
 
 
 def played_on(plan: Callable, params: Params, running: Running, moves: Int[Array, ""] | int) -> Running:
-    """The games after so many moves more, or when the last one is over."""
+    """Plays on for at most `moves` more moves, or until the last game is over."""
     game, until = game_2048(), jnp.minimum(jnp.max(running.moves) + moves, LONGEST)
 
     def step(running: Running) -> Running:
@@ -96,12 +96,12 @@ def play_games(plan: Callable, params: Params, keys: Keys) -> Games:
 
 
 def ended(running: Running) -> Games:
-    """What came of the games."""
+    """The results of the games."""
     return Games(running.score, running.moves, running.state.cells.max(-1))
 
 
 def watched(plan: Callable, params: Params, keys: Keys, words: str, announced: Callable) -> Games:
-    """`play_games` that says how far the games are, and that Ctrl-C ends."""
+    """`play_games` with a display of its progress; Ctrl-C can interrupt it."""
     go_on = jax.jit(lambda params, running: played_on(plan, params, running, CHUNK))
     with announced(f"  {words}: compiling, and the first {CHUNK} moves"):
         running = go_on(params, begun(keys))
@@ -123,7 +123,7 @@ def evaluated(
     key: Any,
     announced: Callable,
 ) -> dict[str, dict[str, Any]]:
-    """Results by the number of simulations, as a results file holds them; `plan`: who plays, with so many."""
+    """Results by number of simulations, as a results file holds them; `plan(simulations)` builds the player."""
     found = {}
     for n in simulations if games else ():
         keys = jax.random.split(jax.random.fold_in(key, n), games)
@@ -143,7 +143,7 @@ def evaluated(
 
 
 def reached(found: dict[str, Any], tile: int) -> float:
-    """The share of games with such a tile or a larger one."""
+    """The share of games that reached this tile or a larger one."""
     return sum(count for name, count in found["largest"].items() if int(name) >= tile) / found["games"]
 
 

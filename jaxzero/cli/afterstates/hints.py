@@ -1,4 +1,4 @@
-"""What each move of 2048 is worth, by the values of afterstates, with or without a search."""
+"""Hints for 2048: the value of each move, from values of afterstates, with or without a search."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ __all__ = ["looking"]
 
 
 def looking(value: Callable, params: Params, simulations: int) -> Look:
-    """Looks at a position: by the Q-values at the root of a search, or by what the network says of each move.
+    """Builds the function that rates the moves of a position: by Q-values of a search, or by the network alone.
 
     Args:
         value: of afterstates, like that of `nets.ntuples`.
         params: its parameters.
-        simulations: of the search; 0: none. Moves that it does not come to have the network's word.
+        simulations: of the search; 0: no search. A move that the search does not visit gets the network's value.
     """
     search = searcher(value, simulations) if simulations else None
 

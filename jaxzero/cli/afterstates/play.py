@@ -24,17 +24,17 @@ from jaxzero.runs import progress_display
 
 __all__ = ["main", "run"]
 
-EVERY = 0.5  # seconds from move to move, where nobody says
+EVERY = 0.5  # seconds between moves, by default
 
 
 def key_of(config: Play) -> np.ndarray:
-    """What all tiles follow from: the seed, or chance."""
+    """The key that determines all tiles: from the seed, or random."""
     seed = secrets.randbits(32) if config.seed is None else config.seed
     return np.asarray(jax.random.key_data(jax.random.key(seed)))
 
 
 def looker(config: Play) -> tuple[Look, str]:
-    """Who says what moves are worth, compiled, and in words where that comes from; weights that do not fit end here."""
+    """The compiled function that rates moves, and its origin in words; exits where the weights do not fit."""
     file = weights_file(config)
     try:
         with progress_display.announced("Reading the weights"):
@@ -51,7 +51,7 @@ def looker(config: Play) -> tuple[Look, str]:
 
 
 def in_terminal(config: Play) -> None:
-    """Plays, or watches, until there was enough."""
+    """Plays or watches in the terminal, until the user quits."""
     look, words = looker(config)
     terminal.say(f"2048, with hints by {words}, on {progress_display.device()}.")
     session = games.begin(key_of(config))

@@ -52,7 +52,7 @@ class Play:
 
 
 def parse(arguments: list[str] | None = None) -> Play:
-    """The settings from the command line. What cannot be ends here, in a sentence."""
+    """The settings from the command line. Exits with a sentence where they are invalid."""
     words = sys.argv[1:] if arguments is None else arguments
     config = tyro.cli(Play, args=words, prog="jaxzero play", description=DESCRIPTION)
     if mistake := _mistake(config):
@@ -67,7 +67,7 @@ def weights_file(config: Play) -> pathlib.Path:
 
 
 def _mistake(config: Play) -> str:
-    """What is wrong with the settings; empty: nothing."""
+    """What is wrong with the settings, in a sentence; empty if nothing is."""
     if config.simulations < 0:
         return f"--simulations {config.simulations}: give 0, for no search, or more, like 16."
     if config.seed is not None and not 0 <= config.seed < 2**32:
@@ -86,7 +86,7 @@ def _mistake(config: Play) -> str:
 
 
 def _missing(config: Play) -> str:
-    """What to do where there are no weights; empty: there are."""
+    """What to do where there are no weights; empty if there are some."""
     file = weights_file(config)
     if file.is_file():
         return ""

@@ -18,7 +18,7 @@ __all__ = ["board", "hint_in_words", "play", "watch"]
 KEYS = {"a": 0, "w": 1, "d": 2, "s": 3} | {name: action for action, name in enumerate(NAMES)}
 FULL = {"h": "hint", "u": "undo", "n": "new", "q": "quit", "?": "help"}
 MOST = 100_000  # moves of `auto`: no game is longer
-WIDTH = 79  # of what is said
+WIDTH = 79  # of printed lines
 POINTS = "Points: what is expected still to come, what the move itself pays among them."
 HELP = """  left, up, right, down, or a, w, d, s    a move
   hint      the points that are expected after each move, and the best one
@@ -31,11 +31,11 @@ Of hint, undo, new and quit the first letter is enough."""
 
 
 def play(session: Session, look: Look, ask: Callable[[str], str] = input) -> None:
-    """A game, and as many more as are wanted.
+    """Plays a game, and further ones if the user wants them.
 
     Args:
-        session: it begins with this.
-        look: says what moves are worth.
+        session: the first game.
+        look: rates the moves of a position.
         ask: asks for what is typed.
     """
     explain, shown = [POINTS], None
@@ -72,7 +72,7 @@ def _asked(ask: Callable[[str], str], choices: str) -> str:
 
 
 def _changed(session: Session, look: Look, word: str) -> Session:
-    """The session after what was typed; the same one, and a sentence, where that cannot be done."""
+    """The session after the typed command. If the command is impossible: the same session, and a printed sentence."""
     first, _, count = word.partition(" ")
     try:
         if word in KEYS:
@@ -98,7 +98,7 @@ def _moves(word: str) -> int:
 
 
 def watch(session: Session, look: Look, moves: int, delay: float) -> Session:
-    """The best move, so many times, until the game is over or Ctrl-C: on a terminal in place, else a line each."""
+    """Plays up to `moves` best moves, until the game is over or Ctrl-C. Redraws on a terminal, else prints lines."""
     console = progress_display.console
     if not console.is_terminal:
         return _moved(session, look, moves, delay, lambda session, hint: print(_line(session, hint), flush=True))
@@ -123,7 +123,7 @@ def _moved(session: Session, look: Look, moves: int, delay: float, shown: Callab
 
 
 def _line(session: Session, hint: Hint) -> str:
-    """The move that was made, and where it has led to."""
+    """The move that was made, and the position that it led to, in words."""
     turn, paid = session.now, session.now.score - session.before[-1].score
     standing = f"score {turn.score:,}, largest {games.largest(turn):,}"
     return f"{turn.moves:6,}  {NAMES[hint.best]:<5}  {standing}; {hint.values[hint.best] - paid:,.0f} more are expected"
@@ -170,7 +170,7 @@ def _tiles(row: list[int]) -> list[Text]:
 
 
 def hint_in_words(hint: Hint) -> list[str]:
-    """A line for each move: its points, and what it is behind the best one."""
+    """A line for each move: its value, and how far it is behind the best one."""
     lines, best = [], hint.values[hint.best]
     for action, (name, value) in enumerate(zip(NAMES, hint.values)):
         if value == float("-inf"):

@@ -1,4 +1,4 @@
-"""Training of afterstate values: learns, measures, and reports."""
+"""Training of afterstate values: learn, measure, report."""
 
 import contextlib
 import dataclasses
@@ -51,12 +51,12 @@ CURVES = (
 
 
 class Run(NamedTuple):
-    """What the loop calls.
+    """The functions that the loop calls.
 
     Attributes:
-        network: says what boards are worth.
+        network: gives the values of boards.
         begin: `() -> state`: the table and the games.
-        learn: `(table, games) -> (table, games, stats)`, an iteration; the table is given away.
+        learn: `(table, games) -> (table, games, stats)`, one iteration; it donates the buffers of its arguments.
     """
 
     network: NTuples
@@ -109,7 +109,7 @@ def train(config: Config, folder: pathlib.Path, run: Run, state: dict, step: int
     run = run._replace(learn=compiled_when_called("Compiling the learner", run.learn, clock, announced))
     task = loop.Task(
         step=lambda state, step: one_step(config, run, state, step),
-        look=lambda state, step: (state, {}),  # it plays for the best score while it learns: games tell enough
+        look=lambda state, step: (state, {}),  # it learns from greedy games: their scores are enough
         speeds=lambda values, seconds: {"speed/moves": moves / seconds},
         line=line,
         export=lambda state, step: export(config, folder, state["table"][:, 0], step),
@@ -127,7 +127,7 @@ def export(config: Config, folder: pathlib.Path, weights: Any, step: int, result
 
 
 def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
-    """Functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
+    """Functions, and the initial or restored state; exits with a sentence where settings are wrong."""
     folder, run = pathlib.Path(config.folder or "runs/2048"), build(config)
     try:
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it

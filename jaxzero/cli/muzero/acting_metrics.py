@@ -13,8 +13,8 @@ __all__ = ["describe", "line", "losses_in_metrics", "speeds"]
 def describe(config: Config, told: dict[str, float], step: int) -> dict[str, float]:
     """Means over the episodes and the searches of a chunk.
 
-    "acting/steps" and "replay/steps" count searches: where episodes are cut, the last state of each is one, from which
-    no step is taken.
+    "acting/steps" and "replay/steps" count searches. Where an episode is cut, its last state is searched and counted,
+    too, although no step is taken from it.
     """
     written = config.acting.environments * config.acting.steps
     values = {
@@ -41,7 +41,7 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
 
 
 def losses_in_metrics(losses) -> dict[str, float]:
-    """The losses by head, of the state that was seen and of each state that was imagined."""
+    """The losses by head, of the observed state and of each imagined state."""
     values = {f"loss/{name}": float(x) for name, x in losses._asdict().items() if name != "parts"}
     parts = losses.parts._asdict()
     single = [name for name, x in parts.items() if not x.ndim]

@@ -1,4 +1,4 @@
-"""What the codes of chance mean: how often each was used in an episode, and which tile of 2048 it went with."""
+"""The meaning of the codes of chance: how often an episode used each, and which tile of 2048 it went with."""
 
 from collections import Counter
 from typing import Any
@@ -30,7 +30,7 @@ def tiles_that_came(cells: np.ndarray, actions: np.ndarray) -> list[str]:
 def code_table(
     network: Any, params: Params, environment: Any, states: Any, actions: np.ndarray
 ) -> tuple[list[str], list[list[str]]]:
-    """Head and rows: the codes that were used, how often, and what they went with; the most frequent first.
+    """Head and rows of a table: the codes that were used, how often, and what they went with; most frequent first.
 
     Args:
         network: a `StochasticNetwork`.

@@ -28,7 +28,7 @@ The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM
 prolongs a finished run. What the papers call what: see notebooks/choosing.md.
 """
 
-# What lies outside these has no meaning.
+# Numbers outside these ranges have no meaning.
 RANGES = {
     (1, float("inf")): (
         "network.embedding", "network.width", "network.depth", "network.channels",
@@ -51,7 +51,7 @@ RANGES = {
 
 
 def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
-    """The settings from the command line, upon those of a preset: the one asked for, or the one for game and model."""
+    """The settings from the command line, over those of a preset: the one asked for, or the one for game and model."""
     words = sys.argv[1:] if arguments is None else arguments
     asked = [x for x in values_of(words, "--preset")[-1:] if x in PRESETS]
     game, model = ([getattr(Config, name), *values_of(words, f"--{name}")][-1] for name in ("game", "model"))

@@ -23,17 +23,17 @@ Tables = list[tuple[str, list[str], list[list[str]]]]
 
 
 class Measure(NamedTuple):
-    """How good what was learned is.
+    """How a learned network is measured.
 
     Attributes:
-        look: `(state, step) -> (state, values)`, now and then while it learns; the state may keep what it is measured
-            by.
+        look: `(state, step) -> (state, values)`, now and then while it learns. The state may hold what the measurement
+            compares with.
         whole: `(params, announced) -> results`, before and after a run.
         tables: `(before, after) -> tables` of results: captions, heads and rows.
         verdict: `(after, before) -> str`: what was reached, in a sentence; empty where nothing was measured.
-        program: what `look` calls, to be compiled beside other programs; None: it compiles its own when it needs them.
-        arguments: `(state, step)`, what the program will be called with.
-        with_program: `program -> Measure` that calls the compiled one.
+        program: what `look` calls, to be compiled in parallel with others; None: `look` compiles it when it is needed.
+        arguments: `(state, step) -> arguments` of the program.
+        with_program: `program -> Measure` that calls this compiled program.
     """
 
     look: Callable
@@ -46,7 +46,7 @@ class Measure(NamedTuple):
 
 
 def episode_measure(config: Config, environment: Any, run: Run, mesh: Any) -> Measure:
-    """Greedy episodes, shared out among the devices; at the end others, and more, than in the looks."""
+    """Measures by greedy episodes, shared out among the devices; the final ones are other episodes than the looks'."""
     asked = config.evaluate
     play = _on_host(config, environment, run) if on_host(environment) else _jitted(config, environment, run, mesh)
     size = 1 if on_host(environment) else mesh.size
@@ -97,7 +97,7 @@ def _jitted(config: Config, environment: Any, run: Run, mesh: Any) -> Callable:
 
 
 def _on_host(config: Config, environment: Any, run: Run) -> Callable:
-    """On environments of their own, made anew and seeded from the keys of each look."""
+    """Plays in separate environments, made anew and seeded from the keys at each look."""
     asked, name = config.evaluate, config.game.partition(":")[2]
     search = policy(config, environment, run.model, asked.simulations, explore=False)
     think = jax.jit(lambda params, key, seen: search(params, jax.random.split(key, len(seen)), (seen,)).action)
@@ -115,7 +115,7 @@ def _on_host(config: Config, environment: Any, run: Run) -> Callable:
 
 
 def in_numbers(found: Episodes, count: int | None = None) -> dict[str, float]:
-    """Episodes as a results file holds them: the first `count`, for devices share out no fewer than they are."""
+    """The first `count` episodes as a results file holds them; there may be more, as each device plays equally many."""
     found = jax.tree.map(lambda x: np.asarray(x)[:count], found)
     paid = np.asarray(found.returned, np.float64)
     return {

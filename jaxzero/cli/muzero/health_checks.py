@@ -1,4 +1,4 @@
-"""What the metrics of MuZero's training warn of."""
+"""Health warnings from the metrics of MuZero's training."""
 
 import math
 
@@ -6,24 +6,24 @@ from jaxzero.runs.health import Health, mean
 
 __all__ = ["begin_health"]
 
-SILENT = 0.1  # of the spread of the rewards
-PAID = 0.02  # a spread of rewards below which there is nothing to say
-TOO_WIDE = 0.01  # share of value targets that the head cannot say
+SILENT = 0.1  # share of the spread of the rewards
+PAID = 0.02  # with a smaller spread of rewards there is nothing to predict
+TOO_WIDE = 0.01  # share of value targets outside the range of the head
 COLLAPSED = 0.02  # spread of hidden states, whose numbers have a standard deviation of about 1 in each
 ONE_CODE = 1.05  # codes that are told apart
 ALIKE = 50  # of a thousand states
-CERTAIN, IDLE = 0.03, 0.003  # of ln A; nats
+CERTAIN, IDLE = 0.03, 0.003  # entropy as a share of ln A; improvement in nats
 
 
 def begin_health(num_actions: int) -> Health:
-    """The health of a run that has not begun; a block is gathered over steps, for episodes may be long."""
+    """The health of a run that has not begun; blocks are counted in steps, because episodes may be long."""
     names = "loss/reward_spread", "loss/reward_said", "loss/outside", "loss/spread", "loss/codes_told_apart"
     more = "acting/distinct", "acting/entropy", "acting/improvement"
     return Health(num_actions, checks=CHECKS, games="acting/taken", per_game=(), per_iteration=names + more)
 
 
 def rewards_unsaid(health: Health) -> str | None:
-    """Rewards differ, and the model foretells one for all."""
+    """Rewards differ, but the model predicts the same one for all."""
     there, said = (mean(health, f"loss/reward_{name}") for name in ("spread", "said"))
     if not (there > PAID and said < SILENT * there):
         return None
@@ -35,7 +35,7 @@ def rewards_unsaid(health: Health) -> str | None:
 
 
 def values_outside(health: Health) -> str | None:
-    """Returns that the head cannot say are clipped."""
+    """Returns outside the range of the value head are clipped."""
     share = mean(health, "loss/outside")
     if not share > TOO_WIDE:
         return None
@@ -47,7 +47,7 @@ def values_outside(health: Health) -> str | None:
 
 
 def embeddings_collapsed(health: Health) -> str | None:
-    """Hidden states do not depend on what was seen."""
+    """Hidden states do not depend on the observation."""
     spread = mean(health, "loss/spread")
     if not spread < COLLAPSED:
         return None
@@ -59,7 +59,7 @@ def embeddings_collapsed(health: Health) -> str | None:
 
 
 def codes_collapsed(health: Health) -> str | None:
-    """Chance is always encoded alike."""
+    """All outcomes of chance get the same code."""
     used = mean(health, "loss/codes_told_apart")
     if not used < ONE_CODE:
         return None
@@ -71,7 +71,7 @@ def codes_collapsed(health: Health) -> str | None:
 
 
 def states_alike(health: Health) -> str | None:
-    """Few states are visited, and the model learns of no others."""
+    """Few distinct states are visited, so the model learns nothing about others."""
     distinct = mean(health, "acting/distinct")
     if not distinct < ALIKE:
         return None
@@ -83,7 +83,7 @@ def states_alike(health: Health) -> str | None:
 
 
 def collapsed(health: Health) -> str | None:
-    """The search's policy is certain, and the search only repeats what the network says."""
+    """The search's policy is nearly deterministic, and the search only repeats the network's."""
     entropy, change = (mean(health, f"acting/{name}") for name in ("entropy", "improvement"))
     least = CERTAIN * math.log(max(health.num_actions, 2))
     if not (entropy < least and change < IDLE and mean(health, "acting/distinct") < ALIKE):  # else it may be solved

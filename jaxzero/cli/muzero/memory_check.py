@@ -1,4 +1,4 @@
-"""Whether a run fits the memory of its devices, told before it begins."""
+"""Memory check: whether a run fits the memory of its devices, found out before it begins."""
 
 from typing import Any
 

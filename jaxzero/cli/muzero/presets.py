@@ -1,4 +1,4 @@
-"""Settings that were found for some environments, and which are the defaults for a game."""
+"""Presets: settings that were found for some environments, and which preset is the default for a game."""
 
 import dataclasses
 
@@ -62,7 +62,7 @@ PRESETS = {
         ),
     ),
     "2048_simulator": SIMULATOR_2048,
-    # Returns reach some -500: on the scale of the support 21. First guesses.
+    # Returns reach about -500, which is 21 on the scale of the support. First guesses.
     "pendulum": Config(
         network=Network(bins=61, limit=30.0),
         acting=Acting(simulations=24, max_considered=8, range_floor=1.0),
@@ -84,7 +84,7 @@ OF_ONE_GAME = ("2048", "pendulum", "tic_tac_toe")  # games with a preset of thei
 
 
 def preset_for(game: str, model: str = Config.model) -> str:
-    """Which preset will be right, by the names alone.
+    """The preset that is likely to be right, judged by the names alone.
 
     >>> [preset_for(x) for x in ("cartpole", "gymnax:Breakout-MinAtar", "connect_four", "tic_tac_toe", "2048")]
     ['control', 'image', 'board', 'tic_tac_toe', '2048']

@@ -31,7 +31,7 @@ __all__ = ["Run", "build", "described", "environment_for", "expected", "on_host"
 
 WHERE = {"acting": SHARED, "replay": SHARED, "learner": EVERYWHERE, "rating": EVERYWHERE}
 GYMNASIUM = "gymnasium:"
-DRAWS = 4  # of a chance that is not listed, at each chance node of a simulator
+DRAWS = 4  # per chance node of a simulator, where outcomes of chance are not listed
 
 
 def on_host(environment: Any) -> bool:
@@ -40,12 +40,12 @@ def on_host(environment: Any) -> bool:
 
 
 class Run(NamedTuple):
-    """What the loop calls; `begin`'s state is all that a run is, and all that a checkpoint holds.
+    """The functions that the loop calls. The state that `begin` returns is the whole run, and all of a checkpoint.
 
     Attributes:
         network: MuZero's three functions, a `LearnedNetwork`.
-        model: with which environment states are searched.
-        params: those that nothing was learned with yet.
+        model: the one that searches of environment states use.
+        params: the untrained parameters.
         begin: `params -> state`, with environments, replay and learner.
         act: `(params, acting, replay) -> (acting, replay, stats)`.
         update: `(learner, replay, keys, learning_rate) -> (learner, replay, losses)`.
@@ -64,7 +64,7 @@ class Run(NamedTuple):
 
 
 def environment_for(config: Config) -> Any:
-    """The environment that is meant, checked; those of Gymnasium live on the host.
+    """The environment that the settings name, checked; those of Gymnasium live on the host.
 
     Raises:
         ValueError: no such environment, or one that a learned model cannot be trained for.
@@ -73,7 +73,7 @@ def environment_for(config: Config) -> Any:
         name = config.game.removeprefix(GYMNASIUM)
         return environments.from_gymnasium(name, config.acting.environments, config.seed)
     environment = environments.by_name(config.game)
-    if games.is_own(config.game) and not config.game.startswith("gymnax:"):  # those that come along are tested
+    if games.is_own(config.game) and not config.game.startswith("gymnax:"):  # jaxzero's and gymnax's are tested
         environments.check_steps(environment)
         environments.check_episodes(environment, jax.random.key(config.seed))
         if config.model == "simulator" and environment.game is not None:
@@ -82,7 +82,7 @@ def environment_for(config: Config) -> Any:
 
 
 def described(config: Config, environment: Any) -> dict[str, Any]:
-    """The network in words, as a weights file tells it: `nets.build_learned` makes it again."""
+    """The description of the network in a weights file, from which `nets.build_learned` rebuilds it."""
     net, chance = config.network, config.model == "stochastic"
     board = len(environment.observation_shape) == 3
     continuous = environment.bounds is not None
@@ -127,14 +127,14 @@ def described(config: Config, environment: Any) -> dict[str, Any]:
 
 
 def action_head(net: Network, environment: Any) -> dict[str, Any]:
-    """What the policy output means where actions are continuous, in words."""
+    """The description of what the policy output means, where actions are continuous."""
     low, high = (list(x) for x in environment.bounds)
     bins = {"bins": net.policy_bins} if net.policy == "factorised" else {}
     return {"kind": net.policy, "low": low, "high": high} | bins
 
 
 def policy(config: Config, environment: Any, model: Any, simulations: int, explore: bool = True) -> Callable:
-    """The search: it acts and searches anew where it explores, else it plays for the best return."""
+    """The search: with `explore` for acting and reanalysis, without it to play for the best return."""
     floor = completed_by_mix_value(epsilon=config.acting.range_floor, probabilities=lambda view: jnp.exp(view.prior))
     considered = min(config.acting.max_considered, simulations)
     given = dict(max_considered=considered, gumbel_scale=1.0 if explore else 0.0, qvalues=floor)
@@ -148,13 +148,13 @@ def policy(config: Config, environment: Any, model: Any, simulations: int, explo
 
         return with_continuous_actions(build, model, sample)
     search = build(model)
-    return search if config.model == "learned" else for_actions(search, environment.num_actions)  # chance is wider
+    return search if config.model == "learned" else for_actions(search, environment.num_actions)  # chance may be wider
 
 
 def search_models(config: Config, environment: Any, network: Any) -> tuple[Any, Any]:
-    """The model that is searched with, for states of the environment, and for states as they were recorded.
+    """The models to search with: one for states of the environment, one for recorded observations.
 
-    The simulator has none for the latter: observations alone cannot be stepped.
+    The simulator has none for the latter: an observation alone cannot be stepped.
     """
     if config.model == "simulator":
         return simulator(environment, network), None
@@ -175,7 +175,8 @@ def search_models(config: Config, environment: Any, network: Any) -> tuple[Any, 
 def simulator(environment: Any, network: Any) -> Any:
     """A model that steps the environment itself, and asks the network what its states are worth.
 
-    Where chance is not listed a few draws stand for it: of one alone a search would prefer the luckiest action.
+    Where outcomes of chance are not listed, a few draws stand in for them. With a single draw, a search would prefer
+    the luckiest action.
     """
     game = environments.to_game(environments.without_limit(environment))
     outcomes = sampled(game, DRAWS) if game.outcomes is None and environment.chance else game.outcomes
@@ -187,13 +188,13 @@ def simulator(environment: Any, network: Any) -> Any:
 
 
 def build(config: Config, environment: Any, mesh: Any, search: Callable = policy) -> Run:
-    """Everything for these settings on these devices.
+    """Builds everything for these settings on these devices.
 
     Args:
         config: the settings.
         environment: what is learned.
         mesh: the devices.
-        search: builds the policies that act and search anew, called like `policy`.
+        search: builds the policies for acting and reanalysis; called like `policy`.
 
     Raises:
         ValueError: numbers that do not fit one another, the devices or the environment.
@@ -213,7 +214,7 @@ def build(config: Config, environment: Any, mesh: Any, search: Callable = policy
     begin_learning, update = make_learner(config, environment, network, anew, mesh)
 
     def begin(params: Any) -> dict[str, Any]:
-        params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
+        params = jax.tree.map(jnp.copy, params)  # a copy of its own: the learner's buffers are donated at every step
         key = jax.random.fold_in(jax.random.key(config.seed), 2)
         rings = sequence_replay.new_sequences(row, own.environments, ring_length(config), learn.priority > 0)
         state = {"acting": begin_acting(key, own.environments), "replay": rings, "learner": begin_learning(params)}
@@ -238,13 +239,13 @@ def build(config: Config, environment: Any, mesh: Any, search: Callable = policy
 
 
 def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -> tuple[Callable, Callable, Any]:
-    """How episodes begin; how a chunk is acted and kept; and the shapes of a step that is kept."""
+    """Functions that begin episodes, and that act a chunk and store it; and the shapes of a stored step."""
     own, choose = config.acting, exploring(random_rate=config.acting.random_rate)
     if on_host(environment):
         begin, act = host_acting.host_acting(environment, search, choose, steps=own.steps)
         add = jax.jit(sequence_replay.add, donate_argnums=0)
         cut = jax.jit(sequence_replay.cut_at_head, donate_argnums=0)
-        began: list[bool] = []  # whether the environments' episodes are those of the replay
+        began: list[bool] = []  # empty before the first chunk: the episodes of a restored replay do not go on
 
         def act_and_keep(params: Any, now: Any, replay: Any) -> tuple:
             now, steps, stats = act(params, now)
@@ -267,7 +268,7 @@ def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -
 def make_learner(
     config: Config, environment: Any, network: Any, search: Callable | None, mesh: Any
 ) -> tuple[Callable, Callable]:
-    """How learning begins; and how it goes on by some minibatches. `search` is of recorded states, if there is one."""
+    """Functions that begin learning, and that learn from some minibatches. `search`: of recorded states; None: none."""
     learn = config.learn
     evaluate = lambda params, seen: nets.for_rules(network)(params, seen)[1]
     begin, update = learner.muzero_learner(
@@ -296,7 +297,7 @@ def make_learner(
 
 
 def loss_for(config: Config) -> Callable | None:
-    """The loss of the model's kind; None: MuZero's."""
+    """The loss for this kind of model; None: MuZero's."""
     if config.model != "stochastic":
         return None
     learn = config.learn

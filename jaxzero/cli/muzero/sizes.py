@@ -1,4 +1,4 @@
-"""What follows from the numbers of the settings, and which of them do not fit one another."""
+"""Sizes that follow from the settings, and the check that the numbers fit one another."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def minibatches(config: Config) -> int:
 
 
 def ring_length(config: Config) -> int:
-    """Steps that the ring of one environment holds: a multiple of what is written at a time."""
+    """Steps that the ring of one environment holds: a multiple of the steps written at a time."""
     chunk = config.acting.steps
     return max(1, round(config.learn.capacity / (config.acting.environments * chunk))) * chunk
 
@@ -26,12 +26,12 @@ def room(config: Config) -> int:
 
 
 def unrolled(config: Config) -> int:
-    """Steps that a model is unrolled in the loss; none where the search steps the environment itself."""
+    """Steps that the loss unrolls the model; none where the search steps the environment itself."""
     return 0 if config.model == "simulator" else config.learn.unroll
 
 
 def window(config: Config) -> int:
-    """Steps that the targets of an unroll are made of."""
+    """Steps that the targets of one unroll need."""
     return unrolled(config) + config.learn.returns + 1
 
 

@@ -1,4 +1,4 @@
-"""MuZero's training: acts a chunk, learns from the replay; and what is measured and reported of it."""
+"""MuZero's training: act a chunk, learn from the replay; measure and report."""
 
 import contextlib
 import dataclasses
@@ -78,9 +78,9 @@ def train(config: Config, folder: pathlib.Path, environment: Any, run: Run, meas
 
 
 def compiled(run: Run, measure: Measure, environment: Any, state: dict, step: int, clock: Clock) -> tuple[Run, Measure]:
-    """What takes long to compile, compiled side by side and before it is needed, while the budget's clock stands.
+    """Compiles the slow programs in parallel before they are needed, while the budget's clock stands still.
 
-    What is no single program compiles when it is first called, for free as well.
+    A function that is not a single program is compiled at its first call; that costs no budget either.
     """
     for_free = lambda what, function: first_call_for_free(what, function, clock, announced)
     programs = {"the learner": (run.update, (state["learner"], state["replay"], run.keys(step), jnp.float32(0)))}
@@ -110,7 +110,7 @@ def ended(config: Config, environment: Any, values: dict[str, float]) -> bool:
 
 
 def suits(config: Config, environment: Any) -> None:
-    """Says so where another preset is made for such an environment, which its name did not tell; and of chance."""
+    """Prints a hint if another preset is made for such an environment, or another kind of model suits its chance."""
     board = len(environment.observation_shape) == 3
     better = "board" if environment.num_players == 2 else "image" if board else "control"
     better = "pendulum" if environment.bounds is not None else better
@@ -130,7 +130,7 @@ def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -
 
 
 def prepare(config: Config, stack: contextlib.ExitStack):
-    """Environment, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
+    """Environment, functions, and the initial or restored state; exits with a sentence where settings are wrong."""
     try:
         with warnings_said():
             environment = environment_for(config)
@@ -177,7 +177,7 @@ def main(config: Config) -> None:
 
 
 def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, state: dict, step: int, minutes: float):
-    """Train, measure what was learned and what there was before, report."""
+    """Train; measure the learned and the initial parameters; report."""
     over = loop.over(config.budget, minutes, step, folder, lambda values: ended(config, environment, values))
     if step:
         say_resumed(step, minutes, over, reached(config, environment, folder, step))

@@ -17,11 +17,11 @@ COLOURS, REVERSE, PLAIN = {"X": "\033[1;34m", "O": "\033[1;33m", ".": ""}, "\033
 
 
 def painted(thinker: Engine, lines: list[str]) -> list[str]:
-    """The lines of `notation.drawn` with stones in colour, those that have won in reverse; as they are without colours.
+    """The lines of `notation.drawn` with coloured stones, the winning ones in reverse; unchanged without colours.
 
     Args:
-        thinker: its position is the one that was drawn.
-        lines: as they were drawn; names of columns in a line of their own, those of rows without X and O.
+        thinker: the engine whose position was drawn.
+        lines: the drawing. Names of columns are in a line of their own, names of rows contain no X and no O.
     """
     if not _in_colour():
         return lines

@@ -31,19 +31,19 @@ from jaxzero.runs import progress_display
 
 COLOURS = "black", "white"
 STOPPED = "it was stopped"
-SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # what else there is says nothing of who has won
+SCORE = re.compile(r"[BW]\+|0|DRAW|JIGO")  # any other answer does not say who has won
 
 
 class Refused(RuntimeError):
-    """The other program said no, or nothing at all."""
+    """The other program refused a command, or did not answer."""
 
 
 class Program:
-    """Another program, to be asked."""
+    """The other program, as a process that is asked in GTP."""
 
     def __init__(self, command: str, patience: float):
         self._patience, self._lines = patience, queue.Queue()
-        self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, who then close it
+        self._process = subprocess.Popen(  # in its own session: Ctrl-C reaches only us, and we then close it
             shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
             start_new_session=True, errors="replace",
         )  # fmt: skip
@@ -55,7 +55,7 @@ class Program:
         self._lines.put(None)
 
     def introduce(self) -> str:
-        """Its name and version. A program that does not speak the protocol is found out here."""
+        """Its name and version. Here it turns out if a program does not speak the protocol."""
         try:
             return f"{self.ask('name')} {self.ask('version')}"
         except Refused as error:
@@ -65,12 +65,12 @@ class Program:
         """The answer to a command.
 
         Raises:
-            Refused: it was no, or there was none in time.
+            Refused: the program refused, or did not answer in time.
         """
         try:
             self._process.stdin.write(command + "\n")
             self._process.stdin.flush()
-            lines = [self._line(command) or self._line(command)]  # some leave an empty line before
+            lines = [self._line(command) or self._line(command)]  # some send an empty line first
             while lines[0][:1] in ("=", "?") and lines[-1]:
                 lines.append(self._line(command))
         except OSError as error:
@@ -90,7 +90,7 @@ class Program:
         return line
 
     def close(self) -> None:
-        """Say good-bye, and see that it goes: within seconds, whatever it was asked last."""
+        """Ask the program to quit, and kill it if it does not within seconds."""
         self._patience = min(self._patience, 5)
         try:
             self.ask("quit")
@@ -143,7 +143,7 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
 
 
 def tell(thinker: Engine, other: Program, move: str) -> None:
-    """Our move. Some programs of Othello (GRhino) know no word for a pass: they see that there is no other move."""
+    """Tells the other program a move. Some of Othello's (GRhino) have no word for a pass, and pass by themselves."""
     try:
         other.ask(f"play {COLOURS[thinker.to_move()]} {move}")
     except Refused:
@@ -152,7 +152,7 @@ def tell(thinker: Engine, other: Program, move: str) -> None:
 
 
 def ended(thinker: Engine, other: Program, config: Config, ours: int) -> Game:
-    """The result of a game that came to its end, as the other program has it."""
+    """The result of a finished or stopped game: the other program's, or ours if it does not give one."""
     moves = thinker.moves.copy()
     if not thinker.over():
         return Game(ours, moves, "Void", f"stopped after {len(moves)} moves")
@@ -168,7 +168,7 @@ def ended(thinker: Engine, other: Program, config: Config, ours: int) -> Game:
 
 
 def start(thinker: Engine, other: Program, config: Config) -> None:
-    """A new game on the other side. What a program need not know (Othello's have no komi) it may refuse."""
+    """Begins a new game in the other program. Size and komi are sent for Go only: Othello programs have no komi."""
     points = komi(config.player)
     if points is None:
         other.ask("clear_board")
@@ -193,7 +193,7 @@ def openings(thinker: Engine, config: Config, number: int) -> list[int]:
 
 
 def points(game: Game) -> float | None:
-    """Ours: 1, 0 or a half; None: unfinished."""
+    """Our points: 1, 0 or a half; None: unfinished."""
     if game.result[:1] in "BW" and game.result[1:2] == "+":
         return float((game.result[0] == "B") == (game.ours == 0))
     return None if game.result == "Void" else 0.5
@@ -240,7 +240,7 @@ def main(config: Config) -> None:
         print()
     finally:
         try:
-            thinker.rest()  # it ponders yet where the other resigned or failed, and a thread must not outlive the rest
+            thinker.rest()  # it may still ponder if the other resigned or failed; a thread must not outlive the program
         finally:
             other.close()
     if played:
@@ -251,7 +251,7 @@ def main(config: Config) -> None:
         if problem != STOPPED:
             sys.exit(words)
         print(words, file=sys.stderr)
-        sys.exit(130)  # as shells have it for Ctrl-C
+        sys.exit(130)  # the shells' status for Ctrl-C
 
 
 def save(config: Config, thinker: Engine, game: Game, number: int, opponent: str) -> None:
@@ -278,7 +278,7 @@ def summary(config: Config, played: list[Game], words: str, opponent: str) -> st
 
 
 def result(config: Config, played: list[Game], words: str, opponent: str) -> None:
-    """All that is known of the games so far, as JSON, in place of what was known before."""
+    """Writes all results so far as JSON, in place of the earlier file."""
     results = {
         "settings": json.loads(json.dumps(dataclasses.asdict(config), default=str)),
         "we": words,
@@ -295,7 +295,7 @@ def result(config: Config, played: list[Game], words: str, opponent: str) -> Non
 
 def run(config: Config) -> None:
     """`jaxzero match` with these settings."""
-    handler = signal.getsignal(signal.SIGINT)  # a shell's job in the background has it ignored
+    handler = signal.getsignal(signal.SIGINT)  # shells make background jobs ignore it
     signal.signal(signal.SIGTERM, handler if callable(handler) else signal.default_int_handler)
     try:
         main(config)

@@ -51,7 +51,7 @@ def opening_plies(config: Config) -> int:
 
 
 def parse(arguments: list[str] | None = None) -> Config:
-    """The settings. What cannot be is answered here, before jax is imported."""
+    """The settings from the command line. Invalid ones are reported here, before jax is imported."""
     config = tyro.cli(Config, args=arguments, prog="jaxzero match", description=DESCRIPTION)
     check("match", config.player)
     if config.games < 2 or config.games % 2:

@@ -17,7 +17,7 @@ WEIGHTS = OF_A_RUN
 
 
 class NetworkModel(NamedTuple):
-    """What a search looks ahead with.
+    """The model that a search looks ahead with.
 
     Attributes:
         model: of positions of the game.
@@ -46,7 +46,7 @@ def game_of(about: dict[str, Any]) -> Any:
 
 
 def komi_of(about: dict[str, Any]) -> float | None:
-    """White's points with which weights of Go were learned; None: their file does not say, or not in a number."""
+    """The komi that weights of Go were learned with; None: their file does not give it as a number."""
     komi = about.get("komi")
     return komi if type(komi) in (int, float) else None
 
@@ -56,7 +56,8 @@ def comes_along(game: games.Game, rules: str) -> pathlib.Path | None:
 
     Args:
         game: to be played.
-        rules: its name on the command line: our own Go and pgx's have one id, and so may somebody's own game.
+        rules: its name on the command line. The id is not enough: our own Go and pgx's share one, and a user's game may
+            share it, too.
     """
     file = weights.TRAINED / f"{game.id}.safetensors"
     if not file.is_file():

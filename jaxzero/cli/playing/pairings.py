@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Result(NamedTuple):
-    """How games of two players ended, for the first; `pairs` brought it 0, 1/2, 1, 3/2 and 2 points."""
+    """Results of two players, as the first sees them; `pairs`: how many gave it 0, 1/2, 1, 3/2 and 2 points."""
 
     first: str
     second: str
@@ -33,12 +33,12 @@ class Result(NamedTuple):
 
 
 def points(result: Result) -> float:
-    """Of the first player. A game that was stopped counts as drawn."""
+    """Points of the first player. A game that was stopped counts as drawn."""
     return result.wins + (result.draws + result.unfinished) / 2
 
 
 def played(result: Result) -> int:
-    """How many games."""
+    """The number of games."""
     return result.wins + result.draws + result.losses + result.unfinished
 
 
@@ -49,22 +49,22 @@ def games_of(config: Config, game: Any) -> int:
 
 
 def multiple(game: Any) -> int:
-    """Games come in so many: with two players both colours of an opening, with more each seat in either half."""
+    """Games come in multiples of this: both colours of an opening; with more players, all seats in both halves."""
     return 2 * (1 if game.num_players == 2 else game.num_players)
 
 
 def why_not_as_many(config: Config, game: Any) -> str:
-    """What to say where a pairing does not have as many games as the settings ask for."""
+    """The explanation where a pairing does not have as many games as the settings ask for; else empty."""
     if games_of(config, game) == config.games:
         return ""
     return f" (--games {config.games}, in multiples of {multiple(game)}, so that every seat has as many)"
 
 
 def match(config: Config, game: Any, between: Callable, one: Player, other: Player, *numbers: int) -> Callable:
-    """The games of two players: `batch -> Result`. What is random follows from the numbers and the batch.
+    """The function that plays two players' games: `batch -> Result`. Randomness follows from `numbers` and the batch.
 
-    In games of more than two each has one seat in half of the games, and all others in the other half; who holds the
-    seat that wins has won.
+    In games for more than two, a player has one seat in half of the games, and all other seats in the other half. The
+    player who holds the winning seat has won.
 
     Args:
         config: the settings.
@@ -96,7 +96,7 @@ def matches(config: Config, game: Any) -> Callable:
 
 
 def different_openings(config: Config, game: Any, games: int) -> float:
-    """How many different openings so many games have; without bound where there is chance, which varies games."""
+    """The number of different openings of so many games; infinite where chance varies the games anyway."""
     if draws(game):
         return np.inf
     keys = jax.random.split(jax.random.key(config.seed), max(games // game.num_players, 1))

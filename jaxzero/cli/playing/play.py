@@ -44,10 +44,10 @@ from jaxzero.runs import progress_display
 
 
 def resolved(player: Player) -> Player:
-    """The player, with the game that its weights are of where none was named; go without weights.
+    """The player with its game filled in: where none was named, the game of its weights; without weights, go.
 
-    What was asked for, like a size, stays. A folder or a file may come from anywhere: neither can make us import a
-    module, but for a run's folder one of this folder, by its plain name.
+    Settings that were given, like a size, stay. A folder or a file may come from anywhere, so neither can make us
+    import a module, with one exception: a run's folder may name a module of the current folder by its plain name.
 
     Raises:
         ValueError: weights whose game has to be named, or that are of no game for two; damaged settings of a run.
@@ -88,7 +88,7 @@ def _settings_of(folder: pathlib.Path) -> dict:
 
 
 def _of_file(path: pathlib.Path) -> dict:
-    """The game of a weights file. Those of Go are of our own rules, unless they were trained on those of pgx."""
+    """The game of a weights file. For weights of Go it is our own Go, unless they were trained with pgx's rules."""
     about = weights.read_about(path)
     komi = {"komi": about["komi"]} if network_models.komi_of(about) is not None else {}
     sized = re.fullmatch(r"go_(\d+)x\1", str(about.get("game")))
@@ -105,7 +105,7 @@ def rules(player: Player, size: int, komi: float) -> games.Game:
 
 
 def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
-    """An engine for these settings, and what it plays with, in words.
+    """An engine for these settings, and a description of what it plays with.
 
     Raises:
         ValueError: weights that are not for this game.
@@ -153,8 +153,8 @@ def of_playouts(player: Player) -> float:
 def network_engine(player: Player, game: games.Game, network: network_models.NetworkModel) -> Engine:
     """PUCT with a network.
 
-    The nodes of a learned model hold no positions, and its search knows the legal moves of the root alone: so the tree
-    of a position is not kept for the next, and nothing is proven in it.
+    The nodes of a learned model hold no positions, and its search knows the legal moves of the root only. So the
+    tree is not kept for the next position, and nothing is proven in it.
     """
     rule = jz.puct() if player.exploration is None else jz.puct(player.exploration)
     rule = rule if network.learned else proving(game, rule)
@@ -182,8 +182,8 @@ def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
 
     Decisive moves are seen at every position, where the game names them.
 
-    Where the game lists its outcomes the tree has nodes for them. It is not kept for the next position: which outcome
-    came about nobody tells the engine.
+    Where the game lists its outcomes, the tree has nodes for them. Such a tree is not kept for the next position,
+    because nobody tells the engine which outcome occurred.
     """
     model = seeing_decisive(game, model)
     search = lambda n, stop, least=0: with_listed_outcomes(lambda model: build(model, n, stop, least), model, game)
@@ -192,12 +192,12 @@ def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
 
 
 def forgetful(made: Programs) -> Programs:
-    """The programs, of which none keeps a tree for the next position."""
+    """The same programs, but none of them keeps a tree for the next position."""
     return made._replace(advance=lambda tree, action: made.forgotten(tree))
 
 
 def proving(game: games.Game, rule: jz.Rule) -> jz.Rule:
-    """The rule, which proves what can be proven."""
+    """The rule, with proofs where the game allows them."""
     return jz.avoid_proven(rule) if provable(game) else rule
 
 
@@ -208,9 +208,9 @@ def browser(config: Play, thinker: Engine, words: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     say_now = functools.partial(print, flush=True)
-    # Compiling cannot be interrupted, and who opens the page meanwhile sees the board.
+    # Compiling cannot be interrupted; whoever opens the page meanwhile sees the board.
     settings = dict(second=config.second, seed=player.seed, komi=komi(player), **limits(player))
-    tell = lambda text: None if stop.is_set() else say_now(text)  # the end is the last word
+    tell = lambda text: None if stop.is_set() else say_now(text)  # after Ctrl-C only the end is announced
     play = Sessions(thinker, **settings, tell=tell)
     about = f"Against {words}, on {progress_display.device()}."
     page = tree_page(thinker)
@@ -220,7 +220,7 @@ def browser(config: Play, thinker: Engine, words: str) -> None:
         play.close(0)
         print(f"play: --port {config.port}: {error.strerror}. Leave --port out to have a free one.", file=sys.stderr)
         sys.stderr.flush()
-        os._exit(1)  # what compiles does not end before it is done
+        os._exit(1)  # a normal exit would wait for what still compiles
     say_now(f"{play.layout['title']}: {about[0].lower()}{about[1:]}")
     say_now(f"Open http://127.0.0.1:{listener.server_port}/ in a browser on this machine. Ctrl-C ends it.")
     local_server.serve(listener, stop)
@@ -234,10 +234,10 @@ def tree_page(thinker: Engine) -> Callable:
     draw = []
 
     def page(tree: jz.Tree) -> str:
-        from jaxzero import viz  # which nobody has to wait for who looks at no tree
+        from jaxzero import viz  # imported only when somebody looks at a tree
 
         if not draw:
-            positions = jax.tree.structure(tree.state) == jax.tree.structure(thinker.state)  # of learned models: none
+            positions = jax.tree.structure(tree.state) == jax.tree.structure(thinker.state)  # learned models have none
             pictured = positions and (has_board(thinker.game) or thinker.game.draw is not None)
             draw.append(viz.drawer(thinker.game, thinker.first) if pictured else None)
         sides = board_json.layout(thinker.game)["sides"]
@@ -263,11 +263,11 @@ def main(config: Play) -> None:
     terminal_ui.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress_display.device()}.")
     with progress_display.announced("Compiling the search"):
         thinker.warm_up()
-    thinker.clear()  # what was searched for that is nothing to be told
+    thinker.clear()  # forget the search of the warm-up
     try:
         terminal_ui.play(thinker, config.player, limits(config.player), config.second)
     finally:
-        thinker.rest()  # a thread that thinks must not outlive the rest
+        thinker.rest()  # a thinking thread must not outlive the program
 
 
 def run(config: Play) -> None:

@@ -34,9 +34,9 @@ For front ends like GoGui and Sabaki: give the whole command, with the full path
 """
 
 DEFAULT = 400  # simulations per move
-SIZE, KOMI = 9, 7.0  # of Go, where nobody says
-PLAYOUTS = "none"  # as --weights: no network, although one may come along
-TRAINED = "trained"  # as --weights: the network that comes with jaxzero
+SIZE, KOMI = 9, 7.0  # of Go, by default
+PLAYOUTS = "none"  # value of --weights: no network, even if one comes with jaxzero
+TRAINED = "trained"  # value of --weights: the network that comes with jaxzero
 PGX_KOMI = 7.5  # of its games of Go, which have no other
 
 
@@ -125,7 +125,7 @@ def limits(player: Player) -> dict:
 
 
 def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
-    """Raises a ValueError where what only our own Go has is given for another game."""
+    """Raises a ValueError if settings that only our own Go has are given for another game."""
     sized = f"hex_{size or 7}x{size or 7}"
     hints = {"hex": f" Hex of another size is --game {sized}.", "go_": " Those of pgx are as they are."}
     hint = next((said for start, said in hints.items() if game.startswith(start)), "")
@@ -135,12 +135,12 @@ def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
 
 
 def usual_opening_plies(game: str) -> int:
-    """How many random moves the games of a match begin with where nothing is said."""
+    """How many random moves the games of a match begin with, by default."""
     return 1 if game == "tic_tac_toe" else 4
 
 
 def check(script: str, player: Player) -> None:
-    """Ends the script, in a sentence, where a setting has no meaning."""
+    """Ends the script with a sentence if a setting has no meaning."""
     for name, least in (("simulations", 1), ("rollouts", 1), ("capacity", 2)):
         value = getattr(player, name)
         if value is not None and value < least:
@@ -170,7 +170,7 @@ def means_trained(weights: str) -> bool:
 
 
 def no_such_path(given: str) -> str:
-    """What to say of a file or folder that is not there, with the nearest name beside it."""
+    """The error message for a missing file or folder, with the most similar name next to it."""
     path = pathlib.Path(given)
     try:
         beside = [other.name for other in path.parent.iterdir()]

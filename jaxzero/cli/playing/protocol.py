@@ -24,11 +24,11 @@ SIZES = tuple(range(2, 26))  # of Go, where no weights are named
 
 
 def session(player: Player) -> gtp.Session:
-    """A conversation with this player. Whatever needs a look at a file or at another game is settled here.
+    """A GTP session with this player. Whatever needs a look at a file or at another game is settled here.
 
     Raises:
         ImportError: the game needs a package that is not installed.
-        ValueError: weights or a game that cannot be; a game without a board.
+        ValueError: invalid weights or an invalid game; a game without a board.
     """
     common = dict(
         prepare=_compile, ponder=player.ponder, resign=player.resign, version=jz.__version__, write=_write,
@@ -39,7 +39,7 @@ def session(player: Player) -> gtp.Session:
         player = dataclasses.replace(player, game="go", size=size, komi=points)
         talk = gtp.Session(functools.partial(_engine, player), size=size, komi=points, sizes=SIZES, **common)
         if player.average_symmetries:
-            talk.engine  # noqa: B018  # whether there is a network of this size is said at once
+            talk.engine  # noqa: B018  # built now, to report at once if there is no network of this size
         return talk
 
     from jaxzero.cli.playing import play
@@ -53,7 +53,7 @@ def session(player: Player) -> gtp.Session:
         size = _board_size(play.rules(player, 0, 0))
         make = functools.partial(_of_fixed_komi, player, functools.cache(make))
         talk = gtp.Session(make, size=size, komi=komi(player) or 0.0, go=False, **common)
-    talk.engine  # noqa: B018  # what is wrong with the weights is said at once
+    talk.engine  # noqa: B018  # built now, to report at once what is wrong with the weights
     return talk
 
 
@@ -68,7 +68,7 @@ def _engine(player: Player, size: int, points: float) -> Engine:
 
 
 def _of_fixed_komi(player: Player, make, size: int, points: float) -> Engine:
-    """The one engine of a game that has its komi in its rules, or has none, and then lets anything be said of it."""
+    """The only engine of a game whose rules fix the komi. A game without komi accepts any."""
     known = komi(player)
     if known is not None and points != known:
         raise ValueError(f"komi {points:g}: the rules of {player.game} have {known:g}")
@@ -95,7 +95,7 @@ def _write(text: str) -> None:
 
 
 def main(config: Play) -> None:
-    """Speaks until the other side has had enough."""
+    """Serves GTP until the other side ends the session."""
     try:
         talk = session(config.player)
     except (ValueError, ImportError) as error:

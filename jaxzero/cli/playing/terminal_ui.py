@@ -16,9 +16,9 @@ from jaxzero.runs import progress_display
 __all__ = ["play", "say", "thinking"]
 
 SWAP = "swap-pieces"  # a move of Hex, the pie rule; `swap` is a command
-WIDTH = 79  # of what is said
+WIDTH = 79  # of printed lines
 MANY = 60  # legal moves that are listed, where there is no board
-ROWS = 7  # moves of which is told what the search thinks
+ROWS = 7  # moves in the table of what the search thinks
 SIDES = "X", "O"
 POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
 VISITS = "Visits: the share of the search that went into the move; few of them say little of its points."
@@ -37,7 +37,7 @@ def say(*sentences: str) -> None:
 
 
 def in_words(thinker: Engine, whose: str) -> str:
-    """What the engine expects, for the player to move: of its best move, for a hint has tried the others, too."""
+    """What the engine expects for the player to move: the value of its best move, as hints also try all other moves."""
     report, called = thinker.report(1), names(thinker.game)
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
@@ -48,13 +48,13 @@ def in_words(thinker: Engine, whose: str) -> str:
 
 
 def _in_shares(thinker: Engine) -> bool:
-    """Whether values are told as shares of the points."""
+    """Whether values are shown as shares of the points."""
     return board_json.in_shares(thinker.game)
 
 
 @contextlib.contextmanager
 def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
-    """A function to look at a search with: on a terminal it says how far that is, where it takes long."""
+    """A callback that watches a search: on a terminal it shows the progress of a search that takes long."""
     began, last = time.monotonic(), [0.0]
     if not progress_display.console.is_terminal:
         yield lambda thinker: None
@@ -92,13 +92,13 @@ def table(thinker: Engine) -> list[str]:
 
 
 def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callable[[str], str] = input) -> None:
-    """A game, and as many more as are wanted.
+    """Plays a game, and further ones if the person wants them.
 
     Args:
-        thinker: it plays.
+        thinker: the engine.
         player: its settings.
-        limit: of each thinking, for `Engine.think`.
-        second: whether it moves first.
+        limit: of each search, for `Engine.think`.
+        second: whether the person plays second, so that the engine moves first.
         ask: asks for what is typed.
     """
     called, explain, changed = names(thinker.game), [POINTS, VISITS] if _in_shares(thinker) else [], True
@@ -160,7 +160,7 @@ def _of_every_move(thinker: Engine, limit: dict) -> dict:
 
 
 def _tell_moves(thinker: Engine, explain: list[str]) -> None:
-    """What the search thinks of the moves, if it knows; what is to be explained is said once."""
+    """Prints what the search thinks of the moves, if it has results; explanations are printed once."""
     if rows := table(thinker):
         print("\n".join(rows))
         while explain:
@@ -168,7 +168,7 @@ def _tell_moves(thinker: Engine, explain: list[str]) -> None:
 
 
 def _move(thinker: Engine, word: str) -> bool:
-    """A move, as the person has typed it; whether it was one. Else what there is to be typed is said."""
+    """Plays the move that the person typed; returns whether it was one. If not, prints what can be typed."""
     called, legal = names(thinker.game), thinker.legal()
     actions = {name.lower(): action for action, name in enumerate(called)}
     allowed = [name for name, ok in zip(called, legal) if ok]
@@ -203,7 +203,7 @@ def position(thinker: Engine) -> list[str]:
 
 
 def _back(thinker: Engine, you: int) -> bool:
-    """To before the person's last move; whether there is one."""
+    """Goes back to before the person's last move; returns whether there was one."""
     before = [ply for ply, mover in enumerate(thinker.movers) if mover == you]
     if not before:
         say("There is no move of yours to take back.")

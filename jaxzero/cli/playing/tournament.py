@@ -67,17 +67,17 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
 
 
 def so_far(config: Config, results: dict) -> str:
-    """What counts of a tournament that was stopped, to go after "Stopped"."""
+    """Which results of a stopped tournament count, as words that follow "Stopped"."""
     if not has_results(results):
         return " before anything was finished, so nothing is kept"
     done, meetings = len(results.get("pairings", ())), math.comb(len(config.players), 2)
-    if done in (0, meetings):  # it was in another part
+    if done in (0, meetings):  # another part was interrupted
         return ": what was finished so far counts"
     return f" after {done} of {meetings} pairings, which count; the one that was being played does not"
 
 
 def has_results(results: dict) -> bool:
-    """Whether a part was finished, or begun to be."""
+    """Whether any part was finished, or at least begun."""
     return any(results.get(part) for part in ("pairings", "sprt", "mistakes"))
 
 
@@ -168,7 +168,7 @@ def erring(config: Config, game: Any, players: dict[str, Player], results: dict)
 
 # ---------------------------------------------------------------------------------------------------------------- main
 def with_game(config: Config) -> Config:
-    """The settings, with the game of the first player who has weights where none was named."""
+    """The settings; where no game was named, with the game of the first player who has weights."""
     entrants = [read(word, config.simulations) for word in (*config.players, *config.sprt)]
     theirs = (one for one in entrants if one.kind in ("raw", "search") and not is_trained(one))
     file = next((str(one.file) for one in theirs), "")
@@ -242,7 +242,7 @@ def main(config: Config) -> None:
     if config.json is not None and (has_results(results) or not stopped):
         results["stopped"] = stopped
         try:
-            if config.json.exists():  # it was not there at the start
+            if config.json.exists():  # it appeared since the start
                 raise FileExistsError(errno.EEXIST, "File exists")
             write_whole(config.json, json.dumps(results, indent=1, default=str) + "\n")
         except OSError as error:

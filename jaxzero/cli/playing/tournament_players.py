@@ -1,4 +1,4 @@
-"""Who takes part in a tournament: the players that words on the command line mean."""
+"""The players of a tournament, built from their words on the command line."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ __all__ = ["Player", "player", "repeats", "sharing_programs"]
 
 
 class Player(NamedTuple):
-    """Who takes part: a policy with its parameters, and its program, which all its matches share."""
+    """A player of a tournament: a policy with its parameters, and its program, which all its matches share."""
 
     name: str
     policy: Callable
@@ -74,9 +74,10 @@ def _none_comes_along(word: str, rules: str) -> NoReturn:
 
 
 def sharing_programs(entrants: dict[str, Entrant], players: dict[str, Player]) -> dict[str, Player]:
-    """The players, where those whose networks differ by their weights only share a program.
+    """The players; those whose networks differ only in their weights share a program.
 
-    The policy of a network has to follow from the word, less its file, and from what the file says of the network.
+    For this, a network's policy must be determined by the word without its file, and by the file's description of the
+    network.
     """
     programs: dict[tuple, match_programs.Program] = {}
 
@@ -90,7 +91,7 @@ def sharing_programs(entrants: dict[str, Entrant], players: dict[str, Player]) -
 
 
 def repeats(players: Iterable[Player]) -> bool:
-    """Whether two of them play the same game again from an equal opening.
+    """Whether two of the players would repeat their game from an equal opening.
 
     Networks do, with and without a search. Random, perfect and UCT players draw some of their moves.
     """

@@ -102,7 +102,7 @@ def openings(config: Config) -> int:
 
 
 def parse(arguments: list[str] | None = None) -> Config:
-    """The settings. What cannot be is answered here, before jax is imported."""
+    """The settings from the command line. Invalid ones are reported here, before jax is imported."""
     config = tyro.cli(Config, args=arguments, prog="jaxzero tournament", description=DESCRIPTION)
     try:
         _check(config)
@@ -162,7 +162,7 @@ def _check(config: Config) -> None:
 
 
 class Entrant(NamedTuple):
-    """What a word says."""
+    """A player, as a word on the command line names it."""
 
     word: str
     kind: str  # random, perfect, uct, raw or search
@@ -173,7 +173,7 @@ class Entrant(NamedTuple):
 
 
 def read(word: str, simulations: int) -> Entrant:
-    """What a word says; a file without a number searches with so many simulations per move.
+    """Reads a player's word; a file without a number searches with `simulations` per move.
 
     Raises:
         ValueError: no such player, or no such file.

@@ -30,7 +30,7 @@ against a random player and against UCT, and, for Connect Four, the share of out
 values are known.
 """
 
-# What lies outside these has no meaning.
+# Numbers outside these ranges have no meaning.
 RANGES = {
     (1, float("inf")): (
         "network.window", "network.channels", "network.blocks", "selfplay.games", "selfplay.plies",
@@ -53,7 +53,7 @@ RANGES = {
 
 
 def parse(arguments: list[str] | None = None, preset: str | None = None) -> Config:
-    """The settings from the command line, upon those of a preset: the one asked for, or the one that looks right.
+    """The settings from the command line, over those of a preset: the one asked for, or the one that looks right.
 
     >>> [parse(["--game", name], "laptop").selfplay.tolerance for name in ("connect_four", "hex_7x7")]
     [0.4, None]
@@ -97,7 +97,7 @@ def _spelled_out(words: list[str], name: str) -> list[str]:
 
 
 def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]]) -> None:
-    """Refuses numbers that have no meaning, of any kind of training.
+    """Refuses numbers that have no meaning, for any kind of training.
 
     Args:
         config: the settings.

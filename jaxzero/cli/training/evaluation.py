@@ -43,14 +43,14 @@ RATED_BY, RATED_WITH = 64, 32  # games between neighbours, simulations per move 
 
 
 class Evaluation(NamedTuple):
-    """What is measured of a network; it compiles at its first call, and plays the same openings each time.
+    """The measurements of a network; each compiles at its first call, and plays the same openings each time.
 
     Attributes:
         whole: `(params, announced) -> results`, before and after a run; each part is announced.
         glance: `params -> metrics`, now and then while it learns: outcome mistakes with the fewest simulations; None
             where no positions with exact values are known.
-        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last. Not to be
-            compiled as a whole.
+        rate: `(rating, params, key) -> rating`: a match against the parameters that were rated last. It cannot be
+            jitted as a whole.
     """
 
     whole: Callable[..., dict]
@@ -59,11 +59,11 @@ class Evaluation(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """How strong a run has become, as a sum of what was gained from match to match.
+    """How strong a run has become: the sum of its gains from match to match.
 
     Attributes:
-        elo: against the network that the run began with; of matches between neighbours, so errors add up.
-        params: those that were rated last.
+        elo: against the network that the run began with. It sums matches between neighbours, so errors add up.
+        params: the parameters that were rated last.
     """
 
     elo: Any
@@ -75,18 +75,18 @@ def to_win(
 ) -> Callable:
     """The search that networks are judged with: it does not explore, and proves what can be proven.
 
-    Where a game names its decisive moves they are seen (`seeing_decisive`).
+    It sees decisive moves where the game names them (`seeing_decisive`).
 
-    In games of two without chance values weigh as they are, and are not mapped to [0, 1] at each node first, as mctx
-    does: there noise between moves that are about equal weighs as much as a win. What that brings is in
-    experiments/strength/README.md. Elsewhere it was not tried, and a win may pay less than 1 (a third in backgammon).
+    In games for two without chance, values count as they are. mctx maps them to [0, 1] at each node first; then noise
+    between nearly equal moves weighs as much as a win. The gain is in experiments/strength/README.md. For other games
+    this was not tried, and a win may pay less than 1 there (a third in backgammon).
 
     Args:
         game: its rules.
         model: what the tree is made of.
         simulations: per move.
         considered: moves at the root; default 16, or as many as there are simulations.
-        value_scale: c_scale (Danihelka et al. 2022), where values weigh as they are. A win pays 1.
+        value_scale: c_scale (Danihelka et al. 2022), for games whose values count as they are. A win pays 1.
     """
     fixed: dict[str, Any] = dict(max_considered=considered, gumbel_scale=0.0)
     if provable(game):
@@ -96,7 +96,7 @@ def to_win(
 
 
 def provable(game: Any) -> bool:
-    """Whether a search can prove what positions are worth: for two players, and nothing is left to chance.
+    """Whether a search can prove the values of positions: in games for two players without chance.
 
     An edge of a search without nodes for chance keeps the one outcome that was drawn, which proves nothing.
     """
@@ -121,14 +121,14 @@ def draws(game: Any) -> bool:
 def evaluation(
     game: Any, model: Any, config: Any, key: jax.Array, search: Callable | None = None, positions: Any = None
 ) -> Evaluation:
-    """How networks of a game are measured.
+    """Builds the measurements for networks of a game.
 
     Args:
         game: a `jaxzero.games.Game`.
         model: the rules with a network, or what was learned of them.
         config: the `Evaluate` settings.
-        key: openings and random players follow from it.
-        search: `simulations -> policy`, that plays; None: see `to_win`.
+        key: for the openings and the random players.
+        search: `simulations -> policy` that plays; None: see `to_win`.
         positions: with exact values; None: those of Connect Four, and of no other game.
     """
     search = functools.partial(to_win, game, model) if search is None else search
@@ -176,22 +176,22 @@ def evaluation(
     def rate(rating: Rating, params: Any, key: jax.Array) -> Rating:
         keys = jax.random.split(key, RATED_BY // game.num_players)
         points = np.asarray(rated_match((rater, rater), (params, rating.params), keys).points)
-        if jax.process_count() > 1:  # each host has played; one counts, for rounding may differ
+        if jax.process_count() > 1:  # each host has played; one host's result counts, because rounding may differ
             points = multihost_utils.broadcast_one_to_all(points)
         return rated(rating, params, points)
 
     @jax.jit
     def rated(rating: Rating, params: Any, points: jax.Array) -> Rating:
-        count, even = points.size + 2, 1 / game.num_players  # two games more than there were, with even chances:
+        count, even = points.size + 2, 1 / game.num_players  # two virtual games with an even score:
         total = points.sum() + 2 * even  # so a rating is never infinite
-        kept = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at the next step
+        kept = jax.tree.map(jnp.copy, params)  # a copy of its own: the learner's buffers are donated at the next step
         return Rating(rating.elo + 400 * jnp.log10(total / (count - total) * (game.num_players - 1)), kept)
 
     return Evaluation(whole, glance if thinkers else None, rate)
 
 
 def _in_numbers(seats: arena.Seats) -> dict[str, Any]:
-    """Games as a results file holds them."""
+    """The points of games, as a results file holds them."""
     share = float(jnp.mean(seats.points))
     interval = arena.wilson(share, seats.points.size)
     return {"share": share, "interval": interval, "score": [int(x.sum()) for x in seats.score]}
@@ -215,7 +215,7 @@ def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -
     if few in results:
         mistakes = f"{results[few]['all']:.1%} outcome mistakes with {few} simulations"
         shipped = _shipped(game.id).get(few)
-        # Its file tells what was measured when searches mapped values to [0, 1].
+        # Its file holds measurements from when searches mapped values to [0, 1].
         beside = f" (the network that comes with jaxzero, values mapped: {shipped['all']:.1%})" if shipped else ""
         found = f"{found}; {mistakes}{beside}" if found else f"It makes {mistakes}{beside}"
     even = " The games began with two random moves, and some of these openings are lost already." if said else ""
@@ -223,7 +223,7 @@ def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -
 
 
 def _shipped(game: str) -> dict:
-    """What was measured of the network that comes along for a game; nothing if there is none."""
+    """The results of the network that comes with jaxzero for a game; empty if there is none."""
     file = weights.TRAINED / f"{game}.safetensors"
     return (weights.read_about(file).get("results") or {}) if file.is_file() else {}
 
@@ -272,7 +272,7 @@ def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str],
 
 
 def stored(folder: pathlib.Path) -> dict:
-    """Earlier results of the run; none where the file is damaged, which is told and kept under another name."""
+    """Earlier results of the run. A damaged file is reported and renamed, and counts as none."""
     file = folder / "results.json"
     try:
         results = json.loads(file.read_bytes())
@@ -296,7 +296,7 @@ def _digest(results: dict) -> str:
 
 
 def store(folder: pathlib.Path, **results: Any) -> dict:
-    """Add to the run's results; returns them all. Several hosts find the same, and one of them writes it down."""
+    """Add to the run's results; returns them all. All hosts have the same results, and one of them writes the file."""
     results = stored(folder) | results
     if jax.process_index() == 0:
         text = json.dumps(results | {"sha256": _digest(json.loads(json.dumps(results)))}, indent=2)

@@ -26,12 +26,12 @@ COPY = "initial_weights.safetensors"
 
 
 def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path | None:
-    """The file: the copy in the run's folder, else the one that was named; None: the run begins untrained.
+    """The file of the weights: the copy in the run's folder, else the one named; None: the run begins untrained.
 
     Every process has to call it.
 
     Raises:
-        ValueError: no such file, one of a learned model, or not the same one on all hosts; on all of them.
+        ValueError: no such file, one of a learned model, or not the same one on all hosts. All hosts raise it.
     """
     if not config.weights:
         return None
@@ -78,7 +78,7 @@ def with_their_network(config: Config, file: pathlib.Path | None) -> Config:
 
 
 def load(file: pathlib.Path | None, game: games.Game) -> Any | None:
-    """The weights, in float32, in which a run learns; or None."""
+    """The weights in float32, the type that a run learns in; or None."""
     if file is None:
         return None
     return jax.tree.map(lambda x: x.astype(jnp.float32), weights.load(file, game)[1])

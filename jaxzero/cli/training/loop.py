@@ -3,8 +3,8 @@
     task = Task(step=..., look=..., ...)
     state, step, stopped = train(task, folder, Clock(minutes), state, step, budget=..., save_minutes=3.0)
 
-The state is all that a run is, and all that a checkpoint holds. On several hosts each runs the same loop; what one of
-them decides by its clock, or by a signal, is agreed upon.
+The state is the whole run, and all that a checkpoint holds. With several hosts each runs the same loop. Where one host
+decides something by its clock, or by a signal, all of them agree on it.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from jaxzero.train import devices
 __all__ = ["Task", "minutes_at", "origin", "over", "train", "used"]
 
 TOO_MANY = 10  # minibatches skipped in a row
-LOOKS = 12  # at how good it has become, over the budget of minutes
+LOOKS = 12  # measurements over the whole budget
 
 
 def never(values: dict[str, float]) -> bool:
@@ -36,17 +36,17 @@ def never(values: dict[str, float]) -> bool:
 
 
 class Task(NamedTuple):
-    """What is trained, as functions; `values` are metrics by name, as in metrics.jsonl.
+    """A training task, as functions; `values` are metrics by name, as in metrics.jsonl.
 
     Attributes:
-        step: `(state, step) -> (state, values)`: an iteration, a function of state and step alone. If there is a value
-            "in_a_row", it is how many minibatches were skipped one after another: too many end the run.
-        look: `(state, step) -> (state, values)`: how good it has become. The state may keep what that is measured by.
+        step: `(state, step) -> (state, values)`: an iteration, a function of state and step alone. A value "in_a_row",
+            if present, counts the minibatches skipped in a row: too many end the run.
+        look: `(state, step) -> (state, values)`: measures how good it has become. The state may hold what that needs.
         speeds: `(values, seconds) -> values`: how fast an iteration was.
         line: `(values, done) -> str`: a line of progress; `done` is the share of the budget that is used up.
         export: `(state, step)`: writes the weights, beside each checkpoint.
         settings: what config.json holds; checkpoints hold it, too.
-        health: of a run that has not begun, with what it is judged by.
+        health: the health of a run that has not begun, with its checks.
         ended: `values -> bool`: whether the metrics of an iteration end the run, as if the budget were used up.
     """
 
@@ -133,12 +133,12 @@ def over(
 
 
 def look_is_due(every: int | None, step: int, before: float, done: float) -> bool:
-    """Whether this iteration is to be looked at: each so many, or after each twelfth of the budget that is done."""
+    """Whether to measure after this iteration: each `every` iterations, or after each twelfth of the budget."""
     return int(LOOKS * done) > int(LOOKS * before) if every is None else every > 0 and step % every == 0
 
 
 def health_so_far(well: health.Health, folder: pathlib.Path, step: int) -> health.Health:
-    """As the metrics up to a step leave it: what was warned of before an interruption is not news."""
+    """The health after the metrics up to a step, so that a resumed run does not repeat its warnings."""
     for row in metrics.read(folder):
         if row["step"] <= step:
             well, _ = health.look(well, row)
@@ -156,12 +156,12 @@ def give_up(folder: pathlib.Path, step: int) -> None:
 
 
 def about_run(settings: dict[str, Any], minutes: float) -> dict[str, Any]:
-    """What a checkpoint holds beside the state: with it a run goes on whose other files are damaged."""
+    """What a checkpoint holds beside the state; with it a run can go on even if its other files are damaged."""
     return {"minutes": minutes, "config": settings}
 
 
 def minutes_at(folder: pathlib.Path, step: int) -> float:
-    """How long the run took up to a step: as the checkpoint says, or the metrics of runs whose checkpoints do not."""
+    """The minutes that a run took up to a step: from its checkpoint, or else from its metrics."""
     about = checkpoint.about(folder, step)
     if "minutes" in about:
         return about["minutes"]
@@ -169,7 +169,7 @@ def minutes_at(folder: pathlib.Path, step: int) -> float:
 
 
 def origin(folder: pathlib.Path, seed: int, step: int, results: Any = None) -> dict[str, Any]:
-    """How weights came about: what is told with them, whatever they are of."""
+    """The origin of weights, to be stored with them: command, seed, step and so on."""
     return {
         "command": shlex.join(["jaxzero", "train", *flags("--folder")]),
         "seed": seed,

@@ -1,4 +1,4 @@
-"""Whether a run fits the memory of its devices, said before it starts."""
+"""Memory check: whether a run fits the memory of its devices, found out before it starts."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ POSITIONS = 1144  # with exact scores
 
 
 def measuring(config: Config, node: float) -> jax.ShapeDtypeStruct:
-    """About what the largest search of the evaluation takes, by what a node of self-play's trees does."""
+    """Roughly the memory of the evaluation's largest search, from the size of a node in self-play's trees."""
     asked = config.evaluate
     positions = POSITIONS * max(asked.position_simulations, default=0) if config.game == "connect_four" else 0
     nodes = max(positions, asked.games * max(asked.simulations, asked.rollouts))

@@ -1,4 +1,4 @@
-"""The network that the settings ask for, and what it is shown of a game."""
+"""The network that the settings ask for, and its inputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["about", "inputs", "network", "tells_parity"]
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
-    """The network in words, as a weights file tells it. Windows are no larger than the board; without a board: mlp."""
+    """The network's description for a weights file. Windows fit the board; games without a board get an MLP."""
     shown = {name: True for name in GAME_NAMES if getattr(net, name) and getattr(game, name) is not None}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)} | shown
@@ -29,9 +29,9 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
 
 
 def tells_parity(net: Network, game: games.Game) -> bool:
-    """Whether the network can be told the parity of stones: it reads two planes, which are taken for both players'.
+    """Whether the network can get the parity of stones: only with two planes, which are taken for the players' stones.
 
-    More planes may say whose turn it is, and nobody says which of them are stones.
+    With more planes, some may say whose turn it is, and nobody says which of them are stones.
     """
     shape = game.observation_shape
     return net.kind != "mlp" and game.num_players == 2 and len(shape) == 3 and shape[-1] == 2

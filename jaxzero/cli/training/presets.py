@@ -10,7 +10,7 @@ from jaxzero.cli.training.settings import Config, Learn, Network, SelfPlay
 
 __all__ = ["BEFORE", "PRESETS", "defaults", "preset_by_looks", "preset_of_processor"]
 
-# What is meant by runs, and by weights, that do not name these settings: they are older than the settings.
+# Values of settings that runs and weights do not name because they are older than these settings.
 BEFORE = Config(
     network=Network(stone_parity=False, canonical=False, input_features=False),
     selfplay=SelfPlay(rescale_values=True, value_scale=0.1),
@@ -20,11 +20,11 @@ LARGE = Config(
     selfplay=SelfPlay(games=4096, plies=4, simulations=32, dtype="bfloat16"),
     learn=Learn(batch_size=2048, capacity=1_000_000, start=200_000, learning_rate=2e-3, average_decay=0.999),
 )
-# The laptop's are the defaults of `settings`. Of the large ones a variant of "gpu" was measured, on an H100.
+# "laptop" has the defaults of `settings`. Of the large presets only a variant of "gpu" was measured, on an H100.
 PRESETS = {
     "laptop": Config(),
-    # 512 games, so that each of two cores has 256 rows: XLA lays out the weights anew for every product, for which few
-    # rows do not pay.
+    # 512 games, so that each of two cores has 256 rows: XLA lays out the weights anew for every product, which does not
+    # pay for few rows.
     "amx": Config(selfplay=SelfPlay(games=512, dtype="bfloat16"), learn=Learn(dtype="bfloat16")),
     "gpu": LARGE,
     "pod": dataclasses.replace(
@@ -35,15 +35,15 @@ PRESETS = {
         ),
     ),
 }
-# Found in Connect Four on two cores, upon the laptop's defaults. In Hex 7×7 the three together lost: 31 % of 400 games
-# against the defaults (experiments/strength/what_was_tried).
+# Found in Connect Four on two cores, with the laptop's defaults otherwise. In Hex 7×7 the three together lost: 31 % of
+# 400 games against the defaults (experiments/strength/what_was_tried).
 CONNECT_FOUR = {"selfplay": {"bootstrap": "greedy", "tolerance": 0.4}, "learn": {"playing_decay": 0.99}}
 # With matrix units there is time for a larger network (experiments/strength/what_was_tried).
 CONNECT_FOUR_AMX = CONNECT_FOUR | {"network": {"hidden": (512, 256)}}
-# Games of sixty plies and more that are decided at their end are learned from outcomes, where the others lean on
-# searched values. Against a network of the defaults of then, after as many positions, that took 61 % of 400 games of
-# Othello with 64 simulations, and 81 % of 100 of Go with 32 (experiments/strength/what_was_tried). The
-# window is for 9×9 Go, whose games last for 95 plies; longer ones lean on the searched value where it ends.
+# Games of sixty plies and more that are decided at their end learn from outcomes; other games rely on searched values.
+# Against a network with the defaults of that time, after as many positions, this took 61 % of 400 games of Othello with
+# 64 simulations, and 81 % of 100 of Go with 32 (experiments/strength/what_was_tried). The window is for 9×9 Go, whose
+# games last for 95 plies; longer games bootstrap from the searched value at the window's end.
 OUTCOMES = {"go": {"trace": 1.0, "window": 128}, "othello": {"trace": 1.0}}
 
 
@@ -68,7 +68,7 @@ def defaults(preset: str, game: str) -> Config:
 
 
 def preset_by_looks() -> str:
-    """Which preset will be right, without importing jax: `--help` is to answer at once."""
+    """The preset that is likely to be right, found without importing jax: `--help` must answer at once."""
     platforms = os.environ.get("JAX_PLATFORMS", "")
     plugin = any(importlib.util.find_spec(name) for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"))
     gpu = plugin and glob.glob("/dev/nvidia[0-9]*") and platforms in ("", "cuda", "gpu")

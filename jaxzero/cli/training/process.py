@@ -19,7 +19,7 @@ SAVED = "What was saved before stays; to go on, or to begin anew, the same comma
 
 
 def start(parts: int, hosts: Hosts) -> None:
-    """Has all cores and all hosts take part; before jax is asked for a device.
+    """Makes all cores and all hosts take part. Call it before jax is asked for a device.
 
     Args:
         parts: what the devices will share out.
@@ -30,11 +30,11 @@ def start(parts: int, hosts: Hosts) -> None:
         devices.start(**dataclasses.asdict(hosts))
     except ValueError as error:
         sys.exit(f"train: {error}")
-    signal.signal(signal.SIGTERM, stop)  # again: jax.distributed has put its own there
+    signal.signal(signal.SIGTERM, stop)  # again: jax.distributed has installed its own handler
 
 
 def stop(*_) -> None:
-    """SIGTERM where there is nothing to save: before the loop, and after it.
+    """The handler of SIGTERM where there is nothing to save: before the loop, and after it.
 
     Ends the process here. An exception would be lost where Python ignores them: in a callback of the garbage
     collector, or in a `__del__`. Every file is written atomically, so none is left half written.
@@ -44,17 +44,17 @@ def stop(*_) -> None:
         with contextlib.suppress(RuntimeError):  # the signal came while something was being printed
             sys.stdout.flush()
         os.write(1, words.encode())
-    finally:  # also where nobody reads what is printed any more
+    finally:  # also if nobody reads the output any more
         os._exit(0)
 
 
 def guarded(work: Callable[[], None]) -> None:
-    """Does the work; what stops it, and errors that are nobody's mistake in the code, end the process in a sentence."""
+    """Does the work. An interruption, or an error that is no bug in the code, ends the process with a sentence."""
     signal.signal(signal.SIGTERM, stop)
     try:
         work()
-    except (OSError, checkpoint.CheckpointError, weights.WeightsError) as error:  # a disk that is full, for instance
+    except (OSError, checkpoint.CheckpointError, weights.WeightsError) as error:  # a full disk, for instance
         sys.exit(f"train: {error}")
     except KeyboardInterrupt:
         print(f"Stopped. {SAVED}\n    {again()}", file=sys.stderr)
-        sys.exit(130)  # as shells have it for Ctrl-C
+        sys.exit(130)  # the shells' status for Ctrl-C

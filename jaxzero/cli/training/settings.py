@@ -16,8 +16,8 @@ __all__ = [
 ]
 
 Preset = Literal["auto", "laptop", "amx", "gpu", "pod"]
-VALUE_SCALE = 0.5  # of the searches that networks are judged with, see `evaluation.to_win`
-LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # of self-play with values as they are, as in the paper; mapped, as in mctx
+VALUE_SCALE = 0.5  # c_scale of the searches that judge networks, see `evaluation.to_win`
+LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # c_scale of self-play: values as they are (the paper's), or mapped (mctx's)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Config:
     hosts: Hosts = Hosts()
 
 
-MANY_ACTIONS = 64  # of such games playouts are long
+MANY_ACTIONS = 64  # games with more actions have long playouts
 TOGETHER = ("selfplay.rescale_values", "selfplay.value_scale")  # the default of one depends on the other
 FREE = ("budget", "evaluate", "save_minutes", "folder", "hosts", "preset")  # may differ when a run is continued
 
@@ -213,7 +213,7 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
 
     Args:
         selfplay: the settings.
-        rescale: whether values are mapped where nothing is said of that.
+        rescale: whether values are mapped where the settings do not say.
 
     >>> filled = [with_value_weights(SelfPlay(), rescale) for rescale in (False, True)]
     >>> [(own.rescale_values, own.value_scale) for own in filled]
@@ -225,12 +225,12 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-GAME_NAMES = "canonical", "input_features"  # settings, fields of a `Game`, and of a `nets.Network`: one name each
+GAME_NAMES = "canonical", "input_features"  # the same names in the settings, in `Game`, and in `nets.Network`
 INPUTS = "stone_parity", *GAME_NAMES  # settings of the network that only some games allow
 
 
 def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, inputs: set[str]) -> Config:
-    """The settings with defaults that depend on the game filled in; what the network cannot have is off.
+    """The settings with the game's defaults filled in, and inputs that the network cannot have switched off.
 
     Args:
         config: the settings.
@@ -250,7 +250,7 @@ def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, i
     many = 4 if chance else 1000 if num_actions <= MANY_ACTIONS else 100
     simulations = (16 if chance else 200) if asked.simulations is None else asked.simulations
     rollouts = many if asked.rollouts is None else asked.rollouts
-    # Saved as it is used: so runs of other games from before there was this setting go on without a flag.
+    # Saved as it is used, so that runs of other games, from before this setting existed, go on without a flag.
     can = {name: getattr(config.network, name) and name in inputs for name in INPUTS}
     network = dataclasses.replace(config.network, **can)
     evaluate = dataclasses.replace(asked, simulations=simulations, rollouts=rollouts)

@@ -25,7 +25,7 @@ WHERE = {"games": SHARED, "buffer": SHARED, "learner": EVERYWHERE, "rating": EVE
 
 
 class Run(NamedTuple):
-    """What the loop calls; `begin`'s state is all that a run is, and all that a checkpoint holds.
+    """The functions that the loop calls. The state that `begin` returns is the whole run, and all of a checkpoint.
 
     Attributes:
         net: `(params, observation) -> (logits, value)`.
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def filled(config: Config, game: games.Game) -> Config:
-    """The settings with what this game wants where nothing was said; those that are filled in stay as they are."""
+    """The settings with the game's defaults where none was given; settings that were given stay."""
     return for_game(
         config,
         game.num_actions,
@@ -60,7 +60,7 @@ def filled(config: Config, game: games.Game) -> Config:
 
 
 def policy(config: Config, game: games.Game, net: Callable) -> Callable:
-    """The search that plays with itself."""
+    """The search of self-play."""
     own = filled(config, game).selfplay
     considered = min(own.max_considered, own.simulations)
     wrap = jz.avoid_proven if own.prove and provable(game) else None
@@ -72,7 +72,7 @@ def policy(config: Config, game: games.Game, net: Callable) -> Callable:
 
 
 def minibatches(config: Config) -> int:
-    """Per iteration."""
+    """The number of minibatches per iteration."""
     return max(1, round(config.selfplay.games * config.selfplay.plies * config.learn.reuse / config.learn.batch_size))
 
 
@@ -97,7 +97,7 @@ def _check(config: Config, game: games.Game, mesh: Any) -> None:
         raise ValueError(
             "--selfplay.stop-proven: values are proven in games of two players without chance only. Leave it out."
         )
-    least = own.games * (own.window + own.plies)  # what may come in at once
+    least = own.games * (own.window + own.plies)  # the most rows that may arrive at once
     if learn.capacity < least:
         raise ValueError(
             f"--learn.capacity {learn.capacity} is too little for {own.games} games with {own.window} plies waiting "
@@ -141,7 +141,7 @@ def _learner(config: Config, game: games.Game, net: Callable, mesh: Any) -> tupl
 
 
 def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> Run:
-    """Everything for these settings on these devices.
+    """Builds everything for these settings on these devices.
 
     Args:
         config: the settings.
@@ -170,7 +170,7 @@ def build(config: Config, game: games.Game, mesh: Any, initial: Any = None) -> R
     on_devices = lambda function, takes, gives: devices.on_every_device(function, mesh, takes, gives)
 
     def begin(params: Any) -> dict[str, Any]:
-        params = jax.tree.map(jnp.copy, params)  # its own memory: the learner's is given away at every step
+        params = jax.tree.map(jnp.copy, params)  # a copy of its own: the learner's buffers are donated at every step
         return {
             "games": begin_play(jax.random.fold_in(jax.random.key(config.seed), 2), own.games),
             "buffer": replay.new_buffer(row, learn.capacity, learn.parts),

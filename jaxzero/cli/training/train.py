@@ -1,6 +1,6 @@
-"""AlphaZero's training: plays a chunk, learns from it; and what is measured and reported of it.
+"""AlphaZero's training: play a chunk, learn from it; measure and report.
 
-The loop around that is in `loop`, the functions that it calls are built in `setup`.
+The loop around that is in `loop`; `setup` builds the functions that it calls.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, di
 
 
 def look(config: Config, measure: Evaluation, state: dict, step: int) -> tuple[dict, dict[str, float]]:
-    """How strong it has become: what the metrics say of it. The rating is part of the state."""
+    """Metrics of how strong the network has become. The rating is part of the state."""
     average, key = state["learner"].average, jax.random.fold_in(jax.random.key(config.seed + 2), step)
     rating = measure.rate(state["rating"], average, key)
     mistakes = {} if measure.glance is None else measure.glance(devices.on_host(average))
@@ -98,7 +98,7 @@ def train(config: Config, folder: pathlib.Path, game: games.Game, run: Run, meas
 
 
 def without_compiling(run: Run, measure: Evaluation, clock: Clock) -> tuple[Run, Evaluation]:
-    """What takes long to compile, compiled when it is needed: announced, and not counted into the budget."""
+    """The same functions; what takes long to compile is announced, and does not count against the budget."""
     play = compiled_when_called("Compiling self-play", run.play, clock, announced)
     update = compiled_when_called("Compiling the learner", run.update, clock, announced)
     rate = first_call_for_free("Compiling the first rating match, and playing it", measure.rate, clock, announced)
@@ -109,13 +109,13 @@ def without_compiling(run: Run, measure: Evaluation, clock: Clock) -> tuple[Run,
 
 
 def settings_of(config: Config) -> dict:
-    """The settings that a run's folder keeps: size and komi are of go alone, and what has these settings has rules."""
+    """The settings that a run's folder keeps: size and komi only for go, and never `model`, which is the rules here."""
     left_out = ("model",) if config.game == "go" else ("model", "size", "komi")
     return {name: x for name, x in dataclasses.asdict(config).items() if name not in left_out}
 
 
 def game_for(config: Config) -> tuple[games.Game, str]:
-    """The game that is meant, and for one of one's own a digest of its rules.
+    """The game that the settings name, and for a user's own game a digest of its rules; else "".
 
     Raises:
         ValueError: no such game; an environment, which has no rules to look ahead with.
@@ -129,7 +129,7 @@ def game_for(config: Config) -> tuple[games.Game, str]:
                 "(its searches step it)."
             )
         if found.num_players < 2:
-            return found, ""  # which is refused
+            return found, ""  # refused by the caller
         with announced(f"Playing random games of {found.id}, to see that it keeps its contract"), warnings_said():
             digest = games.check_play(found)
         if found.outcomes is not None:
@@ -143,7 +143,7 @@ def game_for(config: Config) -> tuple[games.Game, str]:
 
 
 def prepare(config: Config, stack: contextlib.ExitStack):
-    """Game, functions, and the state to begin or go on with; wrong settings end here, in a sentence."""
+    """Game, functions, and the initial or restored state; exits with a sentence where settings are wrong."""
     try:
         game, digest = game_for(config)
         if game.num_players < 2:
@@ -204,7 +204,7 @@ def main(config: Config) -> None:
 
 
 def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, step: int, minutes: float) -> None:
-    """Train, measure what was learned and what there was before, report."""
+    """Train; measure the learned and the initial parameters; report."""
     over = loop.over(config.budget, minutes, step, folder)
     if step:
         say_resumed(step, minutes, over)
@@ -235,7 +235,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
 
 
 def measured_how(config: Config, game: games.Game) -> dict:
-    """What two measurements must have in common to stand side by side, as JSON has it."""
+    """The settings that two measurements must share to be comparable, as JSON."""
     search = {"every": None, "value_scale": VALUE_SCALE} | ({"decisive_moves": True} if sees_decisive(game) else {})
     return json.loads(json.dumps(dataclasses.asdict(config.evaluate) | search))
 

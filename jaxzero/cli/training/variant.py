@@ -1,18 +1,18 @@
-"""Which kind of training is meant, or of playing: what the arguments of a command say. No jax here: see `settings`."""
+"""Which kind of training or playing the arguments of a command ask for. No jax here: see `settings`."""
 
 import json
 import pathlib
 
 __all__ = ["learned_only", "plays_2048", "refuse_network_beside_weights", "refuse_weights", "values_of", "variant"]
 
-# Environments of one agent, whose training looks ahead with a model that is learned, too.
+# Environments with one agent: they are trained with a learned model.
 LEARNED_ONLY, FAMILIES = ("cartpole", "pendulum"), ("gymnax:", "gymnasium:", "minatar-")
-# Of one agent, too, and chance; where its rules are given, values of afterstates are learned.
+# One agent, and chance. With a learned model by default; with its rules, values of afterstates are learned.
 AFTERSTATES = ("2048",)
 
 
 def variant(arguments: list[str]) -> str:
-    """What --model says, "rules" or "learned"; else what the --game can be trained with. Or "afterstates".
+    """The kind of training: "rules" or "learned", by --model, else by what suits --game; or "afterstates".
 
     >>> variant(["--game", "connect_four"]), variant(["--game=cartpole"]), variant(["--model", "learned"])
     ('rules', 'learned', 'learned')
@@ -28,7 +28,7 @@ def variant(arguments: list[str]) -> str:
 
 
 def learned_only(game: str) -> bool:
-    """Whether it is an environment that cannot be trained by its rules."""
+    """Whether the name is of an environment that cannot be trained by its rules."""
     return game in LEARNED_ONLY + AFTERSTATES or game.startswith(FAMILIES)
 
 
@@ -45,7 +45,7 @@ def plays_2048(arguments: list[str]) -> bool:
     try:
         kept = json.loads(((path if path.is_dir() else path.parent) / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
-        return False  # whoever plays says what is wrong with it
+        return False  # the command that plays reports what is wrong with it
     return isinstance(kept, dict) and kept.get("game") == "2048"
 
 
@@ -78,12 +78,12 @@ def refuse_network_beside_weights(arguments: list[str]) -> None:
 
 
 def _weights(arguments: list[str]) -> str:
-    """What --weights is given; nothing where help is asked for."""
+    """The value of --weights; empty where help is asked for."""
     return "" if {"--help", "-h"} & set(arguments) else "".join(values_of(arguments, "--weights")[-1:])
 
 
 def values_of(arguments: list[str], flag: str) -> list[str]:
-    """What the flag is given on a command line, as `--flag value` or `--flag=value`; of several, the last holds."""
+    """The values of a flag on a command line, as `--flag value` or `--flag=value`; of several, the last counts."""
     return [
         following if word == flag else word.removeprefix(f"{flag}=")
         for word, following in zip(arguments, [*arguments[1:], ""])

@@ -1,9 +1,9 @@
 """Calls outside of `jit`: traced at each call, compiled once.
 
 A policy that is called without `jax.jit` runs loops whose bodies are new functions in every call, and JAX compiles new
-functions anew. So such a call is traced to a jaxpr, which takes a fraction of a second, and the program of an equal
-jaxpr is used again. Arrays that the user's functions close over are arguments of that program. A change of theirs,
-like new parameters held by an agent, therefore counts in the next call, as it does in mctx.
+functions anew. So such a call is traced to a jaxpr, which takes a fraction of a second, and the compiled program of an
+equal jaxpr is reused. Arrays that the user's functions close over are arguments of that program. So if they change,
+like an agent's parameters, the next call sees the change, as in mctx.
 """
 
 import collections
@@ -19,7 +19,8 @@ from jax.extend import core
 __all__ = ["compiled_once"]
 
 MOST_PROGRAMS = 32  # the least recently used one is dropped
-# Parameters that are new functions in every trace: rules of derivatives, and what another parameter holds as a jaxpr.
+# Parameters that are new functions in every trace: derivative rules, and functions that another parameter holds as a
+# jaxpr.
 IGNORED = {
     "custom_jvp_call": {"jvp_jaxpr_fun"},
     "custom_vjp_call": {"fwd_jaxpr_thunk", "bwd", "out_trees"},
@@ -130,6 +131,6 @@ def _key_of(x: Any, names: dict | None = None) -> Any:
 
 
 def _params_key(eqn: core.JaxprEqn) -> Any:
-    """A step's parameters, of those that its result depends on."""
+    """Those parameters of a step that its result depends on."""
     ignored = IGNORED.get(eqn.primitive.name, set())
     return tuple((name, _key_of(value)) for name, value in eqn.params.items() if name not in ignored)

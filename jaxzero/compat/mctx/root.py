@@ -1,4 +1,4 @@
-"""What the policies do at the root: noise and mask before a search, an action drawn by visits after it."""
+"""The policies' steps at the root: noise and mask before a search, an action drawn by visits after it."""
 
 from typing import Any
 
@@ -46,6 +46,6 @@ def add_dirichlet_noise(
 
 
 def apply_temperature(logits: Float[Array, "B A"], temperature: Any) -> Float[Array, "B A"]:
-    """The logits by the temperature; finite where that is 0, too."""
+    """The logits divided by the temperature; finite even if that is 0."""
     logits = logits - jnp.max(logits, -1, keepdims=True)
     return logits / jnp.maximum(jnp.finfo(logits.dtype).tiny, temperature)

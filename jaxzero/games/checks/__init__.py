@@ -1,1 +1,1 @@
-"""Checks of a game: of shapes and types by a trace, of what happens by random play."""
+"""Checks of a game: shapes and types by tracing, behaviour by random play."""

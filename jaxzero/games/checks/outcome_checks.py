@@ -1,4 +1,4 @@
-"""Checks that the listed outcomes of a game are those that its steps draw, by random play."""
+"""Checks by random play that the listed outcomes of a game are those that its steps draw."""
 
 import functools
 from collections.abc import Callable
@@ -24,11 +24,11 @@ class Drawn(NamedTuple):
 
     Attributes:
         chances: the probabilities of the outcomes, as they are given.
-        same: whether the position that was drawn is that of the outcome, by all that the game says of them.
-        fixed: whether the outcomes are the same whatever the key is.
-        going: whether the game was going on.
-        action: taken.
-        missed: whether positions differ by the outcome, and `happens` says that chance had no part.
+        same: whether the position that was drawn equals that of the outcome, in everything that the game tells of them.
+        fixed: whether the outcomes are the same for every key.
+        going: whether the game was not over.
+        action: the action taken.
+        missed: whether the position depends on the outcome, although `happens` says that chance had no part.
     """
 
     chances: Array
@@ -40,11 +40,11 @@ class Drawn(NamedTuple):
 
 
 def check_outcomes(game: Game, steps: int = 2000) -> None:
-    """Plays at random, and compares what the steps draw with `Game.outcomes`; takes the seconds that compiling takes.
+    """Plays at random, and compares what the steps draw with `Game.outcomes`; takes some seconds of compiling.
 
-    Positions are compared by what is observed, legal, paid and to move there, not by how they are stored: of two dice
-    the order may differ. Outcomes that are drawn themselves (`games.outcomes.sampled`) are only asked what they add up
-    to.
+    Positions are compared by observation, legal actions, player to move, end and rewards, not by how they are stored:
+    the order of two dice may differ. For outcomes that are themselves drawn (`games.outcomes.sampled`), only the sum of
+    the probabilities is checked.
 
     Args:
         game: one whose outcomes are listed; of others nothing is checked.
@@ -52,8 +52,8 @@ def check_outcomes(game: Game, steps: int = 2000) -> None:
 
     Raises:
         ValueError: what `check_rules` raises; probabilities that are negative, not finite, or do not add up
-            to 1; a step that leads to what is none of the outcomes, or one whose probability is 0; outcomes that come
-            more or less often than they should, by six standard deviations; a `happens` that denies them.
+            to 1; a step that leads to none of the outcomes, or to one whose probability is 0; outcomes that occur more
+            or less often than they should, by six standard deviations; a `happens` that denies them.
 
     >>> from jaxzero import games
     >>> game = games.game_2048()
@@ -107,7 +107,7 @@ def _check_steps(who: str, chances: np.ndarray, drawn: Drawn, called: Callable[[
             f"{who}: the outcomes of action {action} differ, and outcomes.happens says that chance had no part in it: "
             "leave happens out, or let it say True there."
         )
-    came = (possible / possible.sum(1, keepdims=True)).sum(0)  # several may make the same position
+    came = (possible / possible.sum(1, keepdims=True)).sum(0)  # several outcomes may lead to the same position
     spread = np.sqrt(np.maximum((chances * (1 - chances)).sum(0), 1.0))
     apart = (came - chances.sum(0)) / spread
     which = int(np.argmax(np.abs(apart)))
@@ -161,6 +161,6 @@ def _facets(game: Game, state: State) -> tuple[Array, ...]:
 
 
 def _equal(one: tuple[Array, ...], many: tuple[Array, ...]) -> Array:
-    """Which of many positions a position is, or which are equal one by one, `[C]`."""
+    """Which of many positions equal one position; or, for as many others, which are equal pair by pair, `[C]`."""
     agree = [jnp.all(x == y, axis=tuple(range(1, y.ndim))) for x, y in zip(one, many)]
     return functools.reduce(jnp.logical_and, agree)

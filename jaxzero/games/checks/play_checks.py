@@ -1,4 +1,4 @@
-"""Checks that a game keeps its contract while it is played, by random games: shapes and types say nothing of that."""
+"""Checks by random games that a game keeps its contract while it is played, which shapes and types cannot show."""
 
 import hashlib
 import warnings
@@ -15,14 +15,14 @@ from jaxzero.games.game import Game, shown
 
 __all__ = ["check_play"]
 
-LOOKS = 32  # plies at which observations are compared by the digest
+LOOKS = 32  # plies whose observations go into the digest
 
 
 def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     """Plays at random, and compares what happens with the contract of `Game`.
 
-    That takes as long as compiling five steps of the game does: seconds, on a busy machine some ten. Symmetries are
-    checked where it can be told what is right: not if a step or the first position is drawn (`check_symmetries`).
+    That takes as long as compiling five steps of the game: seconds, on a busy machine some ten. Symmetries are checked
+    only where the right result is known: not if a step or the first position is drawn (`check_symmetries`).
 
     Args:
         game: the rules.
@@ -31,13 +31,12 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
 
     Returns:
         A digest of the moves, of what was paid, and of two observations of each game, with their canonical form and
-        input features where the game names them. Equal games have equal digests,
-        for the same `count` and `plies`. Most changes of rules or observations give another one; a change that these
-        games do not meet gives the same.
+        input features where the game names them. Equal games have equal digests, for the same `count` and `plies`. Most
+        changes of rules or observations change the digest; a change that does not occur in these games does not.
 
     Warns:
         UserWarning: no game ended; or one of several players was paid, from some position on, more than 1 or less than
-            -1, where the values of networks end.
+            -1, which is outside the range of the networks' values.
 
     Raises:
         ValueError: what `check_rules` raises; the first thing that is wrong in play, with the moves that led there.
@@ -61,7 +60,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     found, last = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys, jnp.arange(count) % LOOKS))
     faulty = np.flatnonzero(found.fault >= 0)
     if faulty.size:
-        lane = faulty[np.argmin(found.ply[faulty])]  # the shortest game tells it best
+        lane = faulty[np.argmin(found.ply[faulty])]  # the shortest game shows it best
         where, fault = moves_in_words(game, found.moves[lane], int(found.ply[lane])), FAULTS[found.fault[lane]]
         about_rewards = fault.startswith(("rewards(state)", "the rewards"))
         told = f". They are {_numbers(found.paid[lane])}." if about_rewards else "."
@@ -84,7 +83,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
 
 
 def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Observations as a network in canonical form sees them, and which action is which there.
+    """Observations in canonical form, and the order of the actions there.
 
     Raises:
         ValueError: what is shown in place of a second player's observation is a second player's again.
@@ -99,7 +98,7 @@ def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _features(name: str, features: Callable[[jax.Array], jax.Array], seen: np.ndarray) -> np.ndarray:
-    """What networks are shown beside these observations.
+    """The input features of these observations.
 
     Raises:
         ValueError: some of it is not finite, or depends on other positions of the batch.
@@ -120,7 +119,7 @@ def _features(name: str, features: Callable[[jax.Array], jax.Array], seen: np.nd
 
 
 def _warn_of_large_rewards(game: Game, found: Played) -> None:
-    """Of what was still to be paid, in any position: that is what a network's value has to say."""
+    """Warns if the sum of later rewards, which a network's value must predict, was too large in any position."""
     ahead = np.maximum(found.total - found.least, found.most - found.total).max()
     if ahead > 1 + NEAR:
         warnings.warn(
@@ -132,7 +131,7 @@ def _warn_of_large_rewards(game: Game, found: Played) -> None:
 
 
 def _digest(*arrays: np.ndarray) -> str:
-    """Of numbers to three digits. The boundaries lie between common fractions, which round differently by chance."""
+    """A digest of numbers to three digits. Rounding boundaries lie off common fractions, whose rounding would vary."""
     steps = [np.floor(array.astype(np.float64) * 1000 + 0.3137) for array in arrays]
     return hashlib.sha256(b"".join(array.tobytes() for array in steps)).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Random games in one compiled call, each up to its end or to what breaks the contract of `Game`."""
+"""Random games in one compiled call, each up to its end or to the first breach of the contract of `Game`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ __all__ = ["FAULTS", "NEAR", "Played", "play_at_random"]
 
 NEAR = 1e-4  # how far two observations of the same position, or a sum of rewards and 0, may be apart
 
-# What can be wrong, in the order in which it is looked for: at the beginning, before a move, after it.
+# Possible faults, in the order of the checks: at the beginning, before a move, after it.
 FAULTS = (
     "the game is over before a move: let init begin where something can be played",
     "nothing is legal, and terminal(state) is False: let terminal say that it is over, or add an action that passes",
@@ -140,7 +140,7 @@ def _after_a_move(game: Game, after: State, packed: State, further: list[State])
 
 
 def _wrongly_decisive(game: Game, state: State, action: Array) -> Array:
-    """Of the first action that is said to be decisive (else 0) and of the one taken: which is wrong; -1: neither."""
+    """Which action `decisive` is wrong about: the first that it names (else 0), or the one taken; -1: neither."""
     if game.decisive is None:
         return jnp.int32(-1)
     said, mover = game.decisive(state), game.to_play(state)
@@ -156,5 +156,5 @@ def _wrongly_decisive(game: Game, state: State, action: Array) -> Array:
 
 
 def _alike(one: State, other: State, asked: tuple[Callable, ...]) -> Array:
-    """Whether two positions are told apart by none of these functions."""
+    """Whether all of these functions return the same for two positions."""
     return jnp.array([jnp.allclose(ask(one), ask(other), atol=NEAR, equal_nan=True) for ask in asked]).all()

@@ -12,7 +12,7 @@ from jaxzero.games.outcomes import Outcomes
 
 __all__ = ["check_rules"]
 
-COMMANDS = {"hint", "h", "undo", "u", "swap", "s", "quit", "q", "help", "?"}  # what else is typed where moves are
+COMMANDS = {"hint", "h", "undo", "u", "swap", "s", "quit", "q", "help", "?"}  # typed in the same place as moves
 
 
 def check_rules(game: Game) -> None:
@@ -66,7 +66,7 @@ def check_rules(game: Game) -> None:
 
 
 def _check_outcomes(who: str, game: Game, packed: Any, after: Any, key: Any) -> None:
-    """That listed outcomes are what their record says, by shapes and types; whether they are true, `check_outcomes`."""
+    """Checks shapes and types of listed outcomes against their record; `check_outcomes` checks that they are true."""
     found, number = game.outcomes, jax.ShapeDtypeStruct((), jnp.int32)
     if not isinstance(found, Outcomes):
         raise ValueError(
@@ -87,7 +87,7 @@ def _check_outcomes(who: str, game: Game, packed: Any, after: Any, key: Any) -> 
 
 
 def _check_fields(game: Game) -> None:
-    """What is no function: a folder, a command line and a person have to be able to use the names."""
+    """Checks the fields that are no functions: a folder, a command line and a person must be able to use the names."""
     if not isinstance(game.id, str) or not re.fullmatch(r"[\w.-]+", game.id):
         raise ValueError(f"game {game.id!r}: its id has to be a word of letters, digits, '_', '-' and '.'.")
     for name in ("num_actions", "num_players"):
@@ -122,7 +122,7 @@ def _check_names(game: Game) -> None:
 
 
 def _check_symmetries(who: str, game: Game) -> None:
-    """That each form has the game's actions and observations; whether the rules keep to it they cannot say."""
+    """Checks that each form has the game's actions and observations; shapes cannot tell whether the rules obey it."""
     for number, symmetry in enumerate(game.symmetries):
         _check_symmetry(who, game, f"symmetries[{number}]", symmetry)
     if game.canonical is None:

@@ -1,4 +1,4 @@
-"""Whether a step depends on its key: what tells an environment with chance from one without."""
+"""Whether a step depends on its key, which tells environments with chance from those without."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +12,15 @@ __all__ = ["depends_on_key"]
 
 
 def depends_on_key(step: Callable[..., Any], state: State, coordinates: int | None = None) -> bool:
-    """Whether anything that `step` returns depends on its key, told from a trace: nothing runs.
+    """Whether anything that `step` returns depends on its key, found by tracing: nothing runs.
 
-    The step is mapped over keys alone, and what then has no axis of keys does not depend on them. A key that is split
-    and not used counts for nothing; a draw that makes no difference (noise of width 0) counts all the same.
+    The step is mapped over keys alone; a result without an axis of keys does not depend on them. A key that is split
+    but not used does not count. A draw that makes no difference (noise of width 0) does count.
 
     Args:
         step: `(state, action, key) -> anything`, for one state.
         state: a state, or its shapes and types.
-        coordinates: of a continuous action; None: an action is a number of one.
+        coordinates: of a continuous action; None: actions are numbered.
 
     >>> rolled = lambda state, action, key: state + jax.random.randint(key, (), 1, 7)
     >>> depends_on_key(rolled, jnp.int32(0)), depends_on_key(lambda state, action, key: state + action, jnp.int32(0))

@@ -1,4 +1,4 @@
-"""Checks that the symmetries of a game are some: each random game is played along in its mirrored forms."""
+"""Checks that the symmetries of a game hold: each random game is also played in its mirrored forms."""
 
 from typing import NamedTuple
 
@@ -37,10 +37,10 @@ class Mirrored(NamedTuple):
 
 
 def check_symmetries(game: Game, count: int = 64, plies: int = 1000) -> None:
-    """Plays random games, and the same games with the actions of each symmetry; compares what is observed and legal.
+    """Plays random games, and the same games with the actions of each symmetry; compares observations and legal moves.
 
-    Nothing is said of games whose steps depend on their key, that deal something in `init`, or whose first position is
-    not its own form: there, the mirrored game may rightly go elsewhere.
+    Games are not checked whose steps depend on their key, that deal something in `init`, or whose first position is not
+    its own mirror image: there, the mirrored game may rightly differ.
 
     Args:
         game: one that keeps its contract otherwise (`check_play`).
@@ -77,7 +77,7 @@ def check_symmetries(game: Game, count: int = 64, plies: int = 1000) -> None:
 
 
 def moves_in_words(game: Game, moves: np.ndarray, ply: int) -> str:
-    """How a position came about.
+    """The moves that led to a position, in words.
 
     >>> from jaxzero import games
     >>> moves_in_words(games.from_pgx("tic_tac_toe"), np.array([4, 0, 8]), 2)
@@ -95,7 +95,7 @@ def names_of(game: Game) -> tuple[str, ...]:
 
 
 def _draws(game: Game, keys: chex.PRNGKey) -> bool:
-    """Whether chance has a part: in steps, or in first positions by more than a number, such as who begins."""
+    """Whether chance has a part: in steps, or in first positions in more than a number, such as who begins."""
     if depends_on_key(game.step, jax.eval_shape(game.init, keys[0])):
         return True
     for leaf in jax.tree.leaves(jax.vmap(game.init)(keys)):
@@ -133,7 +133,7 @@ def _play(game: Game, key: chex.PRNGKey, plies: int) -> Mirrored:
 
 
 def _apart(game: Game, state: State, forms: State) -> Bool[Array, "S"]:
-    """Which of the forms' games do not stand where the form of this position is."""
+    """Which of the mirrored games have left the mirrored form of this position."""
     seen, legal = game.observe(state), game.legal(state)
     apart = []
     for i, symmetry in enumerate(game.symmetries):

@@ -1,6 +1,6 @@
-"""Functions of somebody's own, traced for what they return, and what is said of those that do not fit.
+"""User functions, traced for the shapes and types that they return, and the errors for those that do not fit.
 
-Whoever checks a record says what it is of: "game nim", "environment lake".
+The caller says what the record describes: "game nim", "environment lake".
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import jax
 
 __all__ = ["check_same_state", "in_words", "returned"]
 
-HINTS = (  # the first that fits: a boolean is a ConcretizationTypeError, too
+HINTS = (  # the first match counts: an error of a boolean is a ConcretizationTypeError, too
     (jax.errors.TracerBoolConversionError, "jnp.where in place of `if`, & and | in place of `and` and `or`"),
     (jax.errors.TracerArrayConversionError, "jnp in place of np, jnp.asarray(table) for a table of NumPy's"),
     (jax.errors.TracerIntegerConversionError, "jnp.asarray(table)[i] for a list or tuple, no range(i)"),
@@ -27,7 +27,7 @@ def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
     Args:
         who: what the function is of.
         call: how it is called, for the message.
-        function: it.
+        function: the function itself.
         given: shapes and types of its arguments.
 
     Raises:
@@ -38,7 +38,7 @@ def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
     """
     try:
         return jax.eval_shape(function, *given)
-    except Exception as error:  # whatever somebody's function does
+    except Exception as error:  # whatever the user's function raises
         words = str(error).strip().splitlines()[0] if str(error).strip() else ""
         hint = next((f" Values are not known yet: {hint}." for kind, hint in HINTS if isinstance(error, kind)), "")
         words = words.rstrip(".") + "." if hint else words
@@ -46,7 +46,7 @@ def returned(who: str, call: str, function: Callable, *given: Any) -> Any:
 
 
 def _where(error: Exception) -> str:
-    """The file and the line of somebody's own that went wrong, if it is none of a package."""
+    """The file and the line of the user's code that failed, if it is not in a package."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
     return f" ({pathlib.Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
@@ -76,7 +76,7 @@ def check_same_state(who: str, begins: str, state: Any, after: Any) -> None:
 
 
 def in_words(x: Any) -> str:
-    """Type and shape of an array, or the structure of what is none.
+    """Type and shape of an array, or the structure of anything else.
 
     >>> in_words(jax.ShapeDtypeStruct((2, 3), "float32")), in_words((1, 2))
     ('float32[2,3]', 'PyTreeDef((*, *))')

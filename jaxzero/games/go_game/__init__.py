@@ -1,1 +1,1 @@
-"""Go: sets of points as bits, moves, light playouts, and the rules that are made of them."""
+"""Go: sets of points as bits, moves, light playouts, and the rules built on them."""

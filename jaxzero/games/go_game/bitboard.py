@@ -167,16 +167,16 @@ def spread(
 
 
 def settle(further: Step, sets: tuple[Points, ...], waiting: Waiting | None = None) -> tuple[Points, ...]:
-    """The sets, grown by `further` again and again, until it adds nothing that is waited for.
+    """The sets, grown by `further` again and again, until no game waits for more.
 
-    A turn of the loop takes as many steps as suit the machine: those beyond the end add nothing. An accelerator makes
-    the first turn before the loop: with many steps it is nearly always the only one.
+    A loop iteration takes as many steps as suit the machine; steps beyond the end add nothing. On an accelerator the
+    first iteration comes before the loop: with many steps it is nearly always the only one.
 
     Args:
         further: one step: the sets, with what it adds to them.
         sets: where to begin.
-        waiting: of the sets so far, and of what the last step added: the games that wait for more. None: those where it
-            added something.
+        waiting: `(sets, added) -> bool`: the games that wait for more, by the sets so far and by what the last step
+            added. None: those where it added something.
     """
     steps = machine().go_steps
     waiting = waiting or (lambda sets, added: any_point(functools.reduce(operator.or_, added)))
@@ -188,16 +188,16 @@ def settle(further: Step, sets: tuple[Points, ...], waiting: Waiting | None = No
         return sets, jnp.any(waiting(sets, tuple(new ^ old for new, old in zip(sets, before))))
 
     start = sets, jnp.any(waiting(sets, sets))
-    # Not on a CPU, where XLA would compute what makes the sets again for each that reads them.
+    # Not on a CPU, where XLA would recompute the sets for each of their readers.
     start = start if steps == 1 else turn(start)
     return jax.lax.while_loop(lambda carry: carry[1], turn, start)[0]
 
 
 def games_last(function: Callable) -> Callable:
-    """A function of sets of points of one game, such that `vmap` puts the games behind the words, and not before them.
+    """Makes `vmap` put the axis of games behind the words, not before them; for a function of one game's sets.
 
-    What then lies side by side is the same word of many games, which a CPU works on at once; and a loop goes on until
-    all games are done, in place of holding each where it was done.
+    The same word of many games then lies side by side, and a CPU works on all at once. A loop goes on until all games
+    are done, instead of freezing each game where it was done.
     """
     mapped = jax.custom_batching.custom_vmap(function)
 

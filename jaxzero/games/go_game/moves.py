@@ -1,8 +1,8 @@
 """Moves of Go: captures, liberties, eyes, area.
 
-No chain of stones is ever numbered. What a move does to chains is found by spreading, a point at a time, until nothing
-changes that matters: `place` from the liberties through the stones, for positions of which only the stones are known;
-`place_and_count` from the new stone, for those that know which chains have two liberties.
+Chains of stones are never numbered. The effect of a move on chains is found by flood fill, point by point, until
+nothing relevant changes. `place` fills from the liberties through the stones, for positions of which only the stones
+are known; `place_and_count` fills from the new stone, for positions that know which chains have two liberties.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ __all__ = ["Placed", "legal_points", "own_eyes", "place", "place_and_count", "wi
 
 
 class Placed(NamedTuple):
-    """What a stone does.
+    """The effect of a stone.
 
     Attributes:
         mine: the mover's stones, the new one among them.
@@ -67,11 +67,11 @@ def place(board: Board, mine: Points, theirs: Points, at: Points) -> Placed:
 def place_and_count(board: Board, mine: Points, theirs: Points, several: Points, at: Points) -> tuple[Placed, Points]:
     """What `place` finds, and the next `several`: the stones whose chains have at least two liberties.
 
-    Every chain has a liberty before the move, so what is captured are the chains beside `at` that are not in `several`:
-    nothing need be spread to know that much. Then the new stone's chain, and each of the opponent's beside it, is
-    followed from where it touches `at`, until two liberties are found: there is no need to know the rest of it. Those
-    that turn out to have one liberty have been followed to their ends, and leave `several`. Own chains with one liberty
-    enter it, if they join a chain that has two, or stand beside a captured stone: that point is their second liberty.
+    Every chain has a liberty before the move, so the captured chains are those beside `at` that are not in `several`;
+    that needs no flood fill. Then the new stone's chain, and each of the opponent's beside it, is followed from where
+    it touches `at` until two liberties are found; the rest of the chain does not matter. Chains that turn out to have
+    one liberty were followed to their ends, and leave `several`. Own chains with one liberty enter it if they join a
+    chain that has two, or stand beside a captured stone: that point is their second liberty.
     """
     mine, touched, nothing = mine | at, around(board, at), jnp.uint32(0)
     empty = like(board.full, mine) & ~(mine | theirs)
@@ -116,9 +116,9 @@ def own_eyes(board: Board, mine: Points, theirs: Points) -> Points:
 
 
 def legal_points(board: Board, mine: Points, theirs: Points, several: Points) -> Points:
-    """The empty points where a stone would not be without liberties; ko is not looked at.
+    """The empty points where a stone would have a liberty; ko is ignored.
 
-    Beside the point there is another empty one, an own chain that has one more liberty, or one to capture.
+    Beside such a point is another empty point, an own chain that has one more liberty, or a chain to capture.
     """
     empty = like(board.full, mine) & ~(mine | theirs)
     return empty & around(board, empty | mine & several | theirs & ~several)

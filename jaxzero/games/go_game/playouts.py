@@ -4,10 +4,10 @@ The player to move takes a uniformly random legal point that is not an own eye (
 there is none, only then (Gelly, Wang, Munos and Teytaud 2006). Such games end by themselves, after about 110 moves on
 an empty 9×9 board, with nothing left to count but eyes; uniformly random ones fill them and go on.
 
-Which points are legal is never asked. A turn of the loop draws one point of those that are empty, no eye, and not
-forbidden by ko, and tries it; where that is suicide, the game makes no move in this turn, and draws again in the next
-among the others. That is the same distribution, and costs one spreading in place of one for every chain. The lanes go
-in lock-step until the longest playout ends.
+Legal points are never computed. A loop iteration draws one of the points that are empty, no eye, and not forbidden by
+ko, and tries it. If that is suicide, the game makes no move in this iteration, and draws among the others in the next.
+The distribution is the same, and it costs one flood fill instead of one for every chain. The lanes go in lock-step
+until the longest playout ends.
 """
 
 from typing import NamedTuple
@@ -64,7 +64,7 @@ def playouts(board: Board, seeds: UInt32[Array, "L"], lanes: Lanes, last_move: I
 
 
 def _attempt(board: Board, lanes: Lanes, bits: UInt32[Array, "L"], last_move: Int[Array, "L"] | int) -> Lanes:
-    """Every lane moves, or has found out that a point is suicide."""
+    """Every lane makes a move, or finds that a point is suicide."""
     mine, theirs = lanes.mine, lanes.theirs
     taboo = mine | theirs | lanes.ko | lanes.tried | own_eyes(board, mine, theirs)
     at, found = random_point(like(board.full, mine) & ~taboo, bits)

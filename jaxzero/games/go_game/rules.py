@@ -27,11 +27,11 @@ class GoState(NamedTuple):
 
     Attributes:
         stones: the sets of black's and of white's stones: sets of points, see `bitboard`.
-        several: those of either player whose chains have more than one liberty.
+        several: the stones of either player whose chains have more than one liberty.
         ko: the point that the player to move may not take back; −1: none.
         last: the last action; −1: there was none.
-        moves: how many there were, passes included; black moves first, so its parity says whose turn it is.
-        passes: how many of the last ones were passes, up to 2.
+        moves: the number of moves, passes included; black moves first, so its parity says whose turn it is.
+        passes: how many of the last moves were passes, up to 2.
         over: whether the game has ended.
         result: what the last step paid black: 1, −1, or 0.
     """
@@ -55,16 +55,16 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
     a player's stones, and the empty points from which only those can be reached. An illegal action ends the game,
     and the mover pays.
 
-    Ko is simple: what must not be taken back is the single stone that just took one. Longer cycles are allowed, and are
-    what the move limit is for; positional superko would need every state to carry its history. (pgx and OpenSpiel have
-    the same legal moves, and end a game that repeats a position: pgx as a loss, OpenSpiel as a draw.)
+    Ko is simple: a stone that just took a single stone must not be taken back at once. Longer cycles are allowed; the
+    move limit ends them. Positional superko would need every state to carry its history. (pgx and OpenSpiel have the
+    same legal moves, and end a game that repeats a position: pgx as a loss, OpenSpiel as a draw.)
 
     Observation, float32 `[size, size, 8]`, for the player to move: 0 own stones, 1 the other's; 2 own stones in chains
     with one liberty, 3 the other's; 4 the point forbidden by ko; 5 the last stone; 6 ones if the last action was a
-    pass; 7 ones for black. It says all that the rules look at but the number of moves.
+    pass; 7 ones for black. It shows everything that the rules depend on, except the number of moves.
 
-    `id` is "go_9x9", as that of `from_pgx("go_9x9")`, whose observations have other planes: weights of the one are
-    refused for the other. Komi and the move limit are not in it.
+    `id` is "go_9x9", like that of `from_pgx("go_9x9")`. The observations there have other planes, so weights of one
+    game are refused for the other. Komi and the move limit are not in the `id`.
 
     `Game.playout` plays light playouts, see `playouts`; `keep_eyes` is the same rule as a mask.
 
@@ -179,8 +179,8 @@ def go(size: int = 9, komi: float = 7.5, move_limit: int | None = None) -> Game:
 def keep_eyes(size: int) -> Callable[[GoState, Bool[Array, "A"]], Bool[Array, "A"]]:
     """The rule of light playouts as a mask, for `models.rollout(go(size), policy=keep_eyes(size))`.
 
-    That plays what `Game.playout` of `go` does, asking for every legal point: many times slower, but a start for
-    policies of one's own.
+    That model plays like `Game.playout` of `go`, but computes every legal point: many times slower, but a start for
+    policies of your own.
 
     >>> import jax, jax.numpy as jnp
     >>> game = go(9)
@@ -200,11 +200,11 @@ def keep_eyes(size: int) -> Callable[[GoState, Bool[Array, "A"]], Bool[Array, "A
 
 
 def turned(state: GoState, player: Int[Array, ""]) -> GoState:
-    """The position with that player to move and the game going on, whoever moved last and whether it was over.
+    """The position with `player` to move and the game going on, even if they moved last or the game was over.
 
-    For handicap, and for programs that move out of turn. No pass is made: those so far no longer count towards the end.
-    Where the turn changes nothing is forbidden by ko. The move limit does not come nearer: a turn that changes is
-    counted back, and after the end of the game the count begins anew.
+    For handicap, and for programs that move out of turn. No pass is made, and earlier passes no longer count towards
+    the end. If the turn changes, ko forbids nothing. The move limit does not come nearer: a change of turn reduces the
+    number of moves by one, and after the end of the game the count begins anew.
 
     >>> import jax
     >>> game = go(5)

@@ -1,1 +1,1 @@
-"""Further inputs for networks, computed from the observation, that a network would learn slowly by itself."""
+"""Input features: further inputs for networks, computed from the observation, that they would learn slowly alone."""

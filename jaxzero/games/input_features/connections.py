@@ -1,4 +1,4 @@
-"""Input features of Hex: how far each square is from both edges of either player."""
+"""Input features of Hex: the distances of each square from both players' edges."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ __all__ = ["connection_features"]
 
 FAR = 60  # no path; two of them still fit int8
 SECOND = 2  # the plane of an observation that is 1 for the second player
-# A bridge, and the two squares that it leads over: if the other player takes one of them, who has it takes the other.
+# A bridge, and the two squares between its ends: if the opponent takes one of them, the owner takes the other.
 BRIDGES = tuple(
     ((one[0] + other[0], one[1] + other[1]), one, other)
     for one, other in zip(ACROSS_HEXAGONS, ACROSS_HEXAGONS[1:] + ACROSS_HEXAGONS[:1], strict=True)
@@ -19,29 +19,30 @@ RIM = 2  # how far a bridge leads
 
 
 def connection_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n n 8"]:
-    """Distances of both players, for observations like Hex's: own stones, the other's, ones for the second player.
+    """Distances for both players, for observations like Hex's: own stones, the other's, ones for the second player.
 
     The distance of a square from an edge is the number of empty squares that a player still has to fill on the way, the
-    square included; own stones and bridges between empty pairs of squares cost nothing. Such shortest paths are an old
-    way to judge positions (Anshelevich 2002, "A hierarchical approach to computer Hex", has one with resistances; van
-    Rijswijck 2002, "Search and evaluation in Hex", second-best distances); a network of windows, which sees small
-    parts of the board, learns more quickly where it is told (experiments/strength/what_was_tried/input_features.md).
-    Bridges are counted as if independent: two that share a square both count. Paths of more than 2 n moves from square
-    to square, or over a bridge, are not found: they wind along chains on boards that are nearly full.
+    square included; own stones and bridges over empty pairs of squares cost nothing. Such shortest paths are an old way
+    to evaluate positions (Anshelevich 2002, "A hierarchical approach to computer Hex", uses resistances; van Rijswijck
+    2002, "Search and evaluation in Hex", second-best distances). A network of windows sees small parts of the board,
+    and learns more quickly with these planes (experiments/strength/what_was_tried/input_features.md).
+    Bridges are counted as if independent: two that share a square both count. Paths of more than 2 n steps (from square
+    to square, or over a bridge) are not found: they wind along chains on boards that are nearly full.
 
     Returns:
-        Four planes of the mover, and four of the other. Two are 1 / (1 + distance) from one edge and from the other;
-        then 1 / (1 + how much longer the shortest way through the square is than the shortest of all), and
-        1 / (1 + the length of that) everywhere. Where no way leads they are 0.
+        Four planes of the mover, and four of the other player. The first two are 1 / (1 + distance), for one edge and
+        for the other. The third is 1 / (1 + how much longer the shortest path through the square is than the shortest
+        path of all), the fourth 1 / (1 + the length of the shortest path of all), everywhere. Where there is no path
+        they are 0.
 
     >>> empty = connection_features(jnp.zeros((1, 3, 3, 4)))[0]
     >>> (1 / empty - 1).round().astype(int)[:, 1].T.tolist()[:4]  # the middle column, from the top and from the bottom
     [[1, 1, 2], [2, 1, 1], [1, 0, 1], [1, 1, 1]]
     """
     size = observation.shape[1]
-    stones = jnp.moveaxis(observation[..., :2] > 0, 0, -1)  # the batch last: so that a CPU works on whole vectors
+    stones = jnp.moveaxis(observation[..., :2] > 0, 0, -1)  # the batch last, so that a CPU works on whole vectors
     second = observation[:, 0, 0, SECOND] > 0
-    down = jnp.where(second, stones[:, :, 1], stones[:, :, 0])  # whose edges are above and below
+    down = jnp.where(second, stones[:, :, 1], stones[:, :, 0])  # the player whose edges are above and below
     across = jnp.where(second, stones[:, :, 0], stones[:, :, 1])
     views = [(down, across), (_turned(down), _turned(across))]
     views += [(y.swapaxes(0, 1), x.swapaxes(0, 1)) for x, y in views]
@@ -57,12 +58,12 @@ def connection_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B
 
 
 def _turned(board: Array) -> Array:
-    """By half a turn."""
+    """The board, turned by half a turn."""
     return board[::-1, ::-1]
 
 
 def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], steps: int) -> Int[Array, "n n V B"]:
-    """Of each square from the upper edge, which lies above the board like a row of own stones."""
+    """Distances of all squares from the upper edge, which counts as a row of own stones above the board."""
     size = len(own)
     around = lambda board, least: jnp.pad(board, [(RIM, RIM)] * 2 + [(0, 0)] * 2, constant_values=least)
     at = lambda padded, offset: padded[RIM + offset[0] :, RIM + offset[1] :][:size, :size]

@@ -1,4 +1,4 @@
-"""Input features of games that are won by a line of stones: the squares that complete one."""
+"""Input features of games that a line of stones wins: the squares that complete a line."""
 
 import functools
 from collections.abc import Callable
@@ -34,21 +34,21 @@ def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
 
 
 def line_features(height: int, width: int, length: int, falling: bool = False) -> Callable[[Array], Array]:
-    """`observations -> planes`, for boards whose first two planes are the stones of who moves, and of the other.
+    """`observations -> planes`, for boards whose first two planes are the mover's stones and the other player's.
 
-    A program that plays Connect Four by rules looks at the same squares (Allis 1988, "A Knowledge-Based Approach of
-    Connect-Four"). A network of windows learns to see them by itself, and learns more quickly where it is told
+    A rule-based program for Connect Four looks at the same squares (Allis 1988, "A Knowledge-Based Approach of
+    Connect-Four"). A network of windows can learn to see them by itself, but learns more quickly with these planes
     (experiments/strength/what_was_tried/input_features.md).
 
     Args:
         height: rows of the board.
         width: its columns.
         length: stones that make a line.
-        falling: whether stones fall to the last row, or upon another stone.
+        falling: whether stones fall to the last row, or onto another stone.
 
     Returns:
-        A function of a batch of observations. Its planes, 1 or 0: empty squares that complete a line of the mover's,
-        those that complete one of the other's, and, where stones fall, those where a stone comes to lie.
+        A function of a batch of observations. Its planes, 1 or 0: empty squares that complete a line of the mover,
+        those that complete one of the other player, and, where stones fall, those where the next stone would land.
 
     Raises:
         ValueError: no line of this length fits the board; of the function: observations of another board.

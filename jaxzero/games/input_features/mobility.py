@@ -1,4 +1,4 @@
-"""Input features of Othello: the moves that either player has, and the stones that nobody can turn any more."""
+"""Input features of Othello: mobility (the moves of both players) and stability (stones that nobody can turn)."""
 
 import functools
 
@@ -14,17 +14,17 @@ WIDEST = 32  # a row is a word, with a bit for each square
 
 
 def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n n 4"]:
-    """Mobility and stability, for observations whose first two planes are the stones of who moves, and of the other.
+    """Mobility and stability, for observations whose first two planes are the mover's stones and the other player's.
 
-    By these programs have long judged positions of Othello (Rosenbloom 1982, "A World-Championship-Level Othello
+    Programs have long evaluated positions of Othello by these two (Rosenbloom 1982, "A World-Championship-Level Othello
     Program"). Both depend on whole lines of the board, of which a network of windows sees four squares at a time.
 
-    A stone counts as stable if in each of the four directions its line is full, or ends beside it, or goes on with a
-    stable stone of its colour. No such stone is ever turned. Others may be safe, too; and a stone that needs a chain of
-    2 n or more others to be held counts as unstable.
+    A stone counts as stable if in each of the four directions its line is full, or ends beside it, or has a stable
+    stone of its colour next to it. No such stone is ever turned. Other stones may be safe, too; and a stone whose
+    stability depends on a chain of 2 n or more others counts as unstable.
 
     Returns:
-        Four planes, 1 or 0: where the mover can move, and where its stones are stable; the same of the other.
+        Four planes, 1 or 0: where the mover can move, and where its stones are stable; the same for the other player.
 
     Raises:
         ValueError: a board that is not square, or has more than 32 squares in a row.
@@ -53,20 +53,20 @@ def mobility_features(observation: Float[Array, "B n n F"]) -> Float[Array, "B n
 
 
 def _next(rows: UInt[Array, "n K B"], direction: tuple[int, int], beyond: bool = False) -> UInt[Array, "n K B"]:
-    """For each square what the next one in that direction is; beyond the board all are set, or none."""
+    """For each square the bit of the next one in that direction; beyond the board all bits are set, or none."""
     down, right = direction
     size, edge = len(rows), jnp.full_like(rows[:1], -1 if beyond else 0)
     rows = jnp.concatenate([edge, rows, edge])[1 + down :][:size]
     if right > 0:
         return rows >> 1 | jnp.array(beyond << size - 1, rows.dtype)
-    return rows << 1 | beyond if right < 0 else rows  # what leaves the board is masked by who asks
+    return rows << 1 | beyond if right < 0 else rows  # the caller masks what leaves the board
 
 
 def _moves(own: UInt[Array, "n 2 B"], others: UInt[Array, "n 2 B"], empty: UInt[Array, "n 1 B"]) -> Array:
     """The empty squares with one of the others' stones beside, then more of them, then an own stone."""
 
     def longer(_: int, runs: tuple[Array, ...]) -> tuple[Array, ...]:
-        """The others' stones from which such runs of theirs lead to an own stone, one for each direction."""
+        """For each direction: the others' stones from which a run of their stones leads to an own stone."""
         return tuple(others & _next(run | own, way) for run, way in zip(runs, ALONG_LINES, strict=True))
 
     runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(ALONG_LINES))
@@ -80,7 +80,7 @@ def _stable(own: UInt[Array, "n 2 B"], taken: UInt[Array, "n 1 B"]) -> UInt[Arra
     size = len(own)
 
     def further(_: int, filled: tuple[Array, ...]) -> tuple[Array, ...]:
-        """The stones behind which all is taken, for so many squares in each direction."""
+        """For each direction: the stones behind which all squares are taken, looking one square further each time."""
         return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, ALONG_LINES, strict=True))
 
     filled = jax.lax.fori_loop(0, size, further, (taken,) * len(ALONG_LINES))

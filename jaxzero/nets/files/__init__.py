@@ -1,1 +1,1 @@
-"""Weights files: their format, and what a file may say of its network."""
+"""Weights files: their format, and the networks that a file may describe."""

@@ -1,6 +1,6 @@
-"""Weights files of networks whose model is learned: built from a description, saved with it, and loaded.
+"""Weights files of networks with a learned model: built from a description, saved with it, and loaded.
 
-What `jaxzero.nets.weights` promises holds here, too: no code is run, and nothing in a file is believed unchecked.
+The promises of `jaxzero.nets.weights` hold here, too: no code is run, and nothing in a file is believed unchecked.
 """
 
 from typing import Any
@@ -92,7 +92,7 @@ def _action_head(value: Any) -> ActionHead | None:
 
 
 def build_action_head(head: Any) -> ActionHead:
-    """What a policy over continuous actions means, from `{"kind": "gaussian", "low": [...], "high": [...]}`.
+    """The head of a policy over continuous actions, from `{"kind": "gaussian", "low": [...], "high": [...]}`.
 
     Raises:
         ValueError: no such policy.
@@ -219,7 +219,7 @@ def load_learned(file: Path) -> tuple[LearnedNetwork, Params, dict[str, Any]]:
 
 
 def _fitting(about: dict[str, Any], there: dict[str, tuple[int, ...]]) -> tuple[LearnedNetwork, Params]:
-    """The network that is described, and the shapes of its parameters, if those that are there are the same."""
+    """The network that is described, and the shapes of its parameters, if the file's arrays have the same."""
     environment, network = about.get("environment"), about.get("network")
     if not isinstance(environment, dict) or not isinstance(network, dict):
         raise WeightsError(

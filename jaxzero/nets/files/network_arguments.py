@@ -1,4 +1,4 @@
-"""What a file may say of its network: the kinds that there are, their arguments, and bounds for each."""
+"""Networks that a file may describe: their kinds, their arguments, and bounds for each."""
 
 import math
 from collections.abc import Callable
@@ -28,10 +28,10 @@ class Kind(NamedTuple):
     """How a network of one kind is built again. The bounds keep building to about a second: nothing is allocated.
 
     Attributes:
-        build: `build(..., **arguments, key=key) -> (net, params)`, after whatever tells the sizes of its task.
-        required: what `about["network"]` says besides "kind".
-        optional: what it may say. An argument that `build` gained after files were written goes here.
-        arrays: how many a network with these arguments has at least.
+        build: `build(..., **arguments, key=key) -> (net, params)`; the first arguments give the sizes of the task.
+        required: the arguments that `about["network"]` must have besides "kind".
+        optional: those that it may have. An argument that `build` gained after files were written goes here.
+        arrays: the least number of arrays in a network with these arguments.
     """
 
     build: Callable

@@ -1,4 +1,4 @@
-"""Parameters with a description in a file of their own: whole or not at all, and every doubt in one sentence."""
+"""Files of parameters with a description: written atomically, checked when read, with one-sentence errors."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ OF_A_RUN = "weights.safetensors"
 def write_params(
     file: Path, params: Params, about: dict[str, Any], overwrite: bool, check: Callable[[dict[str, Any], Shapes], Any]
 ) -> None:
-    """Write a file, as a whole or not at all; one of the same content is left alone.
+    """Write a file, as a whole or not at all; a file with the same content is left alone.
 
     Args:
         file: its name.
@@ -71,7 +71,7 @@ def read_params(
 
 
 def read_about(file: Path) -> dict[str, Any]:
-    """What a file, or that in a run's folder, says about itself, without its weights being read.
+    """The description in a file, or in the file of a run's folder, without reading the weights.
 
     Raises:
         WeightsError: it is damaged, or no file of weights.
@@ -116,7 +116,7 @@ def _on_host(name: str, array: Any) -> np.ndarray:
 
 @contextlib.contextmanager
 def _saying(file: Path, what: str) -> Iterator[None]:
-    """Errors begin with the file's name, and those of the system are of the same kind."""
+    """Within, errors begin with the file's name, and errors of the system become WeightsErrors."""
     if "\0" in os.fspath(file):
         raise WeightsError(f"{os.fspath(file)!r} cannot be {what}: no path has a NUL character. Use another name.")
     try:
@@ -131,7 +131,7 @@ def _saying(file: Path, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """The file, or that of a run's folder, and its length; only what has one: a pipe might keep us waiting."""
+    """The file, or that of a run's folder, and its length. Refuses files without a length: a pipe might block."""
     path = pathlib.Path(file)
     file = path / OF_A_RUN if (path / OF_A_RUN).is_file() else path
     if not stat.S_ISREG(os.stat(file).st_mode):

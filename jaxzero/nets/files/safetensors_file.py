@@ -1,9 +1,9 @@
 """Named arrays and a description in one safetensors file, with checksums.
 
 The format: eight bytes with the length of a JSON header, the header (for each array its type, shape and place), and
-the arrays' bytes. Every reader of safetensors opens these files. They are written and read here, because they come
-from anywhere: sizes are checked before anything is allocated, names that occur twice and bytes that belong to no array
-are refused, and the same content makes the same bytes, none of which the safetensors package promises.
+the arrays' bytes. Every reader of safetensors opens these files. They may come from anywhere, so jaxzero has its own
+reader and writer: sizes are checked before anything is allocated, names that occur twice and bytes that belong to no
+array are refused, and the same content makes the same bytes. The safetensors package promises none of this.
 
 The header's metadata are four texts: the format's name; the description, as JSON; the SHA-256 of the arrays' bytes; and
 the SHA-256 of all the rest of the header, so that the description can be trusted without reading the arrays.
@@ -48,7 +48,7 @@ class Header(NamedTuple):
 
 
 def as_json(about: Any) -> dict[str, Any]:
-    """What comes back of a dictionary that is written as JSON: a tuple as a list.
+    """A dictionary as it comes back from JSON: tuples become lists.
 
     Raises:
         WeightsError: it is no dictionary of JSON values.
@@ -97,7 +97,7 @@ def encoded(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> list[bytes 
 
 
 def read_header(file: BinaryIO, size: int) -> Header:
-    """The header of a file of so many bytes, which is as it was written.
+    """The header of a file of `size` bytes, checked to be as it was written.
 
     Raises:
         WeightsError: it is not, or it has more than a billion bytes, or it is another kind of file.
@@ -132,7 +132,7 @@ def read_header(file: BinaryIO, size: int) -> Header:
 
 
 def read_arrays(file: BinaryIO, header: Header) -> dict[str, np.ndarray]:
-    """All arrays, when their bytes are as they were written; to be called after `read_header`.
+    """All arrays, checked to be as they were written; to be called after `read_header`.
 
     Raises:
         WeightsError: they are not.
@@ -148,7 +148,7 @@ def read_arrays(file: BinaryIO, header: Header) -> dict[str, np.ndarray]:
 
 
 def _entry(name: str, entry: Any) -> tuple[np.dtype, tuple[int, ...], int, int]:
-    """What the header says of one array, once it makes sense."""
+    """The header's checked entry for one array: type, shape, begin and end."""
     natural = lambda values, most: (
         isinstance(values, list) and len(values) <= most and all(type(n) is int and 0 <= n <= SIZE for n in values)
     )

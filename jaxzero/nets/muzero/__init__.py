@@ -1,1 +1,1 @@
-"""MuZero's networks: representation, dynamics and prediction, and what their outputs mean."""
+"""MuZero's networks: representation, dynamics and prediction, and the heads that define what outputs mean."""

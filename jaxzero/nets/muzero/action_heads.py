@@ -1,4 +1,4 @@
-"""How a network says a policy over continuous actions: densities, and samples for the search."""
+"""Policy heads for continuous actions: densities, and samples for the search."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,8 +20,8 @@ class ActionHead(NamedTuple):
         size: how many numbers the head puts out.
         dims: D.
         scaled: `action [..., D] -> [..., D]`, each coordinate from its bounds to −1 ... 1, as networks take it.
-        log_prob: `(output [..., size], action [..., K, D]) -> [..., K]`, the log-density, or of factorised policies the
-            log-probability.
+        log_prob: `(output [..., size], action [..., K, D]) -> [..., K]`, the log-density, or for factorised policies
+            the log-probability.
         draw: `(keys [B], output [B, size], K) -> actions [B, K, D]`, from the policy itself.
         entropy: `output [..., size] -> [...]`.
     """
@@ -37,13 +37,14 @@ class ActionHead(NamedTuple):
 def gaussian(low: tuple[float, ...], high: tuple[float, ...], narrowest: float = 0.05) -> ActionHead:
     """Independent normal distributions, a mean and a log-deviation for each coordinate, of actions scaled to −1 ... 1.
 
-    Means are tanh of the output. Draws beyond the bounds are what they are: the environment clips them, and the density
-    that they are learned with is the one that they were drawn from.
+    Means are tanh of the output. Draws beyond the bounds are kept: the environment clips them, and they are learned
+    with the density that they were drawn from.
 
     Args:
         low: the least value of each coordinate.
         high: the greatest.
-        narrowest: the least standard deviation: what is learned from samples would narrow until nothing is tried.
+        narrowest: the least standard deviation: a policy that learns from its samples would narrow until it explores
+            nothing.
 
     Raises:
         ValueError: bounds that are not finite, or in the wrong order.
@@ -59,7 +60,7 @@ def gaussian(low: tuple[float, ...], high: tuple[float, ...], narrowest: float =
 
     def parts(output: Array) -> tuple[Array, Array]:
         mean, width = jnp.split(output, 2, -1)
-        # 0 is a deviation of a half; the ends are never passed.
+        # An output of 0 is a deviation of a half; the limits are never passed.
         return jnp.tanh(mean), narrowest + (widest - narrowest) * jax.nn.sigmoid(width)
 
     def log_prob(output: Array, action: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What the consistency loss compares: the projection of one embedding, and what another says that it should be."""
+"""Heads of the consistency loss: it compares one embedding's projection with the prediction from another embedding."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def consistency_heads(size: int, width: int, projection: int) -> tuple[Head, Hea
     Args:
         size: numbers in an embedding, which is flattened.
         width: of the hidden layer of both.
-        projection: F, the length of what is compared; 0: the embeddings themselves are, and nothing is learned here.
+        projection: F, the length of what is compared; 0: the embeddings themselves, and nothing is learned here.
 
     Returns:
         `project` and `foretell` of a `LearnedNetwork`, and the layers that they need.

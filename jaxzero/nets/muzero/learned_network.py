@@ -1,4 +1,4 @@
-"""The LearnedNetwork record: MuZero's three functions, and what its outputs mean."""
+"""The LearnedNetwork record: MuZero's three functions, and the heads that decode their outputs."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,9 +23,9 @@ class LearnedNetwork(NamedTuple):
         value: what the value output means.
         reward: what the reward output means.
         project: `(params, embedding) -> [B, F]`, of an embedding of a true observation, for the consistency loss.
-        foretell: `(params, embedding) -> [B, F]`, of an unrolled embedding: what the projection should have been.
-        policy: of continuous actions, what the policy output means, an `ActionHead`; actions are then arrays `[B, D]`.
-            None: actions are numbers, and outputs are their logits.
+        foretell: `(params, embedding) -> [B, F]`, of an unrolled embedding: the prediction of that projection.
+        policy: for continuous actions, an `ActionHead` that says what the policy output means; actions are then arrays
+            `[B, D]`. None: actions are numbers, and outputs are their logits.
     """
 
     represent: Callable[[Params, Array], State]
@@ -71,7 +71,7 @@ def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callab
 
 
 def for_rules(network: LearnedNetwork) -> Callable[[Params, Array], tuple[Float[Array, "B A"], Float[Array, "B"]]]:
-    """What the network says of observations, as `models.perfect` takes it: for a search that steps the environment.
+    """The network as a function of observations, as `models.perfect` takes it: for a search that steps the environment.
 
     Example:
         >>> import jax

@@ -36,8 +36,8 @@ def muzero_mlp(
 ) -> tuple[LearnedNetwork, Params]:
     """Representation, dynamics and prediction as perceptrons (Schrittwieser et al. 2020, section 3 and appendix F).
 
-    Dynamics add to the embedding what they make of it and the action; the reward is read off their hidden layer and
-    the new embedding. Heads begin at zero: a uniform policy, and numbers that are 0.
+    The dynamics are residual: they add to the embedding a function of it and the action. The reward head reads their
+    hidden layer and the new embedding. Heads begin at zero: a uniform policy, and numbers that are 0.
 
     Args:
         observation_shape: of an observation, which is flattened.
@@ -47,14 +47,14 @@ def muzero_mlp(
         embedding: length of the embedding.
         width: of the hidden layers.
         depth: hidden layers in each of the three functions.
-        window: of boards, side of the windows that the representation looks at first, all by the same layer, as in
-            `windows`; 0: it sees the observation flat.
-        channels: what is seen in each window.
+        window: for boards, side of the windows that the representation looks at first, all with the same layer, as in
+            `windows`; 0: it sees the flattened observation.
+        channels: features computed for each window.
         projection: length of what the consistency loss compares (Ye et al. 2021, section 4.1); 0: the embeddings
             themselves, and no parameters are spent on it.
         normalisation: of embeddings: "layer", mean 0 and variance 1, or MuZero's "min_max", from 0 to 1; the first is
             smooth everywhere.
-        squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
+        squash: whether observations go through symlog first, for numbers far from 1 (Hafner et al. 2023).
         policy: of continuous actions, like `gaussian(low, high)`; None: actions are numbers.
         key: for the initial parameters.
 

@@ -32,12 +32,12 @@ def muzero_planes(
 ) -> tuple[LearnedNetwork, Params]:
     """Representation and dynamics as residual blocks of 3x3 convolutions (Schrittwieser et al. 2020, appendix F).
 
-    The published size is 256 channels and 16 blocks. What an action does to each number of the embedding is learned,
-    `[A, H, W, C]`: a column, a square and a joystick's position need no planes of their own. Heads see every square
-    and, after KataGo's global pooling (Wu 2019, section 3.3; here without its scaling by the size of the board), the
-    mean and maximum of each plane: what completes a line is learned for all squares at once. The reward head also sees
-    the mean and maximum of the first block's hidden planes, where state and action meet. Heads begin at zero: a uniform
-    policy, and numbers that are 0.
+    The published size is 256 channels and 16 blocks. The effect of an action on each number of the embedding is
+    learned, `[A, H, W, C]`, so actions need no planes of their own, be they columns, squares or a joystick's positions.
+    Heads see every square and, after KataGo's global pooling (Wu 2019, section 3.3; here without its scaling by the
+    size of the board), the mean and maximum of each plane: what completes a line is learned for all squares at once.
+    The reward head also sees the mean and maximum of the first block's hidden planes, where state and action meet.
+    Heads begin at zero: a uniform policy, and numbers that are 0.
 
     Args:
         observation_shape: of an observation, `[height, width, planes]`.
@@ -53,7 +53,7 @@ def muzero_planes(
             "layer" is smooth everywhere; with "min_max" the maximum of a plane tells heads nothing.
         tower: "convolutions", or "lines": each block is two perceptrons, one along every row and one along every
             column, for boards on which things move along lines. See experiments/muzero/README.md.
-        squash: whether observations go through symlog first, for some that are far from 1 (Hafner et al. 2023).
+        squash: whether observations go through symlog first, for numbers far from 1 (Hafner et al. 2023).
         key: for the initial parameters.
 
     Returns:
@@ -98,7 +98,7 @@ def muzero_planes(
     blocks_of = {f"block_{i}": kind.block(*board) for i in range(blocks)}
     met = {"met": Layer((2 * kind.met(channels), width))}
     seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
-    # One action is taken of all: what it adds is to have the same size however many there are.
+    # Only one action's row is used: with this scale it has the same size, however many actions there are.
     action = Layer((num_actions, kind.given(*board)), scale=num_actions**0.5)
     head = lambda size: Layer((width, size), scale=0.0)
     layers = {

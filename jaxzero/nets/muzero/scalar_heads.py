@@ -1,4 +1,4 @@
-"""How a network says a number: the output of a value or reward head, its loss, and what it stands for."""
+"""Value and reward heads: how outputs are decoded to numbers, and their losses."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,12 +12,12 @@ __all__ = ["ScalarHead", "Transform", "bounded", "hl_gauss", "sqrt_transform", "
 
 
 class ScalarHead(NamedTuple):
-    """What the output of a head means.
+    """A head for numbers: how its output is decoded, and its loss.
 
     Attributes:
         size: how many numbers the head puts out.
-        decode: `output [..., size] -> [...]`, the number that is meant.
-        loss: `(output [..., size], target [...]) -> [...]`; the target is a number, clipped to what can be said.
+        decode: `output [..., size] -> [...]`, the number that the output stands for.
+        loss: `(output [..., size], target [...]) -> [...]`; the target is a number, clipped to the head's range.
         outside: `target [...] -> bool [...]`, True where a target had to be clipped.
     """
 
@@ -78,11 +78,11 @@ def bounded() -> ScalarHead:
 def two_hot(bins: int = 601, limit: float = 300.0, transform: Transform = sqrt_transform) -> ScalarHead:
     """MuZero's categorical head: cross-entropy with a target on the two nearest points of a support.
 
-    (Schrittwieser et al. 2020, appendix F.) What is meant is the expectation over the support, transformed back.
+    (Schrittwieser et al. 2020, appendix F.) The number is the expectation over the support, transformed back.
 
     Args:
         bins: points of the support, evenly in [-limit, limit] of transformed numbers; published: 601, with limit 300.
-        limit: the largest transformed number that can be said: with MuZero's transform, 300 is 58,706, and 5 is
+        limit: the largest transformed number in the range: with MuZero's transform, 300 is 58,706, and 5 is
             34.6. Larger targets are clipped to it.
         transform: of the targets.
 
@@ -104,10 +104,10 @@ def two_hot(bins: int = 601, limit: float = 300.0, transform: Transform = sqrt_t
 def win_draw_loss() -> ScalarHead:
     """Three classes, which stand for -1, 0 and 1; cross-entropy. For games that are won, drawn or lost.
 
-    After the head of Leela Chess Zero ("WDL"); the outputs are in the order loss, draw, win. A number in between is a
-    mixture of the two nearest: of a bootstrapped target only the mean is kept, and half wins and half losses count as
-    drawn. Rare rewards, like those of a move that wins, are learned from fewer minibatches than with `bounded`: a
-    missed win costs -log of its probability, without bound, where the squared error is 1.
+    After the head of Leela Chess Zero ("WDL"); the outputs are in the order loss, draw, win. A target in between is a
+    mixture of the two nearest classes, so only the mean of a bootstrapped target is kept: half wins and half losses
+    count as drawn. Rare rewards, like those of a winning move, are learned from fewer minibatches than with `bounded`:
+    a missed win costs -log of its probability, without bound, where the squared error is 1.
 
     Example:
         >>> head = win_draw_loss()
@@ -123,13 +123,13 @@ def hl_gauss(bins: int, limit: float, sigma: float = 0.75, transform: Transform 
 
     (Farebrother et al. 2024, section 3.1, with the transform around it.) It trains more steadily than `two_hot`.
 
-    What is meant is the expectation over the support, transformed back: that is biased towards 0 where a number varies,
-    and the more so the stronger the transform bends (0 or 99 with equal chances, 49.5 in the mean: by symlog 9, by
-    `sqrt_transform` 29). Near ±limit the histogram is cut off, and what is said falls short by up to a third of a bin.
+    The number is the expectation over the support, transformed back. For targets that vary this is biased towards 0,
+    the more so the stronger the transform bends (0 or 99 with equal chances, 49.5 in the mean: by symlog 9, by
+    `sqrt_transform` 29). Near ±limit the histogram is cut off, and the number falls short by up to a third of a bin.
 
     Args:
         bins: of the histogram; their middles lie evenly in [-limit, limit] of transformed numbers.
-        limit: the largest transformed number that can be said: by symlog, 5 is 147, and 12 is 163,000. Larger
+        limit: the largest transformed number in the range: by symlog, 5 is 147, and 12 is 163,000. Larger
             targets are clipped to it.
         sigma: standard deviation of the normal distribution, in bins; published: 0.75.
         transform: of the targets: `symlog`, or `sqrt_transform` where returns are large and vary.
@@ -155,7 +155,7 @@ def hl_gauss(bins: int, limit: float, sigma: float = 0.75, transform: Transform 
 
 
 def _points(bins: int) -> np.ndarray:
-    """The support in widths of a bin, from its middle: what is near 0 keeps its digits."""
+    """The support in widths of a bin, from its middle, so that points near 0 keep their digits."""
     return np.arange(bins, dtype=np.float32) - np.float32((bins - 1) / 2)
 
 

@@ -30,8 +30,8 @@ def stochastic_mlp(
 ) -> tuple[StochasticNetwork, Params]:
     """All functions as perceptrons (Antonoglou et al. 2022, section 4; there, for 2048, residual ones of 256).
 
-    Afterstate and dynamics add to the embedding what they make of it and the action or the code. Heads begin at zero: a
-    uniform policy, equally likely codes, and numbers that are 0.
+    Afterstate and dynamics are residual: they add to the embedding a function of it and the action or the code. Heads
+    begin at zero: a uniform policy, equally likely codes, and numbers that are 0.
 
     Args:
         observation_shape: of an observation, which is flattened.

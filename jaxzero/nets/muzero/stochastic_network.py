@@ -24,8 +24,8 @@ class StochasticNetwork(NamedTuple):
         foresee: ψ, `(params, afterstate) -> (logits of the codes [B, C], value output [B, ...])`.
         dynamics: g, `(params, afterstate, code [B, C]) -> (embedding, reward output [B, ...])`; a code is one-hot.
         encode: e, `(params, observation before [B, ...], observation after) -> [B, C]`: what chance has done, as a
-            vector near a one-hot one. It sees both: from the later one alone a new tile of 2048 cannot be told.
-        reconstruct: `(params, embedding) -> observation [B, ...]`: only the loss asks for it.
+            nearly one-hot vector. It sees both, because the later one alone does not show a new tile of 2048.
+        reconstruct: `(params, embedding) -> observation [B, ...]`; only the loss uses it.
         value: what the value outputs mean.
         reward: what the reward output means.
     """

@@ -30,10 +30,10 @@ def stochastic_planes(
 ) -> tuple[StochasticNetwork, Params]:
     """All functions as residual blocks of 3x3 convolutions (Antonoglou et al. 2022, section 4).
 
-    As in `muzero_planes`, what an action does to each number of the embedding is learned, and here what a code does,
-    too; heads see every square, and the mean and maximum of each plane. The encoder sees the observations before and
-    after a step as one stack of planes. Heads begin at zero: a uniform policy, equally likely codes, and numbers that
-    are 0.
+    As in `muzero_planes`, the effect of an action on each number of the embedding is learned, and here also the effect
+    of a code. Heads see every square, and the mean and maximum of each plane. The encoder sees the observations before
+    and after a step as one stack of planes. Heads begin at zero: a uniform policy, equally likely codes, and numbers
+    that are 0.
 
     Args:
         observation_shape: of an observation, `[height, width, planes]`.
@@ -114,7 +114,7 @@ def stochastic_planes(
     residual = {f"block_{i}": kind.block(*board) for i in range(blocks)}
     seen = {"hidden": Layer((squares * channels, width)), "pooled": Layer((2 * channels, width))}
     stem = lambda inputs: {"stem": Layer((3, 3, inputs, channels))}
-    # One of all is taken: what it adds is to have the same size however many there are.
+    # Only one row is used: with this scale it has the same size, however many rows there are.
     one_of = lambda many: Layer((many, kind.given(*board)), scale=many**0.5)
     layers = {
         "representation": stem(planes) | residual,

@@ -24,7 +24,7 @@ class Tower(NamedTuple):
             block.
         met: `channels` -> planes of the first block's hidden layer.
         through: `(params, x, blocks, given) -> (x, hidden)`: x `[B, H, W, C]` after the blocks, and the hidden layer of
-            the first, `[B, ..., planes]`, where a state and what is given meet.
+            the first block, `[B, ..., planes]`, where the state meets the action or the code.
     """
 
     block: Callable[[int, int, int], dict[str, Layer]]

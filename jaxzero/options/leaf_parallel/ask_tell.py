@@ -1,8 +1,8 @@
 """Ask and tell: leaves for an evaluator outside JAX.
 
-A search is cut in two where it asks: `ask` walks K lanes and says which positions are to be evaluated, `tell` takes the
-answers and goes on. Between the two may be anything: another framework, a server that batches the questions of many
-searches, an engine, a person.
+A search is split at the evaluation: `ask` walks K lanes and returns the positions to be evaluated, `tell` takes the
+answers and goes on. The evaluator in between may be anything: another framework, a server that batches the questions of
+many searches, an engine, a person.
 
     step, embedding = model.root(params, keys[0], states)                                   # keys [101, B]
     tree, path = jaxzero.search.enter(jaxzero.search.plant(step, embedding, rule, capacity=801), rule)
@@ -12,10 +12,10 @@ searches, an engine, a person.
         logits, value = evaluator(seen)                                                    # [B*8, A], [B*8]
         tree, path = tell(question, logits, value, rule)                                   # jitted
 
-It is `parallel`, bit for bit, with the evaluations made elsewhere. The model needs only its rules, as a model of
-`models.perfect` has them: `Model.move`. The trees that wait for an answer are in the question; those before it may be
-asked again. Jitted: `jax.jit(jaxzero.options.ask, static_argnames=("model", "rule", "root_rule", "lanes"))`, and so
-`tell`. Where memory is short, donate both, the trees to `ask` and the question to `tell`.
+It equals `parallel`, bit for bit, with evaluations from elsewhere. The model needs only its rules, `Model.move`, as
+models of `models.perfect` have it. The trees that wait for an answer are in the question; the trees given to `ask` stay
+valid, and may be asked again. Jitted: `jax.jit(jaxzero.options.ask, static_argnames=("model", "rule", "root_rule",
+"lanes"))`, likewise `tell`. Where memory is short, donate both: the trees to `ask`, and the question to `tell`.
 """
 
 from typing import NamedTuple
@@ -34,15 +34,15 @@ __all__ = ["Question", "ask", "tell"]
 
 
 class Question(NamedTuple):
-    """What is to be evaluated, game by game, K positions each.
+    """Positions to be evaluated, game by game, K for each.
 
     Attributes:
-        position: what `Model.evaluate` would be given.
-        needed: where the answer matters; elsewhere (the end of a game, a position that another lane asks for) it may be
-            anything.
-        step: what the rules say.
+        position: the argument of `Model.evaluate`.
+        needed: where the answer matters. Elsewhere (the end of a game, a position that another lane asks for) it may
+            be anything.
+        step: the Step by the rules alone.
         embedding: what the tree will store.
-        leaves: where it belongs.
+        leaves: the places in the trees that the answers belong to.
         waiting: the trees, half-way through a step: for `tell` only.
     """
 
@@ -67,13 +67,13 @@ def ask(
     virtual: Virtual | None = None,
     max_depth: int | None = None,
 ) -> Question:
-    """Walks K times in every game, and asks for what it found.
+    """Walks K times in every game, and returns the positions to be evaluated.
 
     Args:
         params: handed to the model.
         keys: one per game, for the model's moves.
         tree: the trees, as `enter` or `tell` left them.
-        path: likewise, for the sake of its memory.
+        path: likewise; its memory is reused.
         model: one that can be divided, as `models.perfect` and `models.rollout` make.
         rule: how interior nodes choose.
         root_rule: how the root chooses.
@@ -108,7 +108,7 @@ def tell(
     *,
     max_depth: int | None = None,
 ) -> tuple[Tree, Path]:
-    """Takes the answers in, and carries their values up; K simulations are done.
+    """Stores the answers, and backs their values up; K simulations are done then.
 
     Args:
         question: of `ask`.

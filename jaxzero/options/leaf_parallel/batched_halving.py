@@ -1,20 +1,20 @@
 """Gumbel search in rounds: the simulations of one round of sequential halving share calls of the model.
 
-Within a round every action that is still considered gets one visit after another, and no simulation of a pass through
-the field waits for another to know which action it takes. So a pass is one call of the model for all of them: 32
-simulations over 16 actions are 4 calls, of 16, 8, 4 and 4 positions.
+Within a round, each pass gives one visit to every action that is still considered, and no simulation of a pass depends
+on another one's result for its action at the root. So a pass is a single call of the model: 32 simulations over 16
+actions are 4 calls, of 16, 8, 4 and 4 positions.
 
     policy = jaxzero.gumbel(model, 32, rounds=jaxzero.options.virtual_mean())
 
 It helps where a call of the network costs about the same for 16 positions as for one: few games on an accelerator. On
-two CPU cores it was no faster (experiments/bench/README.md). It is not the same search. In the first pass it is, for
-there the order is that of Gumbel + logit, whatever is found. But later choices of a field are made by values rescaled
-to what was found so far, and sequential halving finds more between one choice and the next. The actions of
-a pass are chosen in turn, with the walks before them in flight: `rounds` says what these change, see `parallel`. Below
-the root walks never meet.
+two CPU cores it was no faster (experiments/bench/README.md). It is not the same search. Only the first pass is the
+same, because there the order is that of Gumbel + logit, whatever is found. Later choices depend on values that are
+rescaled to what was found so far, and the sequential search finds more between one choice and the next. The actions of
+a pass are chosen one after the other, with the earlier walks in flight: `rounds` says how these change an edge, see
+`parallel`. Below the root walks never meet.
 
-A game with fewer legal actions than are considered halves earlier, by a schedule of its own: where its pass is shorter,
-its lanes of the call stay idle, and what it is behind in the end is made up for in calls of the least size. A game with
+A game with fewer legal actions than are considered halves earlier, by a schedule of its own. Where its pass is shorter,
+its lanes of the call stay idle; simulations that it lacks in the end are made in calls of the least size. A game with
 one legal action makes its simulations one by one, and all others wait.
 
 After the remark in Danihelka et al. 2022, section 3, that sequential halving allows for batches.
@@ -40,7 +40,7 @@ __all__ = ["round_sizes", "search_in_rounds"]
 
 
 def round_sizes(max_considered: int, num_simulations: int) -> tuple[int, ...]:
-    """The calls that the simulations are made in: runs of one wanted count in the schedule.
+    """The sizes of the calls: the runs of equal visit counts in the schedule.
 
     >>> round_sizes(16, 32), len(round_sizes(16, 50)), len(round_sizes(32, 800))
     ((16, 8, 4, 4), 12, 155)
@@ -68,13 +68,13 @@ def search_in_rounds(
     Args:
         params: handed to the model.
         keys: one per game.
-        tree: from `plant`, with Gumbel draws at the root; none of its plan was run yet.
+        tree: from `plant`, with Gumbel draws at the root, and without simulations.
         model: what the tree is made of.
         rule: how interior nodes choose.
         num_simulations: how many the halving is planned for; all are made.
         root_rule: how the root chooses.
         max_considered: how many actions the halving begins with.
-        virtual: what walks in flight change.
+        virtual: how walks in flight change an edge.
         max_depth: how many edges below the root a walk may go.
 
     Raises:
@@ -107,7 +107,7 @@ def search_in_rounds(
 
 
 def _active(num_simulations: int, max_considered: int) -> Active:
-    """Which lanes of a call walk: those of the same pass as its first one, by each game's own schedule."""
+    """Which lanes of a call walk: those in the same pass as the first lane, by each game's own schedule."""
     rows = [halving_schedule(m, num_simulations) for m in range(max_considered + 1)]
     run_ends = np.zeros((max_considered + 1, num_simulations), np.int32)
     for m, row in enumerate(rows):

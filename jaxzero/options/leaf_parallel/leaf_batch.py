@@ -1,7 +1,7 @@
 """A batch of leaves: K walks per tree that wait for their evaluation.
 
-`collect` walks, `apply` takes the evaluations in; between the two the evaluations can come from anywhere. See
-`parallel` for what that is good for, and `ask_tell` for evaluators outside JAX.
+`collect` walks, `apply` stores the evaluations; in between, the evaluations can come from anywhere. `parallel` says
+when this helps; `ask_tell` is for evaluators outside JAX.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ from jaxzero.types import Keys, Path, Rule, State, Step
 
 __all__ = ["Active", "Leaves", "apply", "collect", "lane_keys", "parents_of"]
 
-LANES = 0x6C616E65  # no number of parts that somebody splits a key into
+LANES = 0x6C616E65  # larger than any number of parts that a key is split into
 
 Active = Callable[[Tree, Int[Array, "B"], Int[Array, ""]], Bool[Array, "B"]]  # (tree, simulations before, lane)
 
@@ -78,9 +78,9 @@ def collect(
     active: Active | None = None,
     free_walks: int = 0,
 ) -> tuple[Tree, Leaves]:
-    """Walks K times, and makes the nodes where the walks end, not evaluated yet.
+    """Walks K times, and makes nodes where the walks end, which are not evaluated yet.
 
-    What it returns is to be handed to `apply`; nothing else can be done with such a tree.
+    Hand what it returns to `apply`; nothing else can be done with such a tree.
 
     Args:
         tree: the trees, see `enter`.
@@ -88,10 +88,10 @@ def collect(
         rule: how interior nodes choose.
         root_rule: how the root chooses.
         lanes: K.
-        virtual: what walks in flight change.
+        virtual: how walks in flight change an edge.
         max_depth: how many edges below the root a walk may go.
         active: which games walk in a lane; None: all that take part.
-        free_walks: how often a lane walks again, after a walk that ended where the value is known went up at once.
+        free_walks: how often a lane may walk again after a walk to a known value, which is backed up at once.
     """
     refuse_expectations("parallel, rounds or ask", tree)
     busy, busy_root = rule, paired(rule, root_rule)
@@ -128,12 +128,12 @@ def collect(
 def _walk_on(
     tree: Tree, walk: Path, memory: Path, rule: Rule, root_rule: Rule, max_depth: int | None, most: int
 ) -> tuple[Tree, Path]:
-    """Where a walk ended at a node whose value is known, it goes up at once, and the game walks again."""
+    """Backs up walks that ended at nodes whose value is known, and walks again in their games."""
 
     def known(tree: Tree, walk: Path) -> tuple[Bool[Array, "B"], Bool[Array, "B"]]:
         """The walks that are done, and those of them that found the tree full."""
         end = ends(tree, walk, max_depth)
-        done = ~end.grows & (unpack_stats(end.at.stats).visits > 0)  # else it waits for another lane's evaluation
+        done = ~end.grows & (unpack_stats(end.at.stats).visits > 0)  # 0 visits: waits for another lane's evaluation
         done = done if walk.going is None else done & walk.going
         return done, done & end.wants
 
@@ -151,7 +151,7 @@ def _walk_on(
 
 
 def value_at_end(tree: Tree, path: Path, max_depth: int | None) -> Float[Array, "B P"]:
-    """What goes up from the end of a walk: what the model said there, or the mean where `max_depth` cut it."""
+    """The value to back up from the end of a walk: the model's, or the node's mean where `max_depth` cut the walk."""
     end = take(path.nodes, path.length - 1)
     value = unpack_facts(take(tree.facts, end)).raw_value
     if max_depth is None:
@@ -166,7 +166,7 @@ def _in_flight(rule: Rule, virtual: Virtual) -> Rule:
 
 
 def _pending(tree: Tree, rule: Rule, end: Ends) -> Growth:
-    """New nodes of which nothing is known yet: nothing may be done there."""
+    """New nodes that wait for their evaluation: all their edges are closed."""
     batch, dtype = tree.size.shape[0], tree.stats.dtype
     value = jnp.zeros((batch, tree.num_players) if tree.num_players > 1 else batch, dtype)
     unknown = Step(
@@ -208,8 +208,8 @@ def _choose_busy(tree: Tree, path: Path, node: Int[Array, "B"], rule: Rule) -> T
 def parents_of(tree: Tree, leaves: Leaves) -> tuple[Int[Array, "B*K"], State]:
     """The edges to the new nodes of all lanes, game by game, and the embeddings above.
 
-    A model may be asked of positions that there are, only. So where a lane asks nothing, what the game's first lane to
-    ask asks stands in, else what the first node below the root was made of: what is known need not be asked again.
+    A model may be asked about existing positions only. So where a lane asks nothing, the question of the first lane of
+    the game that asks stands in; if no lane asks, the edge to the first node below the root.
     """
     new, lane = leaves.node < tree.capacity, jnp.argmax(leaves.node < tree.capacity, 0)
 
@@ -226,7 +226,7 @@ def lane_keys(keys: Keys, lanes: int) -> Keys:
     if lanes == 1:
         return keys
 
-    def others(key: Any) -> Any:  # a branch of their own: `split` of a key gives what `fold_in` of small numbers gives
+    def others(key: Any) -> Any:  # a branch of their own: `split` of a key and `fold_in` of small numbers may coincide
         key = jax.random.fold_in(key, LANES)
         return jax.vmap(lambda lane: jax.random.fold_in(key, lane))(jnp.arange(1, lanes))
 
@@ -238,7 +238,7 @@ def lane_keys(keys: Keys, lanes: int) -> Keys:
 def apply(
     tree: Tree, leaves: Leaves, step: Step, state: State, rule: Rule, max_depth: int | None = None
 ) -> tuple[Tree, Path]:
-    """Writes down what was said of the leaves, and carries the value of every lane up, lane after lane.
+    """Stores the evaluations of the leaves, and backs the value of every lane up, lane after lane.
 
     Args:
         tree: as `collect` left it.
@@ -249,7 +249,7 @@ def apply(
         max_depth: as in `collect`.
 
     Returns:
-        The trees, and the last lane's walk for the sake of its memory.
+        The trees, and the last lane's walk, whose memory can be reused.
     """
     tree = _settle(tree, leaves, step, state, rule)
 

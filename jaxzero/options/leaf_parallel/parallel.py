@@ -1,28 +1,28 @@
 """Leaf-parallel search: several walks of one tree share one call of the model.
 
-In each step K lanes walk down one after another, each leaving the mark of a visit that is still in flight, so that the
-next lane looks elsewhere. Then one call of the model evaluates all new leaves, `[B·K]` of them, and the marks are taken
-back: every lane's value goes up its path as if it had come alone.
+In each step K lanes walk down one after another. Each marks its edges as visited by a walk in flight, so that the next
+lane looks elsewhere. Then one call of the model evaluates all new leaves, `[B·K]` of them. The marks are removed, and
+every lane's value is backed up along its path as if it were the only one.
 
     policy = jaxzero.alphazero(model, 800, simulate=jaxzero.parallel(8))      # 100 calls of the network per game
 
-It helps where a call of the network costs about the same for K positions as for one: a single game, above all, and a
-few games, on an accelerator. Two CPU cores, which are busy with one position, gain 1.1 to 1.6 times. It costs strength
-per simulation: a lane does not know yet what the lanes before it will find. The more lanes for the fewer simulations,
-the more; so K is 1 unless it is asked for. With K = 1 the search is the sequential one, bit for bit. Besides, each
-lane's path is rated twice.
+It helps where a call of the network costs about the same for K positions as for one: above all for a single game, or a
+few games, on an accelerator. Two CPU cores, which one position keeps busy, gain 1.1 to 1.6 times. It costs strength per
+simulation, because a lane does not know yet what the lanes before it will find: the more so, the more lanes and the
+fewer simulations there are. So by default K is 1; then the search is the sequential one, bit for bit. Besides, the
+edges on each lane's path are scored twice.
 
-How the mark of O walks in flight changes an edge of N visits and mean Q is a function, `virtual`:
+The function `virtual` says how O walks in flight change an edge with N visits and mean Q:
 
 * `virtual_visits` (WU-UCT, Liu et al. 2020; Leela Chess Zero): N + O, and Q stays as it is;
-* `virtual_loss` (Chaslot, Winands and van den Herik 2008; AlphaGo): N + O, as if the walks had come back lost;
-* `virtual_mean` (Cazenave 2021, "Batch Monte Carlo tree search"): N + O, as if they had brought back the mean.
+* `virtual_loss` (Chaslot, Winands and van den Herik 2008; AlphaGo): N + O, as if the walks had returned losses;
+* `virtual_mean` (Cazenave 2021, "Batch Monte Carlo tree search"): N + O, as if they had returned the mean.
 
-The last differs from the first only in an edge all of whose walks are in flight: there the node's own mean stands in.
+The last differs from the first only for an edge all of whose walks are in flight: there the node's own mean stands in.
 
-Two lanes that want the same edge share the new node and its evaluation, and both carry its value up. A lane that ends
+Two lanes that choose the same edge share the new node and its evaluation, and both back its value up. A lane that ends
 where the value is known (at the end of the game, in a full tree) asks nothing; with `free_walks` it walks again, so
-that no evaluation is wasted. The marks are kept beside the tree only while lanes walk.
+that no evaluation is wasted. The marks are stored with the tree only while lanes walk.
 """
 
 from collections.abc import Callable
@@ -50,9 +50,9 @@ class Lanes(NamedTuple):
 
     Attributes:
         simulations: K.
-        virtual: what walks in flight change.
+        virtual: how walks in flight change an edge.
         active: which games walk in a lane; None: all that take part.
-        free_walks: how often a lane walks again, see `parallel`.
+        free_walks: how often a lane may walk again, see `parallel`.
     """
 
     simulations: int
@@ -80,7 +80,7 @@ class Lanes(NamedTuple):
 
 
 def _evaluate(params: Params, keys: Keys, tree: Tree, leaves: Leaves, model: Model) -> tuple[Step, State]:
-    """What the model says of the new nodes of all lanes, in one call; none if there is nothing to be asked."""
+    """Evaluates the new nodes of all lanes in one call of the model, or in none if there is nothing to evaluate."""
     new = leaves.node.T.reshape(-1) < tree.capacity
     action, above = parents_of(tree, leaves)
     move, evaluate = model.move, model.evaluate
@@ -98,16 +98,16 @@ def _if_any(wanted: Bool[Array, "B*K"], ask: Callable[[], Any]) -> Any:
 
 
 def num_evaluations(tree: Tree) -> Int[Array, "B"]:
-    """How many positions of each tree a network was needed for: those that are not the end of a game.
+    """How many positions of each tree needed a network: those that are not the end of a game.
 
-    With evaluations kept it counts those remembered, too: less `num_kept(tree)`.
+    With evaluations kept, remembered positions count, too: subtract `num_kept(tree)`.
     """
     over = unpack_facts(tree.facts[:, :-1]).terminal
     return jnp.sum((tree.visits > 0) & ~over, -1, dtype=jnp.int32)
 
 
 def max_evaluations(most: Any) -> Stop:
-    """A budget of evaluations: stops where a tree holds that many, the root's among them.
+    """A budget of evaluations: stops where a tree holds that many, including the root's.
 
     It is looked at between steps: with `parallel(K)` there can be K − 1 more, those of the last call.
 
@@ -129,11 +129,11 @@ def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) ->
 
     Args:
         lanes: K; the number of simulations must be a multiple of it.
-        virtual: what walks in flight change; default `virtual_mean()`, which is right at every scale of values.
-        free_walks: a walk that ends where the value is known (the end of a game, a full tree) goes up at once, and the
-            lane walks again, up to so many times. Such walks are counted by `tree.root.simulations`, not by the
-            policy's `num_simulations`, which then counts what may be asked. In lock-step all games wait for the one
-            that walks most, so it is for one game, or a few.
+        virtual: how walks in flight change an edge; default `virtual_mean()`, which suits every scale of values.
+        free_walks: a walk that ends where the value is known (the end of a game, a full tree) is backed up at once, and
+            the lane walks again, at most this many times. `tree.root.simulations` counts such walks; the policy's
+            `num_simulations` does not, it counts the possible evaluations. In lock-step all games wait for the one that
+            walks most, so this is for one game, or a few.
 
     Raises:
         ValueError: lanes below 1, free_walks below 0.

@@ -22,9 +22,9 @@ def virtual_visits(first_play: float | FirstPlay = 0.0) -> Virtual:
     """Walks in flight count as visits, and do not change the mean.
 
     Args:
-        first_play: what an edge counts as whose only walks are in flight: the rule's own first-play value, a number or
-            a function (see `jaxzero.search.first_play_urgency`). 0 is that of `puct()`, and of no use where values
-            are of another scale, as `muzero` rescales them: use `virtual_mean` there.
+        first_play: the value of an edge all of whose walks are in flight: the rule's own first-play value, a number or
+            a function (see `jaxzero.search.first_play_urgency`). 0 is that of `puct()`. It is wrong where values have
+            another scale, as with `muzero`, which rescales them: use `virtual_mean` there.
     """
 
     def virtual(view: EdgeView) -> EdgeView:
@@ -35,7 +35,7 @@ def virtual_visits(first_play: float | FirstPlay = 0.0) -> Virtual:
 
 
 def virtual_mean() -> Virtual:
-    """Walks in flight count as visits that brought back the mean: the edge's own, else the node's."""
+    """Walks in flight count as visits that returned the mean: the edge's own, else the node's."""
 
     def virtual(view: EdgeView) -> EdgeView:
         return _with_visits(view, view.in_flight, jnp.where(view.visits > 0, view.value, view.node_value[..., None]))
@@ -44,7 +44,7 @@ def virtual_mean() -> Virtual:
 
 
 def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
-    """Walks in flight count as so many visits each that brought back a loss.
+    """Each walk in flight counts as `weight` visits that returned a loss.
 
     AlphaGo counted 3 (Silver et al. 2016), most programs count 1.
 
@@ -67,7 +67,7 @@ def virtual_loss(weight: int = 1, loss: float = -1.0) -> Virtual:
 
 
 def check_virtual(option: str, virtual: Any) -> None:
-    """Raises a ValueError if an option is no such function, or one that makes it and was not called."""
+    """Raises a ValueError if an option is no such function, or a builder of one that was not called."""
     check_function(option, virtual, "view", "virtual_mean(), virtual_visits() or virtual_loss()", (Virtual,))
 
 

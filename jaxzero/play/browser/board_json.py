@@ -1,8 +1,8 @@
 """A game as JSON, for drawing: the board, a position, and what a search thinks there.
 
-Places are `[row, column]` from the top left, or None for what is not on the board, a pass. Shares are expected points
-of one game, between 0 and 1: a win is one, a draw half. Where wins pay more or less, and among more than two players,
-people are told values instead (`in_shares`).
+Places are `[row, column]` from the top left, or None for what is not on the board, like a pass. Shares are expected
+points of one game, between 0 and 1: a win is one, a draw half. Where wins pay more or less, and with more than two
+players, values are shown instead (`in_shares`).
 """
 
 import re
@@ -38,12 +38,12 @@ def kind(game: Game) -> str:
 
 
 def in_shares(game: Game) -> bool:
-    """Whether values are told as shares of the points: not among three, nor where some wins pay more than others."""
+    """Whether values are shown as shares of the points: only for two players, and if no wins pay more than others."""
     return game.num_players == 2 and game.outcomes is None
 
 
 def layout(game: Game) -> dict[str, Any]:
-    """What stays the same in a game: its board, if it has one, its players, and what the actions are called.
+    """What stays the same during a game: its board, if it has one, its players, and the names of its actions.
 
     >>> from jaxzero import games
     >>> told = layout(games.go(5))
@@ -105,14 +105,14 @@ def place(look: str, board: np.ndarray, action: int) -> Place:
 
 
 def _stones(engine: Engine) -> np.ndarray:
-    """Who has a stone where; of a game without a board nothing."""
+    """Whose stone is on each square; empty for a game without a board."""
     if not has_board(engine.game):
         return np.zeros((0, 0), np.int8)
     return stones(engine.game, engine.position(), engine.first)
 
 
 def share(value: float) -> float:
-    """Expected points of a value between −1 and 1; a search of few visits may be beyond that by rounding.
+    """Expected points for a value between −1 and 1, which rounding may exceed in a search of few visits.
 
     >>> share(-1.0), share(0.5)
     (0.0, 0.75)
@@ -121,7 +121,7 @@ def share(value: float) -> float:
 
 
 def position(engine: Engine, komi: float | None = None) -> dict[str, Any]:
-    """The position of an engine: stones, moves, what is legal, whose turn it is, how it ended."""
+    """The position of an engine: stones, moves, legal actions, whose turn it is, how it ended."""
     game, look, called = engine.game, kind(engine.game), names(engine.game)
     board = _stones(engine)
     last, over = (engine.moves[-1] if engine.moves else None), engine.over()
@@ -164,9 +164,9 @@ def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | No
 def thoughts(engine: Engine, report: Report | None = None, kept: int = 0, least: int = 0) -> dict[str, Any] | None:
     """What the search thinks of the position; None: nothing was searched.
 
-    `first` is the share of who moved first, of two players. `share`, and `value`, which is shown where more play, are
-    those of the player to move, and so are the candidates'. `kept`: so many of the visits were there before the
-    thinking that is shown began. `least`: so many each legal move was given, good or bad.
+    `first` is the share of the player who moved first, of two. `share`, and `value`, which is shown for more players,
+    are those of the player to move, and so are the candidates'. `kept`: how many of the visits were there before the
+    search that is shown. `least`: the visits that each legal move was given, good or bad.
     """
     report = engine.report() if report is None else report
     if not report.candidates:
@@ -190,9 +190,9 @@ def thoughts(engine: Engine, report: Report | None = None, kept: int = 0, least:
 
 
 def _unforced(report: Report, least: int) -> float:
-    """The value of a position without the visits that moves were given: they would make it worse than it is.
+    """The value of a position without the visits given to every legal move, which would make it too low.
 
-    At a solved position, and where nothing is left, the root's own value.
+    At a solved position, and where no other visits are left, the root's own value.
     """
     more = [max(one.visits - least, 0) for one in report.candidates]
     if least == 0 or sum(more) == 0 or abs(report.value - report.candidates[0].value) < 1e-6:

@@ -1,8 +1,8 @@
 """Requests to a page on this machine and their responses, as records.
 
-What a page answers is a function from a request to a response, so a conversation can be tested without a network. No
-page of another site in the same browser may use ours: a request has to name this machine as its host, which a name that
-is bound to this machine later on (DNS rebinding) does not, and a change has to come from our own page and be JSON.
+A page is a function from a request to a response, so a conversation can be tested without a network. Pages of other
+sites in the same browser cannot use ours. A request must name this machine as its host; a foreign name that is later
+bound to this machine (DNS rebinding) fails here. A change must come from our own page and be JSON.
 """
 
 import json
@@ -53,7 +53,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What is answered.
+    """The answer to a request.
 
     Attributes:
         status: of HTTP.
@@ -69,7 +69,7 @@ class Response(NamedTuple):
 
 
 class Refused(ValueError):
-    """What was asked for cannot be done: a status of HTTP, and why."""
+    """The request cannot be fulfilled: an HTTP status, and why."""
 
     def __init__(self, status: int, reason: str):
         super().__init__(reason)
@@ -77,7 +77,7 @@ class Refused(ValueError):
 
 
 def check_origin(request: Request) -> None:
-    """Raises Refused where the request was meant for another host, or another page has sent it."""
+    """Raises Refused if the request was meant for another host, or came from another page."""
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if not LOOPBACK.fullmatch(host):
         raise Refused(403, "This page is for this machine only: open http://127.0.0.1 and the port.")
@@ -92,7 +92,7 @@ def expect(request: Request, method: str) -> None:
 
 
 def fields(request: Request, names: tuple[str, ...]) -> list[int | None]:
-    """The numbers that a body has to hold, and nothing beside them."""
+    """The numbers that a body must hold, and nothing else."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "Send JSON, and say so: Content-Type: application/json.")
     if len(request.body) > MOST:

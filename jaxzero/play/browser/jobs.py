@@ -1,7 +1,7 @@
-"""What the thread that thinks does for a game: a move, a hint, or a position of a review.
+"""The jobs of the search thread: to find a move or a hint, or to search a position of a review.
 
-Each function is called with the session's lock held, and searches until it is done, or until nobody wants to know any
-more.
+Each function is called with the session's lock held, and searches until it is done, or until its result is no longer
+wanted.
 """
 
 import time
@@ -21,12 +21,12 @@ LOOK = 0.1  # seconds between two looks at a search in progress
 
 
 def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tuple[int, dict[str, Any] | None]:
-    """The move that the engine would make in the position on the board, and what it thinks of that.
+    """The move that the engine would make in the position on the board, and what it thinks of the position.
 
-    What it has found so far is shown meanwhile.
+    Meanwhile the results so far are shown.
     """
     session, engine, base, last = job.session, job.session.engine, job.session.seen, [time.monotonic()]
-    engine.go_to(moves(session.record, session.record.now))  # where it is, unless something failed
+    engine.go_to(moves(session.record, session.record.now))  # a no-op, unless something failed
     kept, simulations, least = engine.report(1).visits, session.simulations, 0
     if job.kind == "hint":
         simulations, least = spread(simulations, int(engine.legal().sum()))
@@ -42,9 +42,9 @@ def find_move(job: Job, seconds: float | None, ended: Callable[[], bool]) -> tup
 
 
 def review_position(job: Job, seconds: float | None, ended: Callable[[], bool]) -> bool:
-    """Searches the next position of the review, and judges the moves made there; whether the review goes on.
+    """Searches the next position of the review, and judges the moves made there; returns whether the review goes on.
 
-    A change that leaves the review alone, a step to another position, interrupts the search, and it is made again.
+    Looking at another position does not end the review, but interrupts this search, which is then repeated.
     """
     session, scout = job.session, job.session.scout
     node = session.review.nodes[session.review.done]

@@ -1,4 +1,4 @@
-"""A web server on the loopback interface and nowhere else: carries the bytes of requests and responses."""
+"""A web server on the loopback interface only, which carries the bytes of requests and responses."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ def _handler(respond: Callable[[Request], Response]) -> type[BaseHTTPRequestHand
         disable_nagle_algorithm = True  # else the body waits until its head is acknowledged: 40 milliseconds
 
         def handle(self) -> None:
-            """Requests until either side has had enough; a browser may leave at any time."""
+            """Handles requests until either side closes the connection; a browser may do so at any time."""
             try:
                 super().handle()
             except ConnectionError:
@@ -39,7 +39,7 @@ def _handler(respond: Callable[[Request], Response]) -> type[BaseHTTPRequestHand
             asked = Request(self.command, self.path.partition("?")[0], headers, self.rfile.read(int(length)))
             try:
                 said = respond(asked)
-            except Exception as error:  # a mistake of ours; who asks gets no trace of it
+            except Exception as error:  # a bug of ours; the client gets no traceback
                 print(f"{asked.method} {asked.path}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 said = json_response(500, {"error": "Something went wrong here; the terminal says what."})
             self._write(said)
@@ -47,7 +47,7 @@ def _handler(respond: Callable[[Request], Response]) -> type[BaseHTTPRequestHand
         do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = do_GET
 
         def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-            """What is no request of HTTP, or too long, is answered in JSON, too, and the connection closed."""
+            """Also answers malformed or overlong requests in JSON, and closes the connection."""
             words = {411: "Say by Content-Length how long the body is.", 413: f"A body has at most {MOST} bytes."}
             if code == 501:  # a method that nobody knows
                 code, words = 405, {405: "Use GET or POST."}
@@ -70,13 +70,13 @@ def _handler(respond: Callable[[Request], Response]) -> type[BaseHTTPRequestHand
                 self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:
-            """The terminal is for people."""
+            """Logs nothing: the terminal is for people."""
 
     return Handler
 
 
 def listening(port: int | None, respond: Callable[[Request], Response]) -> ThreadingHTTPServer:
-    """A server on 127.0.0.1 that answers with `respond`; it does so once `serve` runs it.
+    """A server on 127.0.0.1 that answers with `respond` once `serve` runs it.
 
     Args:
         port: 0 is any free one; None is 8000, or any free one if that is taken.

@@ -1,8 +1,8 @@
-"""Mistakes: what the moves of a game lost against the best ones, as the search sees it.
+"""Mistakes: how much the moves of a game lost against the best ones, as the search sees it.
 
-Points are those of one game in hundredths: a win is 100, a draw 50. A move's loss is what the best move of its position
-is worth more, for who made it. A search that looks at a move for the first time knows little of it, so the move gets
-the better of two answers: that of its row in the table, and that of the next position's own search.
+Points are hundredths of a game: a win is 100, a draw 50. A move's loss is how much better the best move of its position
+is, for the player who made it. A search knows little of a move that it sees for the first time, so the move gets the
+better of two values: that of its row in the table, and that of the next position's own search.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["CLASSES", "first_share", "loss", "losses", "mark"]
 #: Names, and the least loss in points, of the classes of mistakes.
 CLASSES = (("inaccuracy", 5), ("mistake", 10), ("blunder", 20))
 
-FEW = 10  # visits: what a search has brought along of fewer says nothing
+FEW = 10  # visits: a search with fewer, kept from an earlier one, says nothing
 
 
 def mark(lost: float | None) -> str | None:
@@ -33,8 +33,8 @@ def loss(thoughts: dict[str, Any], action: int, after: float | None = None, over
     Args:
         thoughts: what the search said of the position, the best move first.
         action: the move that was made.
-        after: the share of its player by what is known of the next position; None: nothing.
-        over: whether that is the result of the game, so that nothing else counts.
+        after: the share of the mover, by what is known of the next position; None: nothing is known.
+        over: whether `after` is the result of the game, so that nothing else counts.
 
     >>> said = {"candidates": [{"action": 3, "share": 0.75}, {"action": 0, "share": 0.5}]}
     >>> loss(said, 3), loss(said, 0), loss(said, 0, after=0.625), loss(said, 1), loss(said, 1, after=0.0, over=True)
@@ -49,14 +49,14 @@ def loss(thoughts: dict[str, Any], action: int, after: float | None = None, over
 
 
 def first_share(node: Node) -> float | None:
-    """The share of who moved first by the result or by the search; None: too little is known, or more than two play."""
+    """The first player's share, by the result or by the search; None: too little is known, or more than two play."""
     if node.position["over"]:
         return node.position["result"]
     return None if node.thoughts is None or node.thoughts["visits"] < FEW else node.thoughts["first"]
 
 
 def losses(record: Record, node: int) -> dict[int, float | None]:
-    """What the moves lost that were made in a position, by the positions they led to."""
+    """The losses of the moves made in a position, by the positions that they led to."""
     said, found = record.nodes[node].thoughts, {}
     for i, one in enumerate(record.nodes):
         if one.parent == node and said is not None:

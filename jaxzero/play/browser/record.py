@@ -1,8 +1,8 @@
-"""The record of a game: a small tree of the positions that were seen, with what the search said of each.
+"""The record of a game: a small tree of the positions that were seen, with the search's results for each.
 
-A move that is made where another one was made before begins a variation; both stay. All functions are pure: they take a
-record and answer another one, or something about it. A position is named by its index in `Record.nodes`; the beginning
-is 0, and a parent comes before its children.
+A move where another one was made before begins a variation; both stay. All functions are pure: they take a record, and
+return another one or a fact about it. A position is named by its index in `Record.nodes`; the beginning is 0, and a
+parent comes before its children.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class Record(NamedTuple):
     Attributes:
         nodes: the positions, the beginning first.
         now: the one on the board.
-        game: the last one of the game; what does not lead there are variations.
+        game: the last one of the game; positions that do not lead there belong to variations.
     """
 
     nodes: tuple[Node, ...]
@@ -73,14 +73,14 @@ def begun(position: dict[str, Any]) -> Record:
 
 
 def child(record: Record, node: int, action: int) -> int | None:
-    """The position after a move that was made before; None: it was not."""
+    """The position after a move that was made before; None: it was not made."""
     return next((i for i, n in enumerate(record.nodes) if n.parent == node and n.action == action), None)
 
 
 def played(
     record: Record, action: int, mover: int, position: dict[str, Any], thoughts: dict[str, Any] | None = None
 ) -> Record:
-    """A move in the position on the board: a new one goes on with the game at its end, elsewhere with a variation.
+    """Makes a move in the position on the board. A new move continues the game at its end, elsewhere a variation.
 
     Args:
         record: the record.
@@ -114,9 +114,9 @@ def on_game(record: Record) -> bool:
 
 
 def line(record: Record) -> list[int]:
-    """The positions that can be stepped through: those to the one on the board, and on.
+    """The positions that can be stepped through: those up to the one on the board, and beyond.
 
-    That is the game, or the variation to its end; where a variation parts, by what was played first.
+    That is the game, or the variation to its end; where a variation branches, the move played first counts.
     """
     if on_game(record):
         return path(record, record.game)
@@ -127,12 +127,12 @@ def line(record: Record) -> list[int]:
 
 
 def thought(record: Record, node: int, thoughts: dict[str, Any] | None) -> Record:
-    """What the search has said of a position."""
+    """The record with the search's results for a position."""
     return _changed(record, {node: record.nodes[node]._replace(thoughts=thoughts)})
 
 
 def judged(record: Record, losses: dict[int, float | None]) -> Record:
-    """What the moves that led to these positions lost."""
+    """The record with the losses of the moves that led to these positions."""
     return _changed(record, {i: record.nodes[i]._replace(loss=loss) for i, loss in losses.items()})
 
 
@@ -143,8 +143,8 @@ def _changed(record: Record, nodes: dict[int, Node]) -> Record:
 def last_choice(record: Record, engine_sides: Iterable[int]) -> int | None:
     """The position to be removed to take a move back.
 
-    At the end of the game it is that after the last move of a person, in a variation the one on the board. None: there
-    is no such move, or an earlier position of the game is looked at.
+    At the end of the game it is the one after a person's last move, in a variation the one on the board. None: there is
+    no such move, or an earlier position of the game is on the board.
     """
     sides = frozenset(engine_sides)
     if record.now == record.game:
@@ -153,7 +153,7 @@ def last_choice(record: Record, engine_sides: Iterable[int]) -> int | None:
 
 
 def without(record: Record, node: int) -> Record:
-    """The record without a position and what follows it; what was there is at the position before."""
+    """The record without a position and those that follow it; whoever was there is at the position before it."""
     if node == 0:
         raise ValueError("without(0): the beginning cannot be removed. Use begun(position) for a new game.")
     names, kept = {-1: -1}, []

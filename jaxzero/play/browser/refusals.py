@@ -1,4 +1,4 @@
-"""What cannot be done in a game, and why: each check raises Refused, or lets a change happen."""
+"""Checks of what can be done in a game: each raises Refused with the reason, or lets a change happen."""
 
 from jaxzero.play.browser.http_messages import Refused
 from jaxzero.play.browser.session import Session, taken_back
@@ -7,11 +7,11 @@ __all__ = ["may_change", "may_go", "may_move", "may_play", "may_review", "may_un
 
 
 def may_change(session: Session) -> None:
-    """Anything may be changed at any time."""
+    """Allows any change at any time."""
 
 
 def may_move(session: Session) -> None:
-    """Where the game goes on, and the engine is not about to move."""
+    """Allows a move where the game goes on, and the engine is not about to move."""
     if session.seen["over"]:
         raise Refused(409, "The game is over.")
     if session.seen["engineMoves"]:
@@ -19,7 +19,7 @@ def may_move(session: Session) -> None:
 
 
 def may_play(session: Session, action: int, names: list[str]) -> None:
-    """Such a move, where it is legal."""
+    """Allows this move where it is legal."""
     may_move(session)
     if action not in session.seen["legal"]:
         called = names[action] if 0 <= action < len(names) else action
@@ -27,7 +27,7 @@ def may_play(session: Session, action: int, names: list[str]) -> None:
 
 
 def may_undo(session: Session) -> None:
-    """Where there is a move of a person's to be taken back."""
+    """Allows taking back where there is a person's move to be taken back."""
     if session.seen["onGame"] and session.seen["now"] != session.seen["game"]:
         raise Refused(409, "An earlier position is shown. Go back to the game to take a move back.")
     if taken_back(session) is None:
@@ -35,13 +35,13 @@ def may_undo(session: Session) -> None:
 
 
 def may_go(session: Session, node: int) -> None:
-    """To positions that were seen."""
+    """Allows going to positions that were seen."""
     if node >= len(session.record.nodes):
         raise Refused(409, f"There is no position {node} in this game.")
 
 
 def may_review(session: Session) -> None:
-    """Where moves were made, and the engine is not about to move."""
+    """Allows a review where moves were made, and the engine is not about to move."""
     if session.seen["engineMoves"]:
         raise Refused(409, "The engine is about to move. Look for mistakes when it has, or after the game.")
     if len(session.seen["line"]) < 2:

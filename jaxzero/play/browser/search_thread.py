@@ -15,13 +15,13 @@ class Thinker:
     """The thread, and the queue before it.
 
     Attributes:
-        ready: whether what comes first is done.
-        ended: whether `close` was called; `think` has to look at it, and stop.
+        ready: whether `first` is done.
+        ended: whether `close` was called; `think` must check it, and stop.
 
     Args:
         first: done before everything else.
         think: done for each job, while its session's `lock` is held.
-        failed: is told `(job or None, error)` of whatever goes wrong in these; it goes on with the next job.
+        failed: receives `(job or None, error)` when one of these fails; the thread goes on with the next job.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Thinker:
         return before.index(job) if job in before else 0
 
     def close(self, patience: float | None = None) -> bool:
-        """Ends the thread; waits so many seconds (None: without a limit), and answers whether it has ended."""
+        """Ends the thread; waits at most `patience` seconds (None: no limit), and returns whether it has ended."""
         with self._changed:
             self.ended = True
             self._changed.notify_all()
@@ -59,7 +59,7 @@ class Thinker:
     def _work(self) -> None:
         try:
             self._first()
-        except Exception as error:  # whatever it is, whoever waits has to be told
+        except Exception as error:  # whatever it is, those who wait must be told
             self._failed(None, error)
         self.ready = True
         while (job := self._next()) is not None:

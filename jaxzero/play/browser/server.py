@@ -1,7 +1,7 @@
 """The requests of the page for playing in the browser, and their answers.
 
-`answer` is a function from a request to a response over the games in `Sessions`, so that a conversation is a test; what
-keeps others out is in `http_messages`, and what carries the bytes is `local_server`.
+`answer` is a function from a request to a response, over the games in `Sessions`, so that tests need no network.
+`http_messages` keeps other sites out, and `local_server` carries the bytes.
 
     GET  /                     the page, and its parts: `FILES`
     GET  /about                what is the same in all games
@@ -69,11 +69,11 @@ NO_TREE = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Search tr
 def answer(
     sessions: Sessions, request: Request, about: str = "", tree_page: Callable[[Tree], str] | None = None
 ) -> Response:
-    """What is answered to a request.
+    """The response to a request.
 
     Args:
         sessions: the games.
-        request: anything at all.
+        request: any request, well formed or not.
         about: who plays, in words, for the page.
         tree_page: a search tree, a batch of one, as a whole HTML document; None: no trees are shown.
     """

@@ -1,4 +1,4 @@
-"""One game in progress: its record, who plays, what is shown of it, and what changes it."""
+"""One game in progress: its record, its players, what is shown of it, and the changes that can be made."""
 
 import dataclasses
 import threading
@@ -32,13 +32,13 @@ __all__ = [
 
 
 class Job(NamedTuple):
-    """Thinking that was asked for.
+    """A request to think.
 
     Attributes:
-        session: whose; what no longer is its `session.job` was given up, and is passed by.
+        session: the game. A job that is no longer its `session.job` was given up, and is skipped.
         kind: "move", which is then made, "hint", or "review": the next position of the session's review.
-        enough: set when it shall end with what is known.
-        when: of the clock `time.monotonic`: not before; a game that is watched takes its time.
+        enough: set when it shall end with the results so far.
+        when: the earliest start, by `time.monotonic`; in a game that is watched there is a pause before each move.
     """
 
     session: "Session"
@@ -51,9 +51,9 @@ class Review(NamedTuple):
     """The search for mistakes.
 
     Attributes:
-        nodes: positions of the record, in the order in which they are searched: the last one of the line first, for
-            what is known of a position helps to judge the move that led there.
-        done: so many of them.
+        nodes: positions of the record, in the order in which they are searched: the last one of the line first, because
+            the result for a position helps to judge the move that led there.
+        done: how many of them were searched.
     """
 
     nodes: tuple[int, ...]
@@ -66,20 +66,20 @@ class Session:
 
     Attributes:
         id: its name, which nobody can guess.
-        engine: the position on the board and its search; of whoever holds `lock`.
-        scout: another engine, for positions that are not on the board: of the review; likewise.
+        engine: the position on the board and its search; used only by the holder of `lock`.
+        scout: another engine, for positions of the review that are not on the board; likewise.
         engine_sides: the sides that the engine plays; 0 moves first. None: analysis; all: a game to watch.
         simulations: of each thinking; None: as many as the time allows.
         record: the positions that were seen.
         paused: whether the engine makes no moves for now.
         version: counts the changes.
-        seen: what is shown of it; replaced as a whole. Between a change and what is shown of it the versions differ.
-        job: thinking that is not over; None: none.
+        seen: what is shown of it; replaced as a whole. After a change its version differs until the change is shown.
+        job: the current job; None: none.
         hint: the move that the engine would make in the position on the board.
         review: the search for mistakes, while it lasts.
-        closed: whether it made room for another game; then nothing is thought about it any more.
-        lock: of the engines and the record. It is held while thinking.
-        claim: of version, job and closed. It is never held for long.
+        closed: whether it made room for another game; then there are no more jobs for it.
+        lock: guards the engines and the record. It is held while thinking.
+        claim: guards version, job and closed. It is never held for long.
     """
 
     id: str
@@ -115,9 +115,9 @@ def person_of(session: Session) -> int | None:
 
 
 def make_move(session: Session, action: int, komi: float | None) -> None:
-    """A move in the position on the board, whoever makes it."""
+    """Makes a move in the position on the board, for whichever side is to move."""
     engine = session.engine
-    engine.go_to(moves(session.record, session.record.now))  # where it is, unless something failed
+    engine.go_to(moves(session.record, session.record.now))  # a no-op, unless something failed
     mover = engine.to_move()
     engine.play(action)
     position, thoughts = board_json.position(engine, komi), board_json.thoughts(engine)
@@ -125,7 +125,7 @@ def make_move(session: Session, action: int, komi: float | None) -> None:
 
 
 def go_to(session: Session, node: int) -> None:
-    """Another position of the record is on the board."""
+    """Puts another position of the record on the board."""
     session.record = session.record._replace(now=node)
     session.engine.go_to(moves(session.record, node))
     if session.record.nodes[node].thoughts is None:  # the tree may have brought some along
@@ -133,51 +133,51 @@ def go_to(session: Session, node: int) -> None:
 
 
 def adopt(session: Session) -> None:
-    """The position on the board is the end of the game."""
+    """Makes the position on the board the end of the game."""
     session.record = session.record._replace(game=session.record.now)
 
 
 def taken_back(session: Session) -> int | None:
-    """The position that goes when a move is taken back; of a game that is only watched, and paused, any last one."""
+    """The position removed when a move is taken back; in a game that is only watched, and paused, the last one."""
     return last_choice(session.record, frozenset() if session.paused else session.engine_sides)
 
 
 def take_back(session: Session) -> None:
-    """To before the person's last move, which is forgotten with all that followed; in a variation by a move."""
+    """Takes back the person's last move and all that followed; in a variation, one move."""
     session.record = without(session.record, taken_back(session))
     go_to(session, session.record.now)
 
 
 def restart(session: Session, komi: float | None) -> None:
-    """The beginning of a game."""
+    """Restarts the game."""
     session.engine.clear()
     session.record, session.paused = begun(board_json.position(session.engine, komi)), False
 
 
 def give_sides(session: Session, sides: Iterable[int]) -> None:
-    """The engine plays these sides."""
+    """Lets the engine play these sides."""
     session.engine_sides, session.paused = frozenset(sides), False
 
 
 def pause(session: Session) -> None:
-    """The engine makes no moves."""
+    """Stops the engine from making moves."""
     session.paused = True
 
 
 def resume(session: Session) -> None:
-    """It makes moves again, from the end of the game."""
+    """Lets the engine make moves again, from the end of the game."""
     session.paused = False
     go_to(session, session.record.game)
 
 
 def begin_review(session: Session) -> None:
-    """The positions of the line are to be searched, from the last to the first."""
+    """Begins to search the positions of the line, from the last to the first."""
     over = lambda node: session.record.nodes[node].position["over"]
     session.review = Review(tuple(node for node in line(session.record)[::-1] if not over(node)))
 
 
 def told(session: Session) -> dict[str, Any]:
-    """What is shown of a session, but for its version, and for what is being thought."""
+    """What is shown of a session, except its version and the current search."""
     record = session.record
     here = record.nodes[record.now]
     return here.position | {

@@ -1,7 +1,7 @@
 """Sessions: several games in progress, which share one engine.
 
-Whoever asks is answered at once: thinking is done in a thread of its own, and what a session shows meanwhile grows with
-it. All changes of a session name the version of it that they are meant for, so of two that come at the same time one is
+Requests are answered at once: thinking is done in a thread of its own, and a session shows its results as they grow.
+All changes name the version of the session that they are meant for. So of two changes that come at the same time one is
 refused, and nothing is done twice.
 """
 
@@ -24,7 +24,7 @@ from jaxzero.search.tree import Tree
 
 __all__ = ["MOST_SIMULATIONS", "Sessions"]
 
-REMEMBERED = 1000  # closed games whose names are kept, so that whoever asks for one is told why it is gone
+REMEMBERED = 1000  # closed games whose names are kept, to explain why they are gone
 MOST_SIMULATIONS = 1_000_000
 PACE = 0.7  # seconds before each move of a game that is watched
 PROBLEM = "{} failed; the terminal says why. Take a move back, or begin a new game."
@@ -45,10 +45,10 @@ class Sessions:
         komi: of Go, for the score at the end.
         most: games that are kept. One more closes the least recently used.
         pace: seconds before each move of a game that is watched.
-        tell: is told, in a sentence, when all is compiled, and what fails.
+        tell: receives a sentence when everything is compiled, and when something fails.
 
     Raises:
-        ValueError: no limit of thinking.
+        ValueError: thinking has no limit.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Sessions:
         self._thinker = Thinker(self._compile, self._think, self._failed)
 
     def close(self, patience: float | None = None) -> bool:
-        """Ends all thinking; waits so many seconds (None: without a limit), and answers whether it has ended."""
+        """Ends all thinking; waits at most `patience` seconds (None: no limit), and returns whether it has ended."""
         return self._thinker.close(patience)
 
     # --- what is asked -----------------------------------------------------------------------------------------------
@@ -119,11 +119,11 @@ class Sessions:
         return self._change(id, version, check, lambda session: one.make_move(session, action, self._komi))
 
     def undo(self, id: str, version: int) -> dict[str, Any]:
-        """Back to before the person's last move, which is forgotten with what followed; in a variation by a move."""
+        """Takes back the person's last move and what followed; in a variation, one move."""
         return self._change(id, version, may_undo, one.take_back)
 
     def new(self, id: str, version: int) -> dict[str, Any]:
-        """The game begins anew; sides stay."""
+        """Restarts the game; sides stay."""
         return self._change(id, version, may_change, lambda session: one.restart(session, self._komi))
 
     def go(self, id: str, version: int, node: int) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Sessions:
         return self._change(id, version, may_change, one.resume)
 
     def hint(self, id: str, version: int) -> dict[str, Any]:
-        """The engine thinks about the person's move, and of all that there are."""
+        """The engine thinks about the person's move, and about every legal one."""
         return self._change(id, version, may_move, lambda session: self._ask(session, "hint"))
 
     def review(self, id: str, version: int) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class Sessions:
         act: Callable[[Session], None],
         keep: str | None = None,
     ) -> dict:
-        """Makes a change that was meant for this version; thinking ends, but for that of the kind to keep."""
+        """Makes a change that was meant for this version; ends the current job, unless it is of the kind to keep."""
         session = self._found(id)
         with session.claim:
             if not version == session.version == session.seen["version"]:
@@ -225,9 +225,9 @@ class Sessions:
         return self.view(id)
 
     def _show(self, session: Session, version: int) -> None:
-        """What is seen becomes what is, in this version; and the engine is asked for a move if it is its turn.
+        """Shows the current state as this version, and asks the engine for a move if it is its turn.
 
-        The version is not the session's: who waits for the lock has raised that one already.
+        The session's own version may be higher already: a change that waits for the lock raises it first.
         """
         if one.engines_turn(session):
             watched = session.engine_sides == self._sides
@@ -259,7 +259,7 @@ class Sessions:
         action, found = jobs.find_move(job, self._seconds, ended)
         with session.claim:
             if session.job is not job or self._thinker.ended:
-                return  # somebody has changed the game, and shows what became of it
+                return  # the game was changed meanwhile, and that change shows the result
             session.version += job.kind == "move"  # a hint leaves the game as it is
             version = session.version
         session.record = thought(session.record, session.record.now, found)
@@ -275,8 +275,8 @@ class Sessions:
         if job is not None:
             session = job.session
             with session.claim:
-                # A step claims a version and leaves a review its job; other changes take the job away. Whoever has
-                # claimed a version shows what becomes of it.
+                # Stepping to a position claims a version but keeps the job of a review; other changes remove the job.
+                # A change that has claimed a version also shows the result.
                 claimed = job.kind == "review" and session.version != session.seen["version"]
                 if session.job is job and not claimed:
                     session.version += 1

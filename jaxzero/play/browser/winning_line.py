@@ -1,4 +1,4 @@
-"""The stones that have won: three or four in a row, or the chain between two sides."""
+"""The winning stones: three or four in a row, or the chain between two sides."""
 
 import collections
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ def winning_stones(kind: str, stones: Int[np.ndarray, "rows columns"]) -> list[S
 
     Args:
         kind: the game, as `board_json.layout` tells it.
-        stones: who has a stone where: 0 nobody, 1 who moved first, 2 the other. In Hex the first joins top and bottom.
+        stones: 0 no stone, 1 of the player who moved first, 2 of the other. In Hex the first joins top and bottom.
 
     >>> board = np.zeros((3, 3), int)
     >>> board[[0, 1, 2], [2, 1, 0]] = 2

@@ -1,1 +1,1 @@
-"""2048 for a person: the game with its history, the games of several tabs of a browser, and their page."""
+"""2048 for people: the game with its history, the games of several browser tabs, and their page."""

@@ -42,7 +42,7 @@ COMMANDS = {  # what the body of each has to say, and what it does
 
 
 def answer(found: Tabs, request: Request) -> Response:
-    """What is answered to a request: anything at all."""
+    """The response to a request, well formed or not."""
     try:
         check_origin(request)
         if request.path in FILES:
@@ -54,7 +54,7 @@ def answer(found: Tabs, request: Request) -> Response:
 
 
 def _said(found: Tabs, request: Request) -> tuple[int, Any]:
-    """The status, and what is said."""
+    """The status and the value of the response."""
     named = GAME.fullmatch(request.path)
     id, command = named.groups() if named else ("", "")
     if request.path == "/about":

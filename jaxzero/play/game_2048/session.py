@@ -1,4 +1,4 @@
-"""A game of 2048 with its history: functions from one `Session` to the next, and what a hint says."""
+"""A game of 2048 with its history: functions from one `Session` to the next, and hints in words."""
 
 import functools
 from collections.abc import Callable
@@ -15,12 +15,12 @@ __all__ = ["Hint", "Look", "Session", "Turn", "begin", "largest", "new", "play",
 
 
 class Turn(NamedTuple):
-    """A position, and how it came about; on the host.
+    """A position, and how it was reached; on the host.
 
     Attributes:
         cells: exponents of two, row by row; 0: empty.
         legal: the actions that change something; none: the game is over.
-        key: what the next tile is drawn from.
+        key: for the draw of the next tile.
         score: what the moves so far have paid.
         moves: how many there were.
         action: the last one; None: there was none.
@@ -38,8 +38,8 @@ class Session(NamedTuple):
     """A game, and all that can be taken back.
 
     Attributes:
-        now: where it stands.
-        before: what `undo` goes back to, the last one at the end; a new game can be taken back, too.
+        now: the current position.
+        before: the positions that `undo` goes back to, the last one at the end; a new game can be undone, too.
         following: the key of the next game.
     """
 
@@ -49,10 +49,10 @@ class Session(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What each move is worth.
+    """The value of each move.
 
     Attributes:
-        values: points that are expected still to come, what the move pays among them; -inf where it is not legal.
+        values: expected further points, including what the move pays; -inf where it is not legal.
         visits: simulations of a search through each move; 0 without one.
         best: the move to make.
     """
@@ -77,7 +77,7 @@ def begin(key: UInt32[Array, "2"]) -> Session:
 
 
 def play(session: Session, action: int) -> Session:
-    """A move, and the tile that appears after it: the same one each time, as the position and the key are.
+    """Makes a move, and adds the tile that appears after it; the same position and key give the same tile.
 
     Raises:
         ValueError: the move is not legal; says why.
@@ -102,12 +102,12 @@ def undo(session: Session) -> Session:
 
 
 def new(session: Session) -> Session:
-    """Another game, from which `undo` leads back to this one."""
+    """Begins another game, from which `undo` leads back to this one."""
     return begin(session.following)._replace(before=(*session.before, session.now))
 
 
 def refusal(turn: Turn, action: int) -> str:
-    """Why a move cannot be made; empty: it can.
+    """Why a move cannot be made; empty if it can.
 
     >>> start = begin(np.uint32([0, 1])).now
     >>> refusal(start, start.legal[0])
@@ -136,7 +136,7 @@ def result(turn: Turn) -> str:
 
 
 def why(hint: Hint) -> str:
-    """Why the best move is not the one with the most points, where it is not; empty: it is.
+    """Why the best move is not the one with the most points; empty if it is.
 
     >>> why(Hint((900.0, 950.0, -np.inf, 800.0), (7, 2, 0, 7), best=0))
     'Left was searched more: the points of up rest on 2 simulations, and those of left on 7.'

@@ -1,4 +1,4 @@
-"""The games of a browser's tabs, each with a version, so that of two changes at the same time one is refused."""
+"""The games of browser tabs, each with a version, so that of two simultaneous changes one is refused."""
 
 import collections
 import itertools
@@ -36,12 +36,12 @@ class Tabs(NamedTuple):
     """All games.
 
     Attributes:
-        kept: by their names, which nobody can guess, the one that was asked about last at the end. It changes.
+        kept: the games by their names, which nobody can guess, the last one used at the end. It is mutable.
         numbers: of games, from 0.
-        lock: of both. It is never held for long.
+        lock: guards both. It is never held for long.
         key: all games follow from it.
-        look: says what moves are worth.
-        about: where that comes from, in words, for the page.
+        look: rates the moves of a position.
+        about: where the ratings come from, in words, for the page.
     """
 
     kept: collections.OrderedDict[str, Kept]
@@ -53,7 +53,7 @@ class Tabs(NamedTuple):
 
 
 def tabs(key: UInt32[Array, "2"], look: Look, about: str = "") -> Tabs:
-    """No games yet."""
+    """A `Tabs` record without games."""
     return Tabs(collections.OrderedDict(), itertools.count(), threading.Lock(), key, look, about)
 
 
@@ -91,7 +91,7 @@ def move(found: Tabs, id: str, version: int, action: int) -> dict[str, Any]:
 
 
 def change(found: Tabs, id: str, version: int, act: Callable[[Session], Session]) -> dict[str, Any]:
-    """The game after a change of this version of it."""
+    """Makes a change that is meant for this version of the game."""
     with found.lock:
         kept = _kept_now(found, id)
         if kept.version != version:
@@ -104,7 +104,7 @@ def change(found: Tabs, id: str, version: int, act: Callable[[Session], Session]
 
 
 def hint(found: Tabs, id: str) -> dict[str, Any]:
-    """What the moves of a game are worth, and of which version; no lock is held while that is found out."""
+    """The values of a game's moves, and the version that they belong to; no lock is held while they are computed."""
     version, session = _kept(found, id)
     if not session.now.legal:
         raise Refused(409, "The game is over: no move would change anything.")

@@ -1,4 +1,4 @@
-"""Administrative commands (section 6.3.1): who is speaking, and what it understands. None of them needs an engine."""
+"""Administrative commands (section 6.3.1): name, version, and the commands known. None of them needs an engine."""
 
 from __future__ import annotations
 

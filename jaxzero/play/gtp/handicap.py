@@ -74,7 +74,7 @@ def free(size: int, stones: int) -> list[Point]:
 
 
 def _worth(point: Point, size: int, placed: list, first: bool) -> tuple[int, float]:
-    """The line of a point, counted up to the third one, and how far it is from the stones; at first, how near."""
+    """The line of a point, counted up to the third, and its distance from the stones; for the first point, nearness."""
     column, row = point
     line = min(column, row, size - 1 - column, size - 1 - row)
     nearest = min((column - other) ** 2 + (row - another) ** 2 for other, another in placed)

@@ -23,8 +23,8 @@ def _final_score(session: Session, words: list[str]) -> str:
 def _final_status_list(session: Session, words: list[str]) -> str:
     """The stones of a status, a chain per line.
 
-    All stones on the board are alive, and none is dead or in seki. That is what the rules say which this program plays
-    and learns by: area is counted as the board stands (Tromp and Taylor), and who holds a stone for dead has to
+    All stones on the board are alive, and none is dead or in seki. These are the rules that this program plays and
+    learns by: area is counted as the board stands (Tromp and Taylor), and a player who considers a stone dead has to
     capture it before passing. `final_score` counts the same way. An opponent who would agree on dead stones has to
     play on until they are captured: `gnugo --chinese-rules --capture-all-dead` does.
     """

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 COLOURS = {"b": 0, "black": 0, "w": 1, "white": 1}
-LONGEST = 10_000  # characters of a line that are looked at
+LONGEST = 10_000  # characters of a line that are read
 FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 VERTEX = re.compile(r"[a-hj-z]([1-9]|1[0-9]|2[0-5])|pass")  # section 2.11: up to 25 columns, without I
 
@@ -59,7 +59,7 @@ def integer(words: list[str], index: int, what: str) -> int:
 def number(words: list[str], index: int, what: str) -> float:
     """A finite number among the words; errors are those of `integer`."""
     word = words[index] if index < len(words) else ""
-    found = float(word) if FLOAT.fullmatch(word) else math.nan  # Python reads more: 1_0, digits of other scripts
+    found = float(word) if FLOAT.fullmatch(word) else math.nan  # Python accepts more: 1_0, digits of other scripts
     if not math.isfinite(found):
         raise ValueError(f"syntax error: give {what}")
     return found
@@ -97,7 +97,7 @@ def action_of(word: str, called: tuple[str, ...]) -> int | None:
 
 
 def in_one_line(error: Exception) -> str:
-    r"""Why something was not done. What is no mistake of whoever asked says that it failed.
+    r"""Why something was not done, in one line. Errors that are not the controller's begin with "failed".
 
     >>> in_one_line(ValueError("unacceptable size")), in_one_line(RuntimeError("Out of memory:\n 9 bytes"))
     ('unacceptable size', 'failed: Out of memory: 9 bytes')

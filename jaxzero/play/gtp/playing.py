@@ -1,7 +1,7 @@
 """Commands that make moves, take them back, think about them, and say how long (sections 6.3.3 to 6.3.5).
 
-A colour may move out of turn, and after two passes: in Go that makes no pass, forbids nothing by ko, and the
-game goes on. In other games players take turns.
+A colour may move out of turn, and after two passes: in Go that makes no pass, ko forbids nothing, and the game goes on.
+In other games players take turns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["COMMANDS", "play"]
 
 
 def play(session: Session, words: list[str]) -> str:
-    """The command `play`: a move of a colour, whoever moved last.
+    """The command `play`: a move of a colour, even if that colour moved last.
 
     Raises:
         ValueError: a syntax error, or an illegal move.
@@ -71,7 +71,7 @@ def _reg_genmove(session: Session, words: list[str]) -> str:
 
 def _decided(session: Session, colour: int) -> int | None:
     """The move to make, or None to resign."""
-    from jaxzero.play.analysis import hopeless  # with jax, which who asks for the name has not to wait for
+    from jaxzero.play.analysis import hopeless  # imports jax: a front end that only asks for the name must not wait
 
     limits = session.seconds, clock.share(session.clocks[colour])
     seconds = [limit for limit in limits if limit is not None]
@@ -81,7 +81,7 @@ def _decided(session: Session, colour: int) -> int | None:
 
 
 def _analyze(session: Session, words: list[str]) -> str:
-    """Not of the specification: Leela Zero's `lz-analyze [colour] [centiseconds]`, which front ends use."""
+    """Leela Zero's `lz-analyze [colour] [centiseconds]`, which front ends use; not in the specification."""
     colour = colour_of(words) if words and words[0].lower() in COLOURS else session.engine.to_move()
     numbers = [word for word in words if word.isascii() and word.isdigit()]
     if session.engine.over():

@@ -16,10 +16,10 @@ def serve(session: Session, stdin: BinaryIO, stdout: BinaryIO) -> None:
             if not line:
                 break
             while line and not line.endswith(b"\n") and (more := stdin.readline(LONGEST)):
-                line = line[:LONGEST] + b"\n" * more.endswith(b"\n")  # what is longer is read, and left
+                line = line[:LONGEST] + b"\n" * more.endswith(b"\n")  # the rest of a long line is read and dropped
             answer = session.answer(line.decode("utf-8", errors="replace"))
             stdout.write(answer.encode("ascii", errors="replace"))
             stdout.flush()
             session.idle()
     finally:
-        session.rest()  # Ctrl-C or a pipe that is closed, too: a thread that thinks must not outlive the rest
+        session.rest()  # also after Ctrl-C or a closed pipe: a thinking thread must not outlive the program

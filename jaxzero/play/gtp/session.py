@@ -1,11 +1,11 @@
 """A GTP session: one line in, one answer out.
 
-Whatever is said, and whatever fails, the answer is well formed and the engine lives on; a command that fails changes
-nothing. Go is played by the rules of `games.go`. Other games have the same commands, without those of handicap,
-records and life and death, and their own names of moves; there "black" is who moves first.
+Whatever the input is, and whatever fails, the answer is well formed and the engine lives on; a command that fails
+changes nothing. Go is played by the rules of `games.go`. Other games have the same commands, except those of handicap,
+records and life and death, and their own names of moves; there "black" is the player who moves first.
 
-Importing this imports no jax, and nothing is compiled before a command needs it: a front end that asks for the name of
-many engines has it at once.
+Importing this imports no jax, and nothing is compiled before a command needs it, so that a front end gets the names of
+many engines at once.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ KEPT = 3  # engines: one for each of the last sizes and komis
 
 
 class Session:
-    """What one controller has said, and the engine that it is said to.
+    """A conversation with one controller: the state that its commands have set, and the engine.
 
     Attributes:
         size, komi: of the game.
         sizes: those that can be played.
         commands: by name, functions of the session and the words after the name.
-        settled: how many of the engine's moves stay: those that have placed handicap stones, and what was before them.
-        time: what each has for a game, by `time_settings`.
-        clocks: black's and white's, as they stand.
-        meanwhile: what goes on while nobody speaks.
-        closed: whether `quit` was said.
+        settled: how many of the engine's moves cannot be undone: those of handicap stones, and those before them.
+        time: each player's time for a game, by `time_settings`.
+        clocks: black's and white's current clocks.
+        meanwhile: what goes on between commands: "pondering", "analysis", or nothing.
+        closed: whether `quit` was received.
 
     Args:
-        make: `(size, komi) -> Engine`; called when one is needed first, and for a size and komi that
+        make: `(size, komi) -> Engine`; called when an engine is first needed, and for a size and komi that
             none of the last few engines has.
-        size: points on a side, to begin with.
-        komi: likewise; of other games than Go 0.
+        size: points on a side, at first.
+        komi: likewise; 0 for games other than Go.
         sizes: those that `make` can take.
-        go: whether the game is Go by the rules of `games.go`, the one that has moves out of turn.
+        go: whether the game is Go by the rules of `games.go`, which alone allows moves out of turn.
         prepare: compiles what an engine thinks with; called before it thinks first.
         simulations: for each move; None: as the clock says.
         seconds: for each move, at most.
         ponder: whether to think while the opponent does.
         resign: the win rate below which the engine gives up; 0: never.
         version: of the program.
-        write: where lines of an analysis go, which come by themselves.
+        write: receives the lines of an analysis, which come between commands.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Session:
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def answer(self, line: str) -> str:
-        """What is to be written for a line: an answer, or nothing for a line that says nothing."""
+        """The text to be written for a line: an answer, or nothing for an empty line."""
         ended = self._end_of_analysis()
         mark, words = words_of(line)
         if not mark and not words:
@@ -109,19 +109,19 @@ class Session:
                 self.meanwhile = ""
             with self._all_or_nothing():
                 said = self.commands[words[0]](self, words[1:])
-        except Exception as error:  # of whatever kind: the conversation goes on
+        except Exception as error:  # of any kind: the conversation goes on
             return f"{ended}?{mark} {in_one_line(error)}\n\n"
-        if self.meanwhile == "analysis":  # its lines end the answer, until somebody speaks
+        if self.meanwhile == "analysis":  # its lines belong to the answer, until the next command
             return f"{ended}={mark}\n"
         return f"{ended}={mark} {said}".rstrip(" ") + "\n\n"
 
     def idle(self) -> None:
-        """The answer is written, and nobody has anything to say: ponder or analyse, if that is what there is to do."""
+        """To be called when the answer is written and no command waits: ponders or analyses, if asked for."""
         if self.meanwhile and not self.closed:
             self.engine.ponder(self._tell() if self.meanwhile == "analysis" else None)
 
     def ponder(self) -> None:
-        """From now on `idle` thinks of the position, as it does after a move of the engine's with `ponder=True`."""
+        """From now on `idle` ponders, as it does after an engine's move with `ponder=True`."""
         self.meanwhile = "pondering"
 
     def rest(self) -> None:
@@ -130,7 +130,7 @@ class Session:
             self._engine.rest()
 
     def _end_of_analysis(self) -> str:
-        """An empty line, where one was going on."""
+        """Ends an analysis, if one is going on; returns the empty line that ends its output."""
         self.rest()
         if self.meanwhile != "analysis":
             return ""
@@ -140,14 +140,14 @@ class Session:
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What fails within leaves the board, the game, the komi and the clocks as they were."""
+        """Within, a failure restores the board, the game, the komi and the clocks."""
         kept = dict(self._engines)
         engine, size, komi, settled, clocks = self._engine, self.size, self.komi, self.settled, self.clocks[:]
         moves, movers = ([], []) if engine is None else (list(engine.moves), list(engine.movers))
         try:
             yield
         except Exception:
-            made = self._engine if (size, komi) == (self.size, self.komi) else None  # it took seconds to make
+            made = self._engine if (size, komi) == (self.size, self.komi) else None  # kept: it took seconds to make
             self._engine = made if engine is None else engine
             self._engines = kept
             if self._engine is not None:
@@ -179,7 +179,7 @@ class Session:
         return self.engine
 
     def begin(self, size: int, komi: float) -> None:
-        """A new game: an empty board of this size, all of the time, and another engine for another size or komi."""
+        """Begins a new game: an empty board of this size, full clocks, and another engine for another size or komi."""
         if (size, komi) != (self.size, self.komi):
             if self._engine is not None:
                 self._engine.clear(keep_memory=False)
@@ -191,7 +191,7 @@ class Session:
             self.ready()  # no clock should run while the search is compiled
 
     def _engine_of(self, size: int, komi: float) -> Engine:
-        """One of the last few if there is one of this size and komi, with what it has compiled; else a new one."""
+        """One of the last few engines, if it has this size and komi, with its compiled programs; else a new one."""
         engine = self._engines.pop((size, komi), None) or self._make(size, komi)
         self._engines[size, komi] = engine
         while len(self._engines) > KEPT:
@@ -201,7 +201,7 @@ class Session:
     # --- in the background -------------------------------------------------------------------------------------------
 
     def _tell(self) -> Callable[[Engine], None]:
-        """What looks at an analysis, and writes of it now and then."""
+        """The callback that writes an analysis now and then."""
         last = [time.monotonic()]
 
         def look(engine: Engine) -> None:

@@ -1,6 +1,6 @@
 """Commands that set up a game: size, komi, handicap (section 6.3.2), and a position from a record (6.3.5).
 
-Handicap stones are no moves: `undo` takes none of them back. They, and records, are of Go only.
+Handicap stones are no moves: `undo` does not take them back. Handicap and records exist for Go only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _boardsize(session: Session, words: list[str]) -> str:
 
 
 def _komi(session: Session, words: list[str]) -> str:
-    """Any number: an engine has to take what it is given. The position stays, and so do the clocks."""
+    """Sets any komi: an engine must accept every number. The position stays, and so do the clocks."""
     komi = number(words, 0, "a number of points")
     moves, movers, settled, clocks = [], [], session.settled, session.clocks
     if session.started:

@@ -1,1 +1,1 @@
-"""Checks before and while tracing: of arguments, of what a search starts from, of what a model gives."""
+"""Checks before and while tracing: of arguments, of the start of a search, of a model's outputs."""

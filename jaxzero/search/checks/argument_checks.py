@@ -40,7 +40,7 @@ def in_range(name: str, value: Any, low: float, high: float, open_: bool = False
 
 
 def check_rule(option: str, rule: Any, like: str = "puct()") -> None:
-    """Raises a ValueError if something else stands in place of a Rule, like the function that makes one."""
+    """Raises a ValueError if `rule` is not a Rule, but for example the function that makes one."""
     if not isinstance(rule, Rule):
         called = " with its parentheses" if callable(rule) else ""
         raise ValueError(f"{option}={shown(rule)}: give a Rule, like {like}{called}.")
@@ -54,8 +54,8 @@ def check_function(option: str, function: Any, arguments: str, like: str, made_b
         function: what was given.
         arguments: what it will be called with, `"keys, tree, summary"`.
         like: what could be given.
-        made_by: what functions that make such an option return, by their annotation: one of those, not called, stands
-            here by mistake even where it would take the arguments.
+        made_by: the annotated return types of functions that make such an option. Such a function, passed without being
+            called, is refused even if it would accept the arguments.
     """
     answer = getattr(function, "__annotations__", {}).get("return")
     if any(answer is kind for kind in made_by):
@@ -66,7 +66,7 @@ def check_function(option: str, function: Any, arguments: str, like: str, made_b
         inspect.signature(function).bind(*arguments.split(", "))
     except TypeError as error:
         raise ValueError(_takes_other_arguments(option, function, arguments, like, error)) from None
-    except ValueError:  # a function that does not tell what it takes
+    except ValueError:  # a function without a known signature
         return
 
 
@@ -78,14 +78,14 @@ def _takes_other_arguments(option: str, function: Any, arguments: str, like: str
 
 
 def shown(x: Any) -> str:
-    """What was given, in few characters: a function by its name, a record by its type."""
+    """An argument in few characters, for messages: a function by its name, a record by its type."""
     if hasattr(x, "_fields") or hasattr(x, "dtype"):
         return f"a {type(x).__name__}"
     return getattr(x, "__name__", None) or reprlib.repr(x)
 
 
 def check_tree(name: str, tree: Any) -> None:
-    """Raises a ValueError if something else stands in place of a tree."""
+    """Raises a ValueError if `tree` is not a Tree."""
     if not isinstance(tree, Tree):
         raise ValueError(no_tree(name, tree))
 

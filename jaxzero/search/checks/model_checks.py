@@ -45,7 +45,7 @@ def checked(step: Step, tree: Tree | None = None, count: int | None = None) -> t
     step = _with_numbers_spread(step)
     players = _check_shapes(step, tree, count)
     batch = step.prior_logits.shape[0]
-    # Visits are counted in the type of the values, and the root's says what that is.
+    # Visits are counted in the type of the values, which the root's value determines.
     dtype = at_least_float32(step.value.dtype) if tree is None else tree.stats.dtype
     given = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
     terminal = jnp.zeros(batch, bool) if step.terminal is None else step.terminal
@@ -152,7 +152,7 @@ def _what_is_wrong(step: Step, wanted: Step, basis: str) -> str:
 
 
 def at_least_float32(dtype: Any) -> Any:
-    """The type to compute in; that it is another one is meant, also where jax_numpy_dtype_promotion="strict"."""
+    """The type to compute in; the promotion is explicit, so jax_numpy_dtype_promotion="strict" allows it."""
     with jax.numpy_dtype_promotion("standard"):
         return jnp.promote_types(dtype, jnp.float32)
 
@@ -217,7 +217,7 @@ def masks_at_root_only(model: Model, params: Params, keys: Keys, state: State) -
 
 
 def evaluated(step: Step, logits: Array, value: Array) -> Step:
-    """A step that was not evaluated, as `Model.move` answers it, with the evaluation; what is over is worth 0.
+    """Adds the evaluation to a step without one, as `Model.move` returns it; finished games have the value 0.
 
     Raises:
         ValueError: an evaluation of other shapes.

@@ -1,4 +1,4 @@
-"""Checks of what a search starts from, before tracing: the model, the state and the tree."""
+"""Checks of the start of a search, before tracing: the model, the state and the tree."""
 
 import inspect
 from typing import Any
@@ -52,14 +52,14 @@ def _no_start(state: State, tree: Any, shapes: list[tuple]) -> str:
 
 
 TAKEN = {"root": ("params", "keys", "state"), "step": ("params", "keys", "action", "embedding")}
-# The same by other names: `state` is what a user may call the embedding.
+# Other names for the same: a user may call the embedding `state`.
 SAME = {"key": "keys", "rng": "keys", "rng_key": "keys", "rngs": "keys", "actions": "action", "embedding": "state"}
 
 
 def check_model(model: Any) -> None:
     """Raises a ValueError if it is no model, or one whose functions are swapped or take other arguments than they get.
 
-    The order is told by names: `(key, params, state)` is refused, `(x, y, z)` is not.
+    The order is judged by names: `(key, params, state)` is refused, `(x, y, z)` is not.
 
     >>> import jaxzero as jz
     >>> check_model(jz.Model(step=lambda params, keys, state: None, root=lambda params, keys, action, state: None))
@@ -106,7 +106,7 @@ def _binds(function: Any, arguments: tuple[str, ...]) -> bool:
 def _positional(function: Any) -> list[inspect.Parameter]:
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # a function that does not tell what it takes
+    except ValueError:  # a function without a known signature
         return []
     return [x for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
 

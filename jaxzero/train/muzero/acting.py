@@ -1,13 +1,14 @@
 """Acting as one jitted chunk: B environments in lock-step, T steps per call, each searched and recorded.
 
-An episode that is cut by a limit goes on for one more row: its last state is searched and recorded (`last`), nothing is
-done there, and the environment is reset. So its value is known like that of any other state, and can be learned anew.
+An episode that is cut by a limit has one more row: its last state is searched and recorded (`last`), no action is taken
+there, and the environment is reset. So its value is known like that of any other state, and can be reanalysed.
 
-**Openings.** An episode may begin after a random number of random actions: self-play from one position collapses onto a
-few lines, and what the data does not visit a learned model does not know. These actions are not recorded.
+**Openings.** An episode may begin after a random number of random actions, which are not recorded. Without them,
+self-play from one position collapses onto a few lines, and a learned model does not know states that the data do not
+visit.
 
-As everywhere in training, environments are the first axis, so devices share them out, and a draw depends on the
-environment's own key.
+As everywhere in training, environments are the first axis, so devices can share them, and random draws depend only on
+the environment's own key.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,8 @@ class Acting(NamedTuple):
         state: of the environments.
         age: steps since the beginning of the episode.
         last: the state is the last one of an episode that was cut.
-        paid: rewards of the episode so far; of two players those of the one who acted first.
-        first: whether it is the turn of who acted first.
+        paid: rewards of the episode so far; with two players those of the one who acted first.
+        first: whether it is the turn of the player who acted first.
         keys: one PRNG key per environment.
     """
 
@@ -62,19 +63,19 @@ class Acting(NamedTuple):
 
 
 class ActingStats(NamedTuple):
-    """Sums over a chunk, one entry per device: divide by the searches, B · T, or what is of episodes by `episodes`.
+    """Sums over a chunk, one entry per device: divide by the searches, B · T; for episodes, divide by `episodes`.
 
     Attributes:
         steps: steps taken; the last state of an episode that was cut is searched, too, and no step is taken from it.
         episodes: episodes that ended.
-        returned: their rewards; of two players those of the one who acted first.
+        returned: their rewards; with two players those of the one who acted first.
         squared: the squares of their returns.
         length: their steps.
         first_wins: those with a positive return.
         draws: those with a return of 0.
         entropy: of the improved policies, in nats.
-        improvement: KL(improved policy‖prior), in nats; 0 where the policy's tree does not tell.
-        distinct: states that differ from one another, as observed.
+        improvement: KL(improved policy‖prior), in nats; 0 where it cannot be read from the policy's tree.
+        distinct: the number of distinct observations.
         bad: searches with a `status`, or rewards that are not finite.
     """
 
@@ -113,7 +114,7 @@ def blank_transition(environment: Any) -> Transition:
 
 
 def by_sample(policy: Callable) -> Callable:
-    """A policy over continuous actions whose `action` is a number: which of `info.actions` it takes."""
+    """A policy over continuous actions, changed so that `action` is the index of the one it takes in `info.actions`."""
 
     def numbered(params: Params, keys: Keys, state: State, *rest: Any) -> Any:
         out = policy(params, keys, state, *rest)
@@ -154,11 +155,11 @@ def acting(
 
     Args:
         environment: a `jaxzero.environments.Environment`.
-        policy: `(params, keys, state) -> PolicyOutput`; the value that it gives is what is recorded.
-        choose: see `jaxzero.train.move_selection.exploring`, the default; where it cuts the trace the action counts as
+        policy: `(params, keys, state) -> PolicyOutput`; its value is recorded.
+        choose: see `jaxzero.train.move_selection.exploring`, the default; where it cuts the trace, the action counts as
             random.
         steps: T.
-        openings: episodes begin after up to so many random actions.
+        openings: episodes begin after at most this many random actions.
 
     Raises:
         ValueError: steps < 1 or openings < 0, or something else in place of the environment.
@@ -167,7 +168,7 @@ def acting(
         raise ValueError(f"acting: steps={steps} must be 1 or more, and openings={openings} 0 or more.")
     check_environment("acting", environment)
     choose = exploring() if choose is None else choose
-    # As many as can be needed: an episode takes a step at least.
+    # As many as may be needed: an episode takes at least one step.
     fresh = lambda key: jax.vmap(lambda k: opening(environment, k, openings))(jax.random.split(key, steps))
 
     def begin(key: chex.PRNGKey, environments: int) -> Acting:
@@ -193,7 +194,7 @@ def acting(
             terminated=outcome.terminated & taken,
             last=now.last,
             random=(trace == 0) & taken,
-            policy=jnp.where(legal.any(-1, keepdims=True), out.action_weights, 0.0),  # nothing to learn: nothing to do
+            policy=jnp.where(legal.any(-1, keepdims=True), out.action_weights, 0.0),  # no action, nothing to learn
             value=out.value,
             sampled=sampled,
         )
@@ -227,7 +228,7 @@ def acting(
 
 
 def _told(out: Any) -> tuple[Array, Array]:
-    """Entropy of the improved policies, and how far they are from the prior."""
+    """Entropy of the improved policies, and their KL divergence from the prior."""
     weights = out.action_weights
     entropy = -jnp.sum(jax.scipy.special.xlogy(weights, weights))
     if not isinstance(out.tree, Tree):
@@ -237,7 +238,7 @@ def _told(out: Any) -> tuple[Array, Array]:
 
 
 def summed(record: Transition, told: tuple) -> ActingStats:
-    """Sums over a chunk, of what was recorded and what each step told besides."""
+    """Sums over a chunk, from the recorded steps and from what `told` adds for each step."""
     (entropy, improvement), bad, (over, paid, length, wins), draws = told
     sums = dict(
         steps=~record.last,
@@ -256,7 +257,7 @@ def summed(record: Transition, told: tuple) -> ActingStats:
 
 
 def _distinct(observation: Float[Array, "n ..."]) -> Int[Array, ""]:
-    """How many observations differ from one another, by their 64-bit hashes."""
+    """The number of distinct observations, by their 64-bit hashes."""
     high, low = jax.lax.sort(tuple(hash_state(observation).T), num_keys=2)
     return 1 + jnp.sum((high[1:] != high[:-1]) | (low[1:] != low[:-1]))
 

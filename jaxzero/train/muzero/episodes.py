@@ -1,4 +1,4 @@
-"""Whole episodes, played once from their beginning: how good a policy is, and what an episode looks like."""
+"""Whole episodes, played once from their beginning, to measure a policy and to record an episode."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,12 +14,12 @@ __all__ = ["Episodes", "play_episodes", "record_episode"]
 
 
 class Episodes(NamedTuple):
-    """What came of them, one entry each.
+    """Results of episodes, one entry each.
 
     Attributes:
         returned: the sum of the rewards, not discounted.
         length: steps.
-        ended: whether the episode came to its end; else it was left after `longest` steps.
+        ended: whether the episode came to its end; else it was abandoned after `longest` steps.
     """
 
     returned: Float[Array, "n"]
@@ -28,14 +28,14 @@ class Episodes(NamedTuple):
 
 
 def play_episodes(environment: Any, policy: Callable, params: Params, keys: Keys, longest: int) -> Episodes:
-    """An episode for each key, all in lock-step until the last one is over.
+    """Plays an episode for each key, all in lock-step until the last one is over.
 
     Args:
         environment: a `jaxzero.environments.Environment` of one player.
         policy: `(params, keys, state) -> PolicyOutput`.
         params: for the policy.
         keys: one per episode.
-        longest: steps after which an episode is left.
+        longest: steps after which an episode is abandoned.
 
     >>> from types import SimpleNamespace
     >>> from jaxzero.environments import cartpole
@@ -76,7 +76,7 @@ def record_episode(environment: Any, policy: Callable, params: Params, key: Any,
         policy: likewise.
         params: likewise.
         key: of the episode.
-        steps: how many are recorded. Once the episode is over, its last state but one stands still.
+        steps: how many are recorded. Once the episode is over, its last state but one is repeated.
 
     >>> from types import SimpleNamespace
     >>> from jaxzero.environments import cartpole

@@ -1,7 +1,7 @@
 """Acting in environments that live on the host: the search is jitted, the steps are not.
 
-Slower than `acting`, for each step waits for the host; but the environments are those that most people have. They keep
-their own states, which no checkpoint holds: a run that goes on begins its episodes anew.
+Slower than `acting`, because each step waits for the host; but most existing environments are of this kind. They keep
+their own states, which no checkpoint holds, so a resumed run begins its episodes anew.
 """
 
 from collections.abc import Callable
@@ -48,10 +48,10 @@ def blank_host_transition(environment: Any) -> Transition:
 def host_acting(
     environment: Any, policy: Callable, choose: Callable, *, steps: int
 ) -> tuple[Callable[..., HostActing], Callable[..., tuple[HostActing, Transition, ActingStats]]]:
-    """Acting as two functions, as in `acting`; `act` is not to be jitted.
+    """Acting as two functions, as in `acting`; `act` must not be jitted.
 
-    The last step of an episode that was cut is taken, and not recorded as a step: its state stands as the last one, and
-    nothing is paid there, for the state behind it is gone by the next search.
+    The last step of an episode that is cut is taken, but not recorded as a step. Its state is recorded as the last one,
+    with reward 0, because the state after it is no longer available at the next search.
 
     Args:
         environment: a `jaxzero.environments.HostEnvironment`.
@@ -60,7 +60,7 @@ def host_acting(
         steps: T.
     """
     count = environment.num_envs
-    seen: list[np.ndarray] = []  # by the environments, which keep their states themselves
+    seen: list[np.ndarray] = []  # the current observations; the environments keep their states themselves
 
     def begin(key: chex.PRNGKey, environments: int) -> HostActing:
         seen.clear()
@@ -75,7 +75,7 @@ def host_acting(
         return keys, action, trace == 0, out.action_weights, out.value, entropy, out.info.status != 0
 
     def act(params: Params, now: HostActing) -> tuple[HostActing, Transition, ActingStats]:
-        if not seen:  # of a run that goes on: the episodes of before are gone
+        if not seen:  # a resumed run: its earlier episodes are gone
             seen.append(environment.reset())
             now = now._replace(age=jnp.zeros_like(now.age), paid=jnp.zeros_like(now.paid))
         age, paid, keys = np.array(now.age), np.array(now.paid), now.keys
@@ -112,16 +112,16 @@ def host_acting(
 
 
 def host_episodes(environment: Any, act: Callable, episodes: int, longest: int) -> Episodes:
-    """What comes of that many episodes, whose actions are `act(observations)`.
+    """Plays `episodes` episodes with the actions `act(observations)`.
 
-    All environments begin together, and begin anew when the last one is done: were it the first episodes to end that
-    count, short ones would count more often.
+    All environments begin together, and begin anew when the last one is done. If instead the first episodes to end
+    counted, short ones would be overrepresented.
 
     Args:
         environment: a `HostEnvironment`, which is reset.
         act: `observations [B, ...] -> actions [B]`.
         episodes: how many.
-        longest: steps after which an episode is left.
+        longest: steps after which an episode is abandoned.
     """
     count = environment.num_envs
     found: list[Episodes] = []

@@ -18,11 +18,11 @@ from jaxzero.types import Keys, Params
 
 __all__ = ["MuZeroLosses", "muzero_learner"]
 
-LOSS = 2**30  # folded into a minibatch's keys for what the loss draws: small numbers give what `split` gives
+LOSS = 2**30  # folded into a minibatch's keys for the loss; small numbers could coincide with `split`
 
 
 class MuZeroLosses(NamedTuple):
-    """Means over the minibatches that were learned from; and how many were not: `skipped`.
+    """Means over the minibatches that were learned from; and the number of those that were not: `skipped`.
 
     Attributes:
         total: the loss.
@@ -62,7 +62,7 @@ def muzero_learner(
     `begin(params) -> Learner`;
     `update(learner, rings, keys, learning_rate, minibatches) -> (Learner, rings, MuZeroLosses)`: `minibatches` (static)
     steps of the optimiser on windows of the replay, shown through random symmetries; one key per part of the rings.
-    Where windows are drawn by priority, those that were seen get new ones.
+    Where windows are drawn by priority, the sampled ones get new priorities.
 
     Published for Atari (Schrittwieser et al. 2020): K = 5, n = 10, γ = 0.997, α = β = 1; for board games n up to the
     end of the game, γ = 1, uniform.
@@ -76,16 +76,17 @@ def muzero_learner(
         trace: λ of the returns.
         weights: of the parts of the loss.
         fresh: `(params, keys, observation, legal, later) -> (policies, values, later values)`, see `reanalyse`.
-        share: of each minibatch that gets fresh targets, from the moving average of the parameters: the network that
-            follows the present one.
-        alpha: how much priorities matter.
-        beta: how much the weights make up for that.
+        share: the part of each minibatch that gets fresh targets, computed with the moving average of the parameters,
+            which serves as target network.
+        alpha: the exponent of priorities.
+        beta: the exponent of the correcting weights.
         weight_decay: see `parameter_update`.
         average_decay: likewise.
         clip_norm: likewise.
         direction: likewise.
         loss: `(network, params, seen [n, K + 1, ...], action, targets, weight, weights=, keys=, axis=)`, with a key for
-            each part of the windows, which returns what `unroll_loss` does, like `stochastic_loss`. None: that.
+            each part of the windows, which returns the same as `unroll_loss`, like `stochastic_loss`. None:
+            `unroll_loss`.
         devices: name and size of the mesh axis over which `update` is mapped, each device with its rings. None: there
             is one device only.
 
@@ -105,8 +106,8 @@ def muzero_learner(
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
     signed = -environment.discount if environment.num_players == 2 else environment.discount
     length = unroll + steps + 1
-    # From which state of a window on values are bootstrapped from. Before, beyond the states that are searched, one is
-    # read: that of the first at which returns are cut.
+    # From this state of a window on, returns may bootstrap from values. Beyond the searched states, only one earlier
+    # value is needed: that of the first state at which returns are cut.
     bootstrap = max(steps, unroll + 1) if trace == 1 else unroll + 1
     begin, apply = parameter_update(
         weight_decay=weight_decay, average_decay=average_decay, clip_norm=clip_norm, direction=direction
@@ -173,7 +174,7 @@ def muzero_learner(
             return tuple(carry), losses
 
         (state, rings), losses = jax.lax.scan(one, (state, rings), keys)
-        learned = minibatches - losses.skipped.sum()  # none: the means are not numbers, either
+        learned = minibatches - losses.skipped.sum()  # if it is 0, the means are NaN
         good = lambda x: jnp.where((losses.skipped > 0).reshape(-1, *[1] * (x.ndim - 1)), 0, x).sum(0) / learned
         return state, rings, jax.tree.map(good, losses)._replace(skipped=losses.skipped.sum())
 
@@ -183,21 +184,21 @@ def muzero_learner(
 def _of_first_state(
     network: Any, params: Params, seen: Array, *given: Any, weights: LossWeights, keys: Keys, axis: Any
 ) -> tuple:
-    """MuZero's loss: what is unrolled is the first state, and the later ones are for the consistency loss."""
+    """MuZero's loss: the first state is unrolled, and the later observations are for the consistency loss."""
     del keys
     later = seen[:, 1:] if weights.consistency else None
     return unroll_loss(network, params, seen[:, 0], *given, weights=weights, later=later, axis=axis)
 
 
 def _first_cut(ends: tuple[Array, Array], first: int) -> Array:
-    """Of each window the first state, from `first` on, whose value returns stop at; the last state if there is none."""
+    """For each window the first state, from `first` on, at which returns are cut; the last state if there is none."""
     stays = (ends[0] | ends[1])[:, first:-1]
     found = jnp.argmax(stays, axis=1, keepdims=True) if stays.shape[1] else jnp.zeros((len(stays), 1), jnp.int32)
     return first + jnp.where(stays.any(1, keepdims=True), found, stays.shape[1])
 
 
 def _any_after_the_end(keys: Keys, action: Array, targets: Targets, num_actions: int) -> Array:
-    """The actions, and in absorbing states random ones: whatever is done there, nothing is paid."""
+    """The actions, but random ones in absorbing states, so that the model learns that no action is paid there."""
     draw = lambda key: jax.random.randint(key, (len(action) // len(keys), action.shape[1]), 0, num_actions)
     return jnp.where(targets.running[:, :-1], action, jax.vmap(draw)(keys).reshape(action.shape))
 

@@ -1,4 +1,4 @@
-"""Reanalyse: old states searched anew, with the network as it is now."""
+"""Reanalyse: old states are searched again with the current network."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["observed", "reanalyse", "reanalysed", "replaced"]
 
 
 def observed(observation: Array, legal: Bool[Array, "n A"] | None) -> tuple:
-    """A recorded state, as the policies of `reanalyse` take it: what was seen and what was legal."""
+    """A recorded state, as the policies of `reanalyse` take it: the observation and the legal actions."""
     return (observation,) if legal is None else (observation, legal)
 
 
@@ -21,18 +21,18 @@ def reanalyse(policy: Callable, evaluate: Callable) -> Callable[..., tuple[Array
     """Fresh targets of windows: `fresh(params, keys, observation, legal, later) -> (policies, values, later values)`.
 
     MuZero Reanalyse (Schrittwieser et al. 2020, appendix H; Schrittwieser et al. 2021, "Online and offline
-    reinforcement learning by planning with a learned model"): policies come from a search with the present network,
-    and the values that returns are bootstrapped from are those of a network that follows it. There 80 % of the updates
-    are such.
+    reinforcement learning by planning with a learned model"): policies come from a search with the current network,
+    and returns are bootstrapped from the values of a target network that follows it. There, 80 % of the updates use
+    such targets.
 
-    `observation` `[n, K + 1, ...]` and `legal` are of the states that the model will unroll: these are searched, with
+    `observation` `[n, K + 1, ...]` and `legal` belong to the states that the model will unroll. These are searched with
     `keys` `[n]`, which gives `policies` `[n, K + 1, A]` and `values` `[n, K + 1]`. `later` `[n, M, ...]` are
-    observations of states further on, for which the network alone says a value `[n, M]`. The policy of a state without
-    a legal action is all 0: nothing is learned from it.
+    observations of later states, for which the network alone gives a value `[n, M]`. The policy of a state without a
+    legal action is all 0: nothing is learned from it.
 
     Args:
         policy: `(params, keys, state) -> PolicyOutput` on states as `observed` makes them.
-        evaluate: `(params, observation) -> value`, what the network says.
+        evaluate: `(params, observation) -> value`, the network's.
     """
 
     def fresh(params: Params, keys: Keys, observation: Array, legal: Any, later: Array) -> tuple[Array, Array, Array]:
@@ -63,7 +63,7 @@ def reanalysed(share: float, n: int) -> int:
 
 
 def replaced(stored: Array, fresh: Array, parts: int) -> Array:
-    """Of each part's windows the first with their fresh targets, the others as they were stored."""
+    """Each part's windows: the first ones with fresh targets, the others as they were stored."""
     by_part = lambda x: x.reshape(parts, -1, *x.shape[1:])
     new = by_part(fresh)
     return jnp.concatenate([new, by_part(stored)[:, new.shape[1] :]], 1).reshape(stored.shape)

@@ -1,10 +1,10 @@
 """The replay of sequences: one ring of steps per environment, and windows drawn from them.
 
-All environments step together, so all rings have been written to equally often, and the write head is in the same
+All environments step together, so all rings have been written to equally often, and their write heads are at the same
 place. A window begins where enough steps follow: it never crosses the head.
 
-**Truncated episodes** end with one more row: their last state, which was searched like any other and from which no step
-was taken (`last`). Its value is what a return is bootstrapped from.
+**Truncated episodes** end with one more row: their last state, which was searched like any other, but from which no
+step was taken (`last`). Returns are bootstrapped from its value.
 """
 
 from typing import Any, NamedTuple
@@ -32,20 +32,20 @@ __all__ = [
 
 
 class Transition(NamedTuple):
-    """A state, what the search said of it, and the step from it: `[E, L, ...]`, environments and time.
+    """A state, the search's results for it, and the step from it: `[E, L, ...]`, environments and time.
 
     Attributes:
         observation: as the environment gives it, in its own type.
         legal: the actions that may be taken; None: all.
-        action: what was done.
-        reward: what that paid to the player who acted.
+        action: the action taken.
+        reward: what it paid to the player who acted.
         terminated: the episode ended there by its rules; the next row is of another one.
         last: the last state of an episode that was cut: no step follows; the next row is of another one.
-        random: the action was drawn at random: what followed says nothing about the value of this state.
+        random: the action was drawn at random, so what followed says nothing about the value of this state.
         policy: the search's improved policy.
         value: the search's value of the state, for the player to act.
-        sampled: of continuous actions, those that the search has sampled, which `policy` is over and of which `action`
-            is the number; None: actions are numbers.
+        sampled: for continuous actions, those that the search has sampled: `policy` is over these, and `action` is an
+            index into them; None: actions are numbers.
     """
 
     observation: Array
@@ -65,7 +65,7 @@ class Sequences(NamedTuple):
 
     Attributes:
         steps: the latest L steps of each of E environments.
-        priority: of each step as the beginning of a window; None: all are alike.
+        priority: of each step as the beginning of a window; None: all are equal.
         written: how many steps each ring has seen; the next goes to `written % L`.
     """
 
@@ -82,7 +82,7 @@ class Starts(NamedTuple):
     Attributes:
         ring: which environment.
         time: which step of it, counted from the first that was ever written.
-        weight: what the loss of the window is to be multiplied by, 1 at most.
+        weight: the factor on the loss of the window, 1 at most.
     """
 
     ring: Int[Array, "n"]
@@ -133,7 +133,7 @@ def capacity(rings: Sequences) -> int:
 
 
 def add(rings: Sequences, steps: Transition) -> Sequences:
-    """Write `steps` `[E, T, ...]` over the oldest. New ones get the highest priority there is: each is seen soon.
+    """Write `steps` `[E, T, ...]` over the oldest. New steps get the highest present priority, to be sampled soon.
 
     Raises:
         ValueError: L is no multiple of T: chunks are written as a whole, and never wrap around.
@@ -156,7 +156,7 @@ def add(rings: Sequences, steps: Transition) -> Sequences:
 
 
 def cut_at_head(rings: Sequences) -> Sequences:
-    """The rings as if all episodes had been cut: nothing that is written from now on follows the newest step.
+    """The rings as if all episodes had been cut: steps written from now on do not follow the newest step.
 
     For environments that begin anew while their replay goes on.
     """
@@ -172,18 +172,18 @@ def cut_at_head(rings: Sequences) -> Sequences:
 
 
 def sample(rings: Sequences, keys: Keys, n: int, length: int, alpha: float = 1.0, beta: float = 1.0) -> Starts:
-    """Where `n` windows of `length` steps begin, drawn uniformly, or by priority where there are priorities.
+    """Draws where `n` windows of `length` steps begin: uniformly, or by priority where there are priorities.
 
-    By priority: P(i) ∝ p_i^α, and weights (1 / (N · P(i)))^β, over the greatest of the part (Schaul et al. 2016,
+    By priority: P(i) ∝ p_i^α, and weights (1 / (N · P(i)))^β, divided by the greatest of the part (Schaul et al. 2016,
     "Prioritized experience replay", section 3.4; MuZero, appendix G: α = β = 1).
 
     Args:
-        rings: of which each must hold `length` steps.
-        keys: one per part; the rings are shared out among them, and each part gives as many windows.
+        rings: each must hold `length` steps.
+        keys: one per part; the rings are divided among the parts, and each part gives equally many windows.
         n: windows in all.
         length: steps of a window.
-        alpha: how much priorities matter.
-        beta: how much the weights make up for that.
+        alpha: the exponent of priorities.
+        beta: the exponent of the correcting weights.
 
     Raises:
         ValueError: windows longer than a ring; n or E is no multiple of the parts.
@@ -216,7 +216,7 @@ def _by_chance(key: chex.PRNGKey, chance: Float[Array, "m"], n: int) -> tuple[In
     up_to = jnp.cumsum(chance)
     drawn = jax.random.uniform(key, (n,)) * up_to[-1]
     place = jnp.minimum(jnp.searchsorted(up_to, drawn, side="right"), len(chance) - 1)
-    place = jnp.where(chance[place] > 0, place, jnp.argmax(chance))  # sums are rounded: one without a chance may be hit
+    place = jnp.where(chance[place] > 0, place, jnp.argmax(chance))  # rounded sums may hit one of probability 0
     return place, chance[place] / jnp.maximum(up_to[-1], 1e-30)
 
 
@@ -226,16 +226,16 @@ def window(rings: Sequences, field: Any, starts: Starts, length: int) -> Any:
 
 
 def at_times(rings: Sequences, field: Any, starts: Starts, times: Int[Array, "n M"]) -> Any:
-    """The steps so many after each start, `[n, M, ...]`, of one field of `rings.steps`, or of a tree of them."""
+    """The steps `times` after each start, `[n, M, ...]`, of one field of `rings.steps`, or of a tree of them."""
     at = (starts.time[:, None] + times) % capacity(rings)
     return jax.tree.map(lambda x: x[starts.ring[:, None], at], field)
 
 
 def reprioritise(rings: Sequences, starts: Starts, priority: Float[Array, "n"]) -> Sequences:
-    """Gives the steps that windows began with new priorities; nothing where all are alike."""
+    """Gives new priorities to the steps that windows began with; does nothing where rings have no priorities."""
     if rings.priority is None:
         return rings
     at = starts.time % capacity(rings)
-    # A start may have been drawn twice, with two errors: the greater one holds, on every device.
+    # A start may have been drawn twice, with two errors: the greater one counts, on every device.
     blank = rings.priority.at[starts.ring, at].set(0.0)
     return rings._replace(priority=blank.at[starts.ring, at].max(jnp.maximum(priority, 1e-6)))

@@ -26,18 +26,18 @@ UNSEEN = 1  # folded into the keys for codes of steps that the encoder does not 
 
 
 class ChanceWeights(NamedTuple):
-    """What the parts of the loss that are about chance are multiplied by, beside `LossWeights`.
+    """Factors on the parts of the loss that are about chance, in addition to `LossWeights`.
 
     Attributes:
         afterstate: of the values of afterstates; the same kind of loss as for states.
-        chance: of the cross-entropy between the codes that were foreseen and those that came.
-        commitment: of the squared distance between what the encoder says and its code. VQ-VAE has 0.25, for codes of
-            the largest entries; where codes are drawn it would hold the logits where draws are nearly uniform.
-        reconstruction: of half the squared distance between an observation and the one that the network says after its
-            code, summed over the entries. Without it codes come to mean nothing where rewards and values hardly depend
-            on chance, as in 2048: see experiments/muzero/README.md. Where they do, it has outcomes share codes.
-        entropy: of the entropy of the codes that are drawn, in nats, which is to be large: an encoder that is sure too
-            soon has outcomes share a code.
+        chance: of the cross-entropy between the predicted codes and those that occurred.
+        commitment: of the squared distance between the encoder's output and its code. VQ-VAE has 0.25, for codes of the
+            largest entries. Where codes are drawn, it would keep the logits where draws are nearly uniform.
+        reconstruction: of half the squared distance between an observation and the network's reconstruction after its
+            code, summed over the entries. Without it, codes lose their meaning where rewards and values hardly depend
+            on chance, as in 2048: see experiments/muzero/README.md. Where they do, it makes outcomes share codes.
+        entropy: of the entropy of the drawn codes, in nats, which is maximised: an encoder that is sure too soon makes
+            outcomes share a code.
     """
 
     afterstate: float = 0.25
@@ -51,13 +51,13 @@ class StochasticLosses(NamedTuple):
     """The fields of `UnrollLosses`, and six of chance: means over the steps that were made, by step of the unroll.
 
     Attributes:
-        afterstate: of the values of afterstates, as the value head has it.
+        afterstate: the loss of the values of afterstates, by the value head.
         chance: cross-entropy of the codes, nats.
-        commitment: squared distance between what the encoder says and its code.
-        reconstruction: half the squared distance between observations and what the network says of them.
-        code_counts: how often each code is to be expected, over all steps.
-        code_entropy: of a step's code, whose chances the encoder says, mean, nats; 0 where it is that of the largest
-            entry. Codes of which an encoder says nothing are all drawn equally often: this tells.
+        commitment: squared distance between the encoder's output and its code.
+        reconstruction: half the squared distance between observations and their reconstructions.
+        code_counts: the expected count of each code, over all steps.
+        code_entropy: mean entropy of a step's code under the encoder's probabilities, nats; 0 where the code is that of
+            the largest entry. An uninformative encoder draws all codes equally often; this number reveals it.
     """
 
     policy: Float[Array, "K1"]
@@ -79,15 +79,15 @@ class StochasticLosses(NamedTuple):
 
 
 class Unrolled(NamedTuple):
-    """What the network says along a window, time first.
+    """The network's outputs along a window, time first.
 
     Attributes:
         embedding: of states 0 ... K.
         reward: outputs of the steps.
         chances: logits of the codes, at the afterstates.
         worth: value outputs of the afterstates.
-        encoded: what the encoder says of the steps.
-        code: the codes that it says.
+        encoded: the encoder's outputs for the steps.
+        code: the codes of the steps.
     """
 
     embedding: Any
@@ -113,11 +113,11 @@ def nearest_code(encoded: Float[Array, "... C"]) -> Float[Array, "... C"]:
 
 
 def drawn_code(encoded: Float[Array, "... C"], noise: Float[Array, "... C"]) -> Float[Array, "... C"]:
-    """A one-hot vector, drawn with the probabilities that `encoded` are the logits of; the softmax's gradient.
+    """A one-hot vector, drawn with the logits `encoded`; its gradient is the softmax's.
 
     The straight-through Gumbel-softmax (Jang, Gu and Poole 2017, "Categorical Reparameterization with Gumbel-Softmax",
-    section 2.2; temperature 1). Draws try codes on outcomes that the largest entry never would. Without them outcomes
-    that share a code at first go on sharing it: see experiments/muzero/README.md.
+    section 2.2; temperature 1). Draws try codes for outcomes that the largest entry never would. Without draws,
+    outcomes that share a code at first go on sharing it: see experiments/muzero/README.md.
 
     Args:
         encoded: logits.
@@ -147,17 +147,17 @@ def stochastic_unroll(
     into: float = 0.5,
     keys: Keys | None = None,
 ) -> Unrolled:
-    """The network along the actions of a window and the codes of what chance did there.
+    """Unrolls the network along the actions of a window, and along the codes of what chance did there.
 
     Args:
         network: a `StochasticNetwork`.
         params: its parameters.
         seen: observations of states 0 ... K, `[n, K + 1, ...]`.
         action: of the steps.
-        real: whether both states of a step belong to one episode. Of others the encoder would see nonsense: for the
-            step that ends an episode, and after it, codes are drawn as they are foreseen. So each learns to expect the
-            end as often as it comes; of the most likely one alone it would be expected too seldom.
-        into: what the gradient into an embedding is multiplied by where a step begins.
+        real: whether both states of a step belong to one episode. Otherwise the encoder would see nonsense: for the
+            step that ends an episode, and after it, codes are drawn from the network's prediction. So every code learns
+            to predict the end as often as it comes. With the most likely code alone, it would be predicted too rarely.
+        into: factor on the gradient into an embedding where a step begins.
         keys: for draws of the codes, one for each part of the n windows; None: the codes of the largest entries.
     """
     steps, n = real.shape
@@ -199,24 +199,25 @@ def stochastic_loss(
     keys: Keys | None = None,
     axis: str | None = None,
 ) -> tuple[Float[Array, ""], tuple[StochasticLosses, Float[Array, "n"]]]:
-    """MuZero's loss, and four parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
+    """MuZero's loss, and five parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
 
-    The value of an afterstate learns the return from the state before it, where the action was the policy's; the logits
-    of the codes, the code of what came; and the encoder is drawn to its code. That chance is encoded in a useful way
-    follows from the other losses, whose gradients reach the encoder through the code: of the largest entry, as
-    published, or drawn, see `drawn_code`. The fourth part is not published for it: observations are reconstructed, as
-    in the VQ-VAE (van den Oord et al. 2017, equation 3). What an afterstate leaves open of the next observation is what
-    chance did, so this asks for it directly; values and policies of 2048 hardly depend on a single tile.
+    The value of an afterstate learns the return from the state before it, where the action was the policy's. The logits
+    of the codes learn the code that occurred. The encoder is pulled towards its code. The other losses make the codes
+    useful: their gradients reach the encoder through the code, which is that of the largest entry, as published, or
+    drawn, see `drawn_code`. The fourth part is not published for Stochastic MuZero: observations are reconstructed, as
+    in the VQ-VAE (van den Oord et al. 2017, equation 3). What an afterstate leaves open in the next observation is what
+    chance did, so this loss asks for it directly; values and policies of 2048 hardly depend on a single tile. The fifth, the
+    entropy of drawn codes, is not published either.
 
     Args:
         network: a `StochasticNetwork`.
         params: its parameters.
         seen: observations of states 0 ... K, `[n, K + 1, ...]`.
         action: of steps 0 ... K − 1.
-        targets: what the network should say.
+        targets: the targets of the network's outputs.
         weight: of each window.
-        weights: of MuZero's parts; consistency has no part in it.
-        chance_weights: of those of chance.
+        weights: of MuZero's parts; there is no consistency loss.
+        chance_weights: of the parts of chance.
         into: see `stochastic_unroll`.
         keys: likewise.
         axis: of the mesh; None: there is one device only.
@@ -262,7 +263,7 @@ def stochastic_loss(
 
 
 def _missed(network: Any, params: Params, embedding: Any, seen: Array) -> Float[Array, "K n"]:
-    """Half the squared distance between observations 1 ... K and what the network says of its embeddings."""
+    """Half the squared distance between observations 1 ... K and their reconstructions from embeddings."""
     later = seen.swapaxes(0, 1)[1:]
     said = network.reconstruct(params, jax.tree.map(lambda x: x[1:].reshape(-1, *x.shape[2:]), embedding))
     apart = said.reshape(later.shape) - later.astype(said.dtype)

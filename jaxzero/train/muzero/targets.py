@@ -1,8 +1,8 @@
-"""What a window of steps teaches: values, rewards and policies of the states that the model will imagine.
+"""Targets from windows of steps: values, rewards and policies for the states that the model unrolls.
 
 A window begins at time t, and the model unrolls K steps from there. State k is one of three: running; absorbing, after
-the end of an episode by its rules, where nothing is paid and the value is 0; or unknown, behind the last state of an
-episode that was cut, where nothing can be said.
+an episode that ended by its rules, where rewards and values are 0; or unknown, after the last state of an episode that
+was cut, where there is no target.
 """
 
 from typing import NamedTuple
@@ -15,17 +15,17 @@ __all__ = ["Targets", "make_targets", "returns", "state_masks"]
 
 
 class Targets(NamedTuple):
-    """What the model should say, along an unroll of K steps.
+    """The targets along an unroll of K steps.
 
     Attributes:
         policy: the search's improved policy of states 0 ... K.
         value: the return of states 0 ... K, for the player to act there; 0 in absorbing ones.
         reward: what steps 0 ... K − 1 pay to the player who acts; 0 from absorbing states.
-        running: states 0 ... K that policies are learned for.
-        known: states 0 ... K that values, and rewards on the way there, are learned for.
-        sampled: of continuous actions, those that the policy is over; None: they are numbers.
-        random: whether the action of steps 0 ... K − 1 was drawn at random: then the value of the state before it is
-            not the return after it. None: none was.
+        running: which of the states 0 ... K have policy targets.
+        known: which of the states 0 ... K have targets for their values, and for the rewards on the way there.
+        sampled: for continuous actions, those that the policy is over; None: they are numbers.
+        random: whether the action of steps 0 ... K − 1 was drawn at random; then the return after it says nothing about
+            the value of the state before it. None: none was.
     """
 
     policy: Float[Array, "n K1 A"]
@@ -38,7 +38,7 @@ class Targets(NamedTuple):
 
 
 def state_masks(terminated: Bool[Array, "n K"], last: Bool[Array, "n K"]) -> tuple[Array, Array]:
-    """Which of the states 0 ... K are running, and which are known, `[n, K + 1]` each, by what the K steps before met.
+    """Which of the states 0 ... K are running, and which are known, `[n, K + 1]` each, from the ends in the K steps.
 
     >>> ends, none = jnp.array([[False, True, False]]), jnp.zeros((1, 3), bool)
     >>> [x.tolist() for x in state_masks(terminated=ends, last=none)]  # then absorbing
@@ -49,7 +49,7 @@ def state_masks(terminated: Bool[Array, "n K"], last: Bool[Array, "n K"]) -> tup
     start = jnp.ones((len(last), 1), jnp.bool_)
     over = jnp.cumsum(terminated | last, axis=1) > 0
     running = jnp.concatenate([start, ~over], 1)
-    cut = jnp.cumsum(running[:, :-1] & last, axis=1) > 0  # the first end decides: what follows is of other episodes
+    cut = jnp.cumsum(running[:, :-1] & last, axis=1) > 0  # the first end decides: later steps are of other episodes
     return running, jnp.concatenate([start, ~cut], 1)
 
 
@@ -74,14 +74,14 @@ def returns(
     al. 2020, section 3); with λ < 1 those of TD(λ), cut after n steps (Sutton & Barto 2018, eq. 12.9).
 
     Args:
-        reward: of steps t ... t + W − 1, W = unroll + steps + 1; of the last one it is not read.
+        reward: of steps t ... t + W − 1, W = unroll + steps + 1; the last one is not read.
         value: ν, of the states, for the player to act.
         terminated: the step ended the episode.
         last: no step follows.
         random: the action was drawn at random.
         unroll: K.
         steps: n, 1 or more.
-        discount: γ; −γ where two players alternate, for ν[t + 1] is the other's.
+        discount: γ; −γ where two players alternate, because ν[t + 1] is the other's.
         trace: λ.
 
     Raises:

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class LossWeights(NamedTuple):
-    """What the parts of the loss are multiplied by.
+    """Factors on the parts of the loss.
 
     Attributes:
         policy: of the cross-entropy between the search's policy and the network's.
@@ -46,17 +46,17 @@ class UnrollLosses(NamedTuple):
     """Means over the windows that count, by step of the unroll; states 0 ... K, rewards and consistency of 1 ... K.
 
     Attributes:
-        policy: cross-entropy less the target's entropy, KL(target‖network), in nats; of continuous actions, whose
-            densities may exceed 1, it may be negative.
-        value: as the head has it.
+        policy: cross-entropy minus the target's entropy, KL(target‖network), in nats; it may be negative for continuous
+            actions, whose densities may exceed 1.
+        value: the head's loss.
         reward: likewise.
         consistency: 1 − cosine; zeros where it has no weight.
         value_error: |decoded value − target|.
         reward_error: |decoded reward − target|.
-        outside: share of the value targets, of all states, that the head cannot say.
-        spread: standard deviation over windows of the numbers of the last embedding, mean; 0: all are the same.
+        outside: share of the value targets, of all states, outside the range of the head.
+        spread: mean standard deviation, over windows, of the numbers of the last embedding; 0: all are the same.
         reward_spread: standard deviation of the reward targets.
-        reward_said: standard deviation of the decoded rewards; 0: the head says nothing.
+        reward_said: standard deviation of the decoded rewards; 0: the head predicts a constant.
     """
 
     policy: Float[Array, "K1"]
@@ -84,7 +84,7 @@ def unroll(network: Any, params: Params, observation: Array, action: Int[Array, 
         params: its parameters.
         observation: of state 0, `[n, ...]`.
         action: of the steps.
-        into: what the gradient into an embedding is multiplied by where a step begins (MuZero: 0.5).
+        into: factor on the gradient into an embedding where a step begins (MuZero: 0.5).
     """
     first = network.represent(params, observation)
 
@@ -120,7 +120,7 @@ def unroll_loss(
         params: its parameters.
         observation: of state 0, `[n, ...]`.
         action: of steps 0 ... K − 1.
-        targets: what the network should say; no gradient goes there.
+        targets: the targets of the network's outputs; no gradient flows into them.
         weight: of each window, see `sequence_replay.sample`.
         weights: of the parts.
         later: observations of states 1 ... K, `[n, K, ...]`, for the consistency loss (Ye et al. 2021, "Mastering Atari
@@ -157,12 +157,12 @@ def unroll_loss(
 
 
 def time_first(targets: Targets) -> Targets:
-    """`[K + 1, n, ...]`, as unrolled; no gradient goes there."""
+    """The targets with time first, `[K + 1, n, ...]`, as unrolled; no gradient flows into them."""
     return jax.lax.stop_gradient(jax.tree.map(lambda x: x.swapaxes(0, 1), targets))
 
 
 def summed(parts: dict[str, Float[Array, "k n"]]) -> Float[Array, "n"]:
-    """The sum of parts by window: state 0 counts whole, and each of the K steps 1 / K."""
+    """The sum of parts by window: state 0 has weight 1, and each of the K steps 1 / K."""
     steps = min(len(part) for part in parts.values())
     scale = jnp.concatenate([jnp.ones(1), jnp.full(steps, 1 / max(steps, 1))])[:, None]
     return sum((scale[-len(part) :] * part).sum(0) for part in parts.values() if len(part))
@@ -171,9 +171,9 @@ def summed(parts: dict[str, Float[Array, "k n"]]) -> Float[Array, "n"]:
 def compared(
     network: Any, params: Params, embedding: Any, reward: Array, targets: Targets, axis: str | None
 ) -> UnrollLosses:
-    """What the network says of unrolled states, and of the steps between them, against targets, time first.
+    """The losses of unrolled states, and of the steps between them, against targets, time first.
 
-    By window, where it counts, else 0; `consistency` is 0.
+    By window; 0 where it does not count; `consistency` is 0.
     """
     steps, n = targets.reward.shape
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), embedding)
@@ -197,9 +197,9 @@ def compared(
 
 
 def _of_policy(network: Any, output: Array, targets: Targets) -> Float[Array, "K1 n"]:
-    """The cross-entropy of the search's policy and the network's: over all actions, or over those that were sampled.
+    """The cross-entropy between the search's policy and the network's: over all actions, or over the sampled ones.
 
-    Of continuous actions −Σ π'(a) log π(a) over the sample (Hubert et al. 2021, equation 6), with densities.
+    For continuous actions −Σ π'(a) log π(a) over the sample (Hubert et al. 2021, equation 6), with densities.
     """
     if targets.sampled is None:
         chex.assert_equal_shape([output, targets.policy])
@@ -208,12 +208,12 @@ def _of_policy(network: Any, output: Array, targets: Targets) -> Float[Array, "K
 
 
 def over_devices(axis: str | None) -> Callable[[Array], Array]:
-    """Over all devices."""
+    """The function that sums over all devices."""
     return lambda x: x if axis is None else jax.lax.psum(jax.lax.stop_gradient(x), axis)
 
 
 def over_what_counts(losses: UnrollLosses, targets: Targets, axis: str | None) -> UnrollLosses:
-    """Means over the windows in which a state is learned from: the zeros of the others would make it look easier."""
+    """Means over the windows in which a state counts: the zeros of other windows would lower the losses."""
     total = over_devices(axis)
     running, known = (total(x.sum(1)) for x in (targets.running, targets.known))
     counts = dict(policy=running, value=known, reward=known[1:], consistency=running[1:])
@@ -223,14 +223,14 @@ def over_what_counts(losses: UnrollLosses, targets: Targets, axis: str | None) -
 
 
 def _deviation(x: Float[Array, "n ..."], counted: Array, total: Callable) -> Float[Array, "..."]:
-    """The standard deviation over the first axis of what counts; 0 where nothing does."""
+    """The standard deviation over the counted entries of the first axis; 0 where nothing counts."""
     n, counted = jnp.maximum(total(counted.sum()), 1), counted.reshape(-1, *[1] * (x.ndim - 1))
     mean = total(jnp.where(counted, x, 0).sum(0)) / n
     return jnp.sqrt(total(jnp.where(counted, jnp.square(x - mean), 0).sum(0)) / n)
 
 
 def _consistency(network: Any, params: Params, embedding: Any, later: Any, running: Array, weight: float) -> Array:
-    """1 − cosine between what unrolled embeddings foretell and the projections of the true ones, `[K, n]`."""
+    """1 − cosine between the predictions from unrolled embeddings and the projections of the true ones, `[K, n]`."""
     if later is None or not weight:
         return jnp.zeros(running.shape)
     steps, n = running.shape

@@ -1,1 +1,1 @@
-"""Pictures of search trees: which nodes are drawn, what is said of them, the page, and the still picture."""
+"""Pictures of search trees: the choice of nodes, their data, the interactive page, and the static picture."""

@@ -20,22 +20,22 @@ __all__ = ["Nodes", "labels", "read", "states_of"]
 
 
 class Nodes(NamedTuple):
-    """What the views say of K nodes, as NumPy arrays.
+    """The data of K nodes, as NumPy arrays.
 
     Attributes:
         action: the edge slot above.
         visits: of the node, its own evaluation included.
         value: mean return, for the player to move or for every player, `[K, P]`.
-        raw: what the model said of the node, likewise.
+        raw: the model's value of the node, likewise.
         mover: the player to move; −1: unknown.
         terminal: whether the game is over there.
         chance: whether chance moves there.
-        bounds: what the value is proven to be at least and at most, `[K, 2]`, or None.
+        bounds: the proven lower and upper bound of the value, `[K, 2]`, or None.
         edge_visits: simulations through each edge, `[K, W]`.
         edge_value: mean returns for the player to move at the node.
         edge_prior: probabilities, NaN in a row where the rule stores something else; −inf where illegal.
-        edge_lower: what each edge is proven to return at least, or None.
-        edge_upper: at most.
+        edge_lower: the proven lower bound of each edge's return, or None.
+        edge_upper: the upper bound.
     """
 
     action: np.ndarray
@@ -54,13 +54,13 @@ class Nodes(NamedTuple):
 
 
 def read(tree: Tree, slots: Sequence[int], positions: Sequence[int], room: int) -> Nodes:
-    """What the views say of nodes of one game.
+    """Reads the data of nodes of one game.
 
     Args:
         tree: of one game.
         slots: of the edges into them.
         positions: the nodes themselves.
-        room: how many there may be; it and the tree's shape are what is compiled for.
+        room: how many there may be; the program is compiled for this number and the tree's shape.
     """
     fill = lambda x: jnp.asarray(np.pad(np.asarray(x, np.int32), (0, room - len(x))))
     nodes = jax.device_get(_read(tree, fill(slots), fill(positions)))
@@ -91,7 +91,7 @@ def _read(tree: Tree, slots: jax.Array, positions: jax.Array) -> Nodes:
 
 # ------------------------------------------------------------------------------------------------ actions and positions
 def labels(function: str, tree: Tree, positions: Sequence[int], names: Sequence[str] | None) -> Any:
-    """A function `(place in positions, edge slot, is it of chance) -> what the edge is called`.
+    """A function `(place in positions, edge slot, is it of chance) -> name of the edge`.
 
     Raises:
         ValueError: names that do not fit the tree's edges.
@@ -120,7 +120,7 @@ def labels(function: str, tree: Tree, positions: Sequence[int], names: Sequence[
 
 
 def states_of(tree: Tree, positions: Sequence[int], room: int) -> list[Any]:
-    """The positions as the model stored them, without what wrappers of this library put around, one by one."""
+    """The positions as the model stored them, one by one, without the records of this library's wrappers."""
     state = tree.state
     while isinstance(state, Slots | Kept | Moment):
         state = state.state

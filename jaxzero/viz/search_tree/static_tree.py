@@ -23,18 +23,18 @@ def sketch(
     names: Sequence[str] | None = None,
     draw: Callable[[State], str] | None = None,
 ) -> Picture:
-    """The top of a search tree along its principal variation, as a still picture: `viz.tree` for paper.
+    """The top of a search tree along its principal variation, as a static picture: `viz.tree` for print.
 
     Args:
         tree: of a policy's output, `out.tree`.
         game: which of the batch.
         depth: how many plies.
         widest: how many children of a node are drawn, those with the most visits.
-        names: what the actions are called; None: their numbers.
+        names: of the actions; None: their numbers.
         draw: draws a position; None: no positions are drawn.
 
     Raises:
-        ValueError: numbers below 1; and what `viz.tree` says.
+        ValueError: numbers below 1; and as `viz.tree`.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
     >>> from jaxzero import games, models, viz
@@ -74,7 +74,7 @@ class Spot(NamedTuple):
 
 
 def _spots(nodes: list[dict[str, Any]]) -> list[Spot]:
-    """The principal variation in the first row, and below each of its nodes the others of its siblings."""
+    """The principal variation in the first row, and below each of its nodes its siblings."""
     found, ply, at = [Spot(0, 0, 0)], 0, 0
     while below := [i for i, node in enumerate(nodes) if node["up"] == at]:
         ply += 1
@@ -102,7 +102,7 @@ def _edge(spot: Spot, nodes: list, edge: dict, at: dict, end: tuple, size: tuple
 
 
 def _box(nodes: list, i: int, edge: list | None, x: float, y: float, size: tuple[int, int]) -> str:
-    """A node: what the edge is called, its visits, Q and P, and the two bars; of the root its value."""
+    """A node: its edge's name, visits, Q and P, and the two bars; for the root its value."""
     node, (wide, high) = nodes[i], size
     left, right = (high + 2 if "board" in node else 10), wide - 9
     on_line = dict(stroke=BLUE, stroke_width=2.2) if node["line"] else dict(stroke="#c3cad2", stroke_width=1.2)

@@ -12,7 +12,7 @@ from jaxzero.viz.search_tree.visible_nodes import Chosen, Skeleton, one_game
 
 __all__ = ["check_numbers", "described", "number"]
 
-EDGES = 40  # of a node, beside those that lead to nodes that are drawn
+EDGES = 40  # of a node, in addition to those that lead to drawn nodes
 
 
 def check_numbers(function: str, **numbers: tuple[Any, int]) -> None:
@@ -23,7 +23,7 @@ def check_numbers(function: str, **numbers: tuple[Any, int]) -> None:
 
 
 def number(value: Any) -> float | str:
-    """A number as JSON has it, to five digits; what is none as a word.
+    """A number for JSON, to five digits; non-finite numbers as words.
 
     >>> number(0.123456), number(float("nan")), number(float("-inf"))
     (0.12346, 'NaN', '-inf')
@@ -46,34 +46,34 @@ def described(
     """Some nodes of one game.
 
     Args:
-        function: whom errors name.
+        function: the name for error messages.
         tree: the trees.
         game: which.
         choose: which nodes.
         names: of actions.
         draw: draws a position.
-        room: how many nodes there may be: it is compiled for this number.
+        room: how many nodes there may be: the program is compiled for this number.
 
     Returns:
         `game`; `total`: how many nodes there are; `graph`: whether positions are merged; `line`: the principal
-        variation, in names, as far as it is drawn; and `nodes`, the root first, of each:
+        variation, in names, as far as it is drawn; and `nodes`, the root first, each with:
 
             up        the place in `nodes` of the one above; −1 at the root
-            same      the place of the same position, whose edges are told there; else −1
+            same      the place of an equal position, which lists the edges; else −1
             line      whether the principal variation passes
             visits    of the node, its own evaluation included
             value     mean return, for the player to move or for every player
-            raw       what the model said, likewise
+            raw       the model's value, likewise
             mover     the player to move; −1: unknown
             terminal  whether the game is over
             chance    whether chance moves
-            bounds    what the value is proven to be, at least and at most; absent where nothing is proven
-            edges     [name, visits, Q, P or null, place of the node below or null], then what is proven, least and most
-            rest      of the edges that are not told: how many, their visits, their P, how many were visited
+            bounds    the proven lower and upper bound of the value; absent where nothing is proven
+            edges     [name, visits, Q, P or null, place of the node below or null], then lower and upper bound
+            rest      of the edges that are not listed: how many, their visits, their P, how many were visited
             board     the position as an <svg> element, if it is drawn
 
     Raises:
-        ValueError: what `viz.tree` says.
+        ValueError: as `viz.tree`.
     """
     one, skeleton = one_game(function, tree, game)
     found = choose(skeleton)
@@ -93,7 +93,7 @@ def described(
 
 
 def _line(found: Chosen, below: list[dict[int, int]], label: Callable[[int, int], str]) -> tuple[list[str], set[int]]:
-    """The principal variation in words as far as it is drawn, and where it passes."""
+    """The principal variation in names as far as it is drawn, and the nodes on it."""
     line, passed, at = [], {0}, 0
     for slot in found.line:
         line.append(label(at, slot))
@@ -124,7 +124,7 @@ def _node(i: int, found: Chosen, nodes: Nodes, below: dict[int, int], label: Cal
 
 
 def _edges(i: int, chance: bool, nodes: Nodes, below: dict[int, int], label: Callable) -> dict[str, Any]:
-    """The edges of a node, the most visited first, and what is left of them."""
+    """The edges of a node, the most visited first, and a summary of the rest."""
     visits, value, prior = nodes.edge_visits[i], nodes.edge_value[i], nodes.edge_prior[i]
     there = np.flatnonzero((visits > 0) | ~np.isneginf(prior))
     there = there[np.lexsort((-np.nan_to_num(prior[there]), -np.nan_to_num(value[there]), -visits[there]))]

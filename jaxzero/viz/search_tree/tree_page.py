@@ -28,36 +28,36 @@ def tree(
     depth_open: int = 3,
     players: Sequence[str] | None = None,
 ) -> Page:
-    """The search tree of one game as a page: to be opened in a browser, or at the end of a notebook's cell.
+    """The search tree of one game as a page, for a browser or for the end of a notebook's cell.
 
-    For paper: `viz.sketch`.
+    For print, use `viz.sketch`.
 
-    The nodes are boxes, from left to right; each says of the edge that leads to it what the action is called, its
-    visits N, its mean return Q for the player who takes it, and its prior P (the model's own, without noise); two bars
-    compare P with the edge's share of the visits, on a scale that the largest of the siblings fills. The blue line is
-    the principal variation. A click, or Enter and the arrow keys, opens and closes; the table beside has all edges of
-    the chosen node.
+    The nodes are boxes, from left to right. Each shows the edge that leads to it: the action's name, its visits N, its
+    mean return Q for the player who takes it, and its prior P (the model's own, without noise). Two bars compare P with
+    the edge's share of the visits, on a scale that the largest of the siblings fills. The blue line is the principal
+    variation. A click, or Enter and the arrow keys, opens and closes nodes; the table at the side has all edges of the
+    chosen node.
 
-    What is proven is marked, where the search proves values. Where chance moves, the frame is dashed, and P are the
-    probabilities. In a graph a position that is reached in several ways has its edges told once, and the other boxes
+    If the search proves values, proven ones are marked. Where chance moves, the frame is dashed, and P are the
+    probabilities. In a graph, a position that is reached in several ways lists its edges only once, and the other boxes
     point there.
 
     Args:
         tree: of a policy's output, `out.tree`.
-        game: which of the batch; several, like (0, 3), are chosen from on the page.
-        most: how many nodes are drawn of each game: those with the most visits. The page says of how many.
-        names: what the actions are called, as `jaxzero.play.notation.names(game)` has it; None: their numbers.
-        draw: draws a position, as the model stores it, as an `<svg>` element, `viz.drawer(game, first)`; it stands on
-            the page as it is. None: no positions are drawn.
-        depth_open: down to which depth the principal variation is open at first.
-        players: what the players are called, by their numbers; None: "player 0" and so on.
+        game: which of the batch; with several, like (0, 3), the page lets the reader choose.
+        most: how many nodes of each game are drawn: those with the most visits. The page shows the total number, too.
+        names: of the actions, like `jaxzero.play.notation.names(game)`; None: their numbers.
+        draw: draws a position, as the model stores it, as an `<svg>` element, like `viz.drawer(game, first)`; the page
+            contains it unchanged. None: no positions are drawn.
+        depth_open: the depth down to which the principal variation is open at first.
+        players: names of the players, by their numbers; None: "player 0" and so on.
 
     Returns:
-        A `Page`: about 100 KB for 300 nodes, and the boards, of which `viz.drawer` makes about 1 KB each.
+        A `Page`: about 100 KB for 300 nodes, plus the boards, about 1 KB each by `viz.drawer`.
 
     Raises:
         ValueError: no tree, or one without the axis of games; a game that is not in the batch, or has no root; numbers
-            below 1 (`depth_open`: below 0); names that do not fit, of actions or players; `draw` that answers
+            below 1 (`depth_open`: below 0); names that do not fit, of actions or players; a `draw` that returns
             something else.
 
     >>> import jax, jax.numpy as jnp, jaxzero as jz
@@ -84,7 +84,7 @@ def tree(
 
 
 def _shorter(told: dict[str, Any]) -> dict[str, Any]:
-    """What all drawings of positions begin with, the empty board, is said once: as `ground`."""
+    """Stores the common beginning of all drawings, the empty board, only once, as `ground`."""
     drawn = [node for node in told["nodes"] if "board" in node]
     ground = os.path.commonprefix([node["board"] for node in drawn])
     for node in drawn:
@@ -93,7 +93,7 @@ def _shorter(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(data: dict[str, Any]) -> str:
-    """The page: what it knows as JSON, in which nothing can end the script, and what shows it."""
+    """The page: its data as JSON, escaped so that nothing can end the script, with style and script."""
     known = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     style, script = ((HERE / name).read_text("utf-8") for name in ("tree.css", "tree.js"))
     first = data["games"][0]

@@ -1,4 +1,4 @@
-"""Which nodes of a search tree are drawn: the most visited of one game."""
+"""The choice of the nodes of a search tree to draw: the most visited of one game."""
 
 import heapq
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ LINE = 64  # plies of a principal variation that are followed
 
 
 class Skeleton(NamedTuple):
-    """How the nodes of one game hang together, by slot `[N]`; in a tree a slot is a node, in a graph an edge's.
+    """How the nodes of one game are connected, by slot `[N]`; in a tree a slot is a node, in a graph an edge.
 
     Attributes:
         parent: the node above; −1: none.
         action: the edge slot there.
         visits: simulations through the edge.
-        position: the node of the position that the edge leads to: the slot itself, but for graphs.
+        position: the node of the position that the edge leads to; the slot itself, except in graphs.
         line: edge slots of the principal variation; −1 after the last.
         size: slots in use.
     """
@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
         slots: which, the root first.
         positions: the nodes of their positions.
         above: the place in this list of the node above; −1 at the root.
-        same: where the position is drawn already, its place in this list, else −1: that one's edges are drawn once.
+        same: if the position is drawn already, its place in this list, so that its edges are drawn once; else −1.
         line: the edge slots of the principal variation.
         total: how many there are in all.
     """
@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
 
 
 def one_game(function: str, tree: Any, game: int) -> tuple[Tree, Skeleton]:
-    """The tree of one game, still a batch of one, and how its nodes hang together.
+    """The tree of one game, still a batch of one, and how its nodes are connected.
 
     Raises:
         ValueError: something else in place of a tree; a tree without the axis of games; a game that is not there, or
@@ -91,12 +91,12 @@ def _opened(tree: Tree, game: Any) -> tuple[Tree, Skeleton]:
 
 
 def choose(tree: Skeleton, most: int) -> Chosen:
-    """The `most` nodes of one game that were visited most, each with the nodes above it."""
+    """The `most` most visited nodes of one game, each with the nodes above it."""
     used = (tree.parent >= 0) & (tree.visits > 0)
     order = np.argsort(tree.parent, kind="stable")
     first = np.searchsorted(tree.parent[order], np.arange(len(tree.parent) + 1))
     found = Chosen([], [], [], [], _without_end(tree.line), int(used.sum()) + 1)
-    drawn: dict[int, int] = {}  # positions, and where in the list
+    drawn: dict[int, int] = {}  # positions, and their places in the list
     # Visits (negative: most first), off the line (it goes first among equals), slot, place above, plies on the line.
     waiting = [(0, False, 0, -1, 0)]
     while waiting and len(found.slots) < most:
@@ -115,7 +115,7 @@ def choose(tree: Skeleton, most: int) -> Chosen:
 
 
 def choose_along(tree: Skeleton, depth: int, widest: int) -> Chosen:
-    """The nodes of the principal variation down to a depth, and beside each the siblings that were visited most."""
+    """The nodes of the principal variation down to a depth, and the most visited siblings of each."""
     used, line = (tree.parent >= 0) & (tree.visits > 0), _without_end(tree.line)
     found = Chosen([0], [int(tree.position[0])], [-1], [-1], line, int(used.sum()) + 1)
     at = 0

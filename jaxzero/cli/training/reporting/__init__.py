@@ -1,1 +1,1 @@
-"""What a training run prints, and its report."""
+"""The output of a training run: what it prints, and its report."""

@@ -1,4 +1,4 @@
-"""What training prints, whatever it trains: on one host, and every command in a line, to be copied."""
+"""Console output of every kind of training: on one host only, and each command on one line, to be copied."""
 
 import contextlib
 import pathlib
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def first_host() -> bool:
-    """Every process runs the script, one of them speaks and writes."""
+    """Whether this process is the one that prints and writes files; every process runs the script."""
     return jax.process_index() == 0
 
 
@@ -35,13 +35,13 @@ def say(*words) -> None:
 
 
 def announced(what: str):
-    """Says so before something silent and slow, on one host."""
+    """Announces something silent and slow, on one host."""
     return progress_display.announced(what) if first_host() else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def warnings_said() -> Iterator[None]:
-    """What the checks of somebody's own game or environment warn of is said, as all else is."""
+    """Within, warnings from the checks of a user's game or environment are printed like all other output."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -51,19 +51,19 @@ def warnings_said() -> Iterator[None]:
 
 
 def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None) -> None:
-    """Where a run stands that was there already: how far it is, and whether budget or goal is reached."""
+    """Says how far a resumed run has come, and whether its budget or goal is reached."""
     spent = f"after {minutes:.1f} minutes"
     reached = "The budget is used up" if goal is None else f"The goal of {goal:g} was reached"
     say(f"{reached} {spent}, at iteration {step}." if over else f"Going on from iteration {step}, {spent}.")
 
 
 def say_stopped(stopped: str, step: int, folder: pathlib.Path) -> None:
-    """What interrupted a run, and how to go on."""
+    """Says what interrupted a run, and how to go on."""
     say(f"Stopped by {stopped}; saved at iteration {step} in {folder}. To go on, the same command:\n    {again()}")
 
 
 def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[str]) -> None:
-    """Where the results are, and commands that may be next."""
+    """Says where the results are, and which commands may be next."""
     say(
         f"To look at: {page}\n"
         f"The run: {folder} (report.html, weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
@@ -93,8 +93,8 @@ def commands_after(
         own: commands for what was trained.
         goal: what ended the run, if not its budget.
     """
-    by_steps = 0 < budget.steps <= step  # double what ran out
-    twice = round(2 * max(budget.minutes, minutes), 1)  # a budget that was lowered may be used up already
+    by_steps = 0 < budget.steps <= step  # double the limit that was reached
+    twice = round(2 * max(budget.minutes, minutes), 1)  # minutes may exceed a budget that was lowered
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", twice)
     on = f"{again(*longer)}    # train on, to twice as much"
     if goal is not None:

@@ -168,7 +168,7 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
 
 
 def _worth(game: games.Game, value: float, unit: str) -> str:
-    """Expected points of two players; of more the value: half of the points is more than an equal share there."""
+    """Expected points in games for two players; else the value, as half of the points exceeds an equal share."""
     return f"{expected(value)}{unit}" if game.num_players == 2 else f"{value:+.2f}"
 
 

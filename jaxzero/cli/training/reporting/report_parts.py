@@ -1,4 +1,4 @@
-"""The parts that every report of a training run has: what was measured, curves, settings, versions, what next."""
+"""Parts that all reports of training runs share: results, curves, settings, versions, and commands that may be next."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ __all__ = ["Curves", "curves", "how_it_went", "late", "page", "rows_of", "settin
 
 PACKAGES = "jaxzero jax jaxlib flax optax orbax-checkpoint chex pgx numpy".split()
 
-# What curves show: a title, the words beside the axis, and the metrics by the words of their lines.
+# Curves: a title, the label of the axis, and the metrics by the labels of their lines.
 Curves = Sequence[tuple[str, str, Mapping[str, str]]]
 
 
@@ -27,13 +27,13 @@ def rows_of(folder: pathlib.Path) -> list[dict[str, float]]:
 
 
 def what_was_learned(tables: Sequence[tuple[str, list[str], list[list[str]]]], words: str) -> list[pages.Section]:
-    """What was measured, as captions, heads and rows; with words that explain it. Nothing where there are no tables."""
+    """A section of what was measured: captions, heads and rows, with an explanation. Empty without tables."""
     learned = "".join(pages.table(*one) for one in tables) + f"<p class='quiet'>{words}</p>"
     return [pages.Section("What was learned", learned)] if tables else []
 
 
 def how_it_went(rows: list[dict], table: Curves) -> list[pages.Section]:
-    """Curves of the metrics that there are; nothing where there are none."""
+    """A section with curves of the metrics that exist; empty if none does."""
     shown = curves(rows, table)
     return [pages.Section("How it went", pages.pictures(*shown, note=late(rows)))] if shown else []
 
@@ -92,7 +92,7 @@ def late(rows: list[dict]) -> str:
 
 
 def last_looks(rows: list[dict]) -> list[str]:
-    """The names of the mistakes that were counted with simulations."""
+    """The names of the metrics of mistakes that were counted with simulations."""
     return sorted({name for row in rows for name in row if name.startswith("mistakes/") and name != "mistakes/raw"})
 
 

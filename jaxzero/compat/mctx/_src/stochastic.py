@@ -166,7 +166,7 @@ def open_edges(num_actions: int, num_edges: int) -> Callable[[StochasticRecurren
 
 
 def rules(decision: Rule, num_actions: int) -> NativeRules:
-    """Decision nodes go by the rule given; chance nodes visit outcomes in proportion to their probability P.
+    """Decision nodes follow the given rule; chance nodes visit outcomes in proportion to their probability P.
 
     Antonoglou et al. 2022, "Planning in stochastic environments with a learned model".
     """
@@ -185,7 +185,7 @@ def rules(decision: Rule, num_actions: int) -> NativeRules:
 
     rule = Rule(
         prepare=probabilities, score=score
-    )  # which kind a node is shows in all of its edges only: not `by_prior`
+    )  # not `by_prior`: the kind of a node can only be seen from all of its edges
     return NativeRules(rule, rule, raw_prior=False)
 
 

@@ -1,8 +1,8 @@
-"""One node of a tree as mctx's Q transforms see it: a transform of the user's own, asked about jaxzero's rows.
+"""A user's Q transform on jaxzero's tree: one node's row, shown as mctx's transforms expect it.
 
-A transform `(tree, node_index) -> [A]` reads, as a rule, nothing but the row of the node it is asked about. Here it
-gets an object with that row and an index that only indexes. If it wants more, or computes with the index, this
-raises, and the front searches on the plain path instead.
+A transform `(tree, node_index) -> [A]` usually reads nothing but the row of the node that it is asked about. Here it
+gets an object with that row, and an index that can only be used for indexing. If the transform reads more, or computes
+with the index, this raises, and the front searches on the plain path instead.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def ask(transform: Callable, view: EdgeView, games: tuple[Array, Any]) -> Float[
 
 
 def reads_one_row(transform: Callable, like: tuple[Array, Array, tuple[Array, Any]]) -> bool:
-    """Whether a transform makes do with one row; one that fails for reasons of its own fails again on the plain path.
+    """Whether one row is enough for a transform. A transform with an error of its own fails again on the plain path.
 
     Args:
         transform: `(tree, node_index) -> [A]`.
@@ -114,5 +114,5 @@ def reads_one_row(transform: Callable, like: tuple[Array, Array, tuple[Array, An
 
     try:
         return jax.eval_shape(first, *like).shape == like[0].shape
-    except Exception:  # whatever it is, the plain path shows it or can do it
+    except Exception:  # whatever it is: the plain path either works or shows the error
         return False

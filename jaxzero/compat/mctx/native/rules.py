@@ -98,7 +98,7 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
         return None
     if root_options.keys() != {"num_simulations", "max_num_considered_actions"}:
         return None
-    if root_options["num_simulations"] < games.num_simulations:  # beyond the plan mctx does what no rule does
+    if root_options["num_simulations"] < games.num_simulations:  # beyond the plan no rule does what mctx does
         return None
     at_root = functools.partial(
         gumbel_root, *(root_options[x] for x in ("num_simulations", "max_num_considered_actions"))
@@ -114,7 +114,7 @@ def _family(root: Any, root_options: dict, interior: Any, options: dict, games: 
 
 
 def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Array]) -> q.QValues | None:
-    """What `jaxzero.search.qvalues` has for one of mctx's transforms; None for any other transform."""
+    """The counterpart in `jaxzero.search.qvalues` of one of mctx's transforms; None for any other transform."""
     function, options = _unwrap(transform)
     builders = {
         qtransforms.qtransform_by_min_max: q.by_min_max,
@@ -129,7 +129,7 @@ def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Arra
 
 
 def _unwrap(function: Callable) -> tuple[Any, dict[str, Any]]:
-    """The front's function, and the keyword arguments bound to it, for it or mctx's own; else (None, {})."""
+    """The front's function and its bound keyword arguments, for the front's or mctx's own function; else (None, {})."""
     options: dict[str, Any] = {}
     while isinstance(function, functools.partial):
         if function.args:
@@ -158,7 +158,7 @@ def _on_transform(
 
 
 def _whole_gumbel_interior(qvalues: q.QValues) -> Rule:
-    """`gumbel_interior` for any Q-values: that one wants the same of all unvisited edges, and sees but one of them."""
+    """`gumbel_interior` for any Q-values: that rule sees only one unvisited edge, and needs the same value for all."""
 
     def score(view: EdgeView) -> Array:
         visits = view.visits.astype(view.prior.dtype)

@@ -128,7 +128,7 @@ def _simulate(
         parent = jnp.where(cut, _last(path, 2), leaf)
         action = jnp.where(cut, unpack_facts(take(tree.facts, leaf)).action, action)
     before = jax.tree.map(lambda x: take(x, parent), tree.state[0])
-    # Called here and not in a branch of `expand`: what calls into a module system must stay at the level of `loop_fn`.
+    # Called here and not in a branch of `expand`: calls into a module system must stay at the level of `loop_fn`.
     answer = recurrent_fn(params, key, jnp.maximum(action, 0), before)
     output, embedding = as_pair("recurrent_fn", answer, "RecurrentFnOutput", "prior_logits")
     check_output(output, leaf.shape[0], tree.num_edges)

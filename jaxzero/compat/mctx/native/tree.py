@@ -1,4 +1,4 @@
-"""What jaxzero's search found, in mctx's terms: the root's summary, and the whole tree as dense arrays."""
+"""Results of jaxzero's search in mctx's terms: the root's summary, and the whole tree as dense arrays."""
 
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ class Found(NamedTuple):
 
     Attributes:
         tree: jaxzero's tree; its state is the pair of embedding and prior logits.
-        root_invalid_actions: `[B, A]`; A may be less than the tree's edges, the first of which count then.
+        root_invalid_actions: `[B, A]`; if A is less than the number of the tree's edges, the first A edges count.
         extra_data: `[B, ...]`.
     """
 
