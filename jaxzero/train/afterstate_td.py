@@ -71,8 +71,8 @@ def afterstate_td(
     and the value of the afterstate before it moves towards that maximum, or 0 where no move is left (Szubert &
     Jaśkowski 2014). A weight's step is α δ |Σδ| / Σ|δ| / F (Beal & Smith 1999, "Temporal coherence and prediction decay
     in TD learning"; Jaśkowski 2016, "Mastering 2048 with Delayed Temporal Coherence Learning"). B games learn at once:
-    a weight that is hit several times in a step takes the mean of its steps. (Hits are counted in 2¹⁶ buckets, so weights
-    that share a bucket take smaller steps.) Chance makes exploration unnecessary.
+    a weight that is hit several times in a step takes the mean of its steps. (Hits are counted in 2¹⁶ buckets, so
+    weights that share a bucket take smaller steps.) Chance makes exploration unnecessary.
 
     Args:
         rules: `games.rules_2048.AFTERSTATES`.

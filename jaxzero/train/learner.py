@@ -95,8 +95,8 @@ def loss(
     for name, answer, target in (("logits", logits, rows.policy), ("values", value, rows.value)):
         if answer.shape != target.shape:
             raise ValueError(
-                f"loss: the network returned {name} of shape {list(answer.shape)}, and what is to be learned has the "
-                f"shape {list(target.shape)}."
+                f"loss: the network returned {name} of shape {list(answer.shape)}, but the target has shape "
+                f"{list(target.shape)}."
             )
     policy_loss = optax.softmax_cross_entropy(logits, rows.policy).mean()
     value_error = value_loss(rows.value, value).mean()

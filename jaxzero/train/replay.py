@@ -51,7 +51,7 @@ def new_buffer(row: Any, capacity: int, parts: int = 1) -> Buffer:
         ([1, 2], [[1.0, 0.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0]])
     """
     if capacity < 1 or parts < 1:
-        raise ValueError(f"new_buffer: capacity={capacity}, parts={parts}; both count from 1.")
+        raise ValueError(f"new_buffer: capacity={capacity}, parts={parts}: both must be 1 or more.")
     each = -(-capacity // parts)
     rows = jax.tree.map(lambda x: jnp.zeros((parts, each, *x.shape), x.dtype), row)
     return Buffer(rows, jnp.zeros(parts, jnp.int32), jnp.zeros(parts, jnp.int32))

@@ -100,7 +100,7 @@ def muzero_learner(
         raise ValueError(f"learner: batch_size={batch_size} on {shares} device(s): give a multiple of {shares}, >= 1.")
     if unroll < 0 or steps < 1 or not 0 <= trace <= 1:
         raise ValueError(
-            f"learner: unroll={unroll} counts from 0 and steps={steps} from 1, and trace={trace} is in 0 ... 1."
+            f"learner: unroll={unroll} must be 0 or more, steps={steps} 1 or more, and trace={trace} in 0 ... 1."
         )
     if reanalysed(share, batch_size) and fresh is None:
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
@@ -127,8 +127,8 @@ def muzero_learner(
         each = reanalysed(share, batch_size // shares // parts)
         if share and not each:
             raise ValueError(
-                f"learner: share={share} of the {batch_size // shares // parts} windows of each of {parts} parts is "
-                "none: give a larger share or batch_size, fewer parts, or share=0."
+                f"learner: share={share} of the {batch_size // shares // parts} windows of each of {parts} parts "
+                "rounds to 0: give a larger share or batch_size, fewer parts, or share=0."
             )
         if fresh is not None and each:
             some = jax.tree.map(lambda x: x.reshape(parts, -1)[:, :each].reshape(-1), starts)

@@ -121,7 +121,7 @@ def new_sequences(step: Transition, environments: int, length: int, prioritised:
         [[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]]
     """
     if environments < 1 or length < 1:
-        raise ValueError(f"new_sequences: environments={environments}, length={length}; both count from 1.")
+        raise ValueError(f"new_sequences: environments={environments}, length={length}: both must be 1 or more.")
     steps = jax.tree.map(lambda x: jnp.zeros((environments, length, *x.shape), x.dtype), step)
     priority = jnp.zeros((environments, length)) if prioritised else None
     return Sequences(steps, priority, jnp.zeros(environments, jnp.int32))

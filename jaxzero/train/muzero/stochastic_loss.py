@@ -155,8 +155,9 @@ def stochastic_unroll(
         seen: observations of states 0 ... K, `[n, K + 1, ...]`.
         action: of the steps.
         real: whether both states of a step belong to one episode. Otherwise the encoder would see nonsense: for the
-            step that ends an episode, and after it, codes are drawn from the network's prediction. So every code learns
-            to predict the end as often as it comes. With the most likely code alone, it would be predicted too rarely.
+            step that ends an episode, and after it, codes come from the network's prediction, drawn if there are
+            `keys`. So every code learns to predict the end as often as it comes. With the most likely code alone, it
+            would be predicted too rarely.
         into: factor on the gradient into an embedding where a step begins.
         keys: for draws of the codes, one for each part of the n windows; None: the codes of the largest entries.
     """
@@ -206,8 +207,8 @@ def stochastic_loss(
     useful: their gradients reach the encoder through the code, which is that of the largest entry, as published, or
     drawn, see `drawn_code`. The fourth part is not published for Stochastic MuZero: observations are reconstructed, as
     in the VQ-VAE (van den Oord et al. 2017, equation 3). What an afterstate leaves open in the next observation is what
-    chance did, so this loss asks for it directly; values and policies of 2048 hardly depend on a single tile. The fifth, the
-    entropy of drawn codes, is not published either.
+    chance did, so this loss asks for it directly; values and policies of 2048 hardly depend on a single tile.
+    Nor is the fifth part published, the entropy of drawn codes.
 
     Args:
         network: a `StochasticNetwork`.
