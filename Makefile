@@ -41,7 +41,7 @@ help:  ## print this list
 train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
 	@$(BIN)/python experiments/train.py $(ARGS)
 
-play: $(VENV)/.train  ## play Connect Four against the network that comes along
+play: $(VENV)/.train  ## play Connect Four against the shipped network
 	@$(BIN)/python experiments/play.py --game connect_four $(ARGS)
 
 bench: $(VENV)/.dev  ## measure the search, side by side with mctx

@@ -1,7 +1,8 @@
 """Checks the built site: `python docs/check_site.py .cache/site`.
 
-Every link and picture leads to a file that is there, and every anchor to a place on that page; addresses of other sites
-are well formed; nothing that a page needs comes from another server; every public name has its place in the reference.
+Checks that every link and picture leads to an existing file, and every anchor to a place on that page; that addresses
+of other sites are well formed; that no page loads anything from another server; and that every public name is in the
+reference.
 """
 
 import pathlib
@@ -17,11 +18,11 @@ LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"
 
 
 class Page(NamedTuple):
-    """What a page has and what it asks for."""
+    """The ids, links and resources of a page."""
 
     ids: set[str]
     links: list[str]
-    loaded: list[str]  # what a browser fetches to show it
+    loaded: list[str]  # fetched by a browser to show the page
 
 
 class Reader(HTMLParser):
@@ -51,7 +52,7 @@ def read(file: pathlib.Path) -> Page:
 
 
 def complaints(site: pathlib.Path) -> list[str]:
-    """What is wrong, a line each."""
+    """The faults of the site, a line each."""
     pages = {file: read(file) for file in sorted(site.rglob("*.html"))}
     found = [] if pages else [f"{site}: no page"]
     for file, page in pages.items():
@@ -60,25 +61,25 @@ def complaints(site: pathlib.Path) -> list[str]:
         found += [f"{where}: {why}" for link in page.links if (why := _wrong(link, file, site, pages))]
     for sheet in sorted(site.rglob("*.css")):
         outside = re.findall(r"(?:url\(|@import )[\"']?(https?:)?//[^\"')]+", sheet.read_text("utf-8"))
-        found += [f"{sheet.relative_to(site)}: fetches from elsewhere"] * bool(outside)
+        found += [f"{sheet.relative_to(site)}: fetches from another server"] * bool(outside)
     return found + _missing_names(site, pages)
 
 
 def _wrong(link: str, file: pathlib.Path, site: pathlib.Path, pages: dict, loads: bool = False) -> str:
-    """Why a link does not lead anywhere; "" if it does."""
+    """Why a link is broken; "" if it is not."""
     parts = urlsplit(link)
     if parts.scheme in ("data", "mailto", "javascript"):
         return ""
     if parts.scheme or parts.netloc:
         if loads:
-            return f"{link} is fetched from elsewhere"
-        return "" if re.fullmatch(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", link) else f"{link}: no address"
+            return f"{link} is fetched from another server"
+        return "" if re.fullmatch(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", link) else f"{link}: not an address"
     base = "/" + file.relative_to(site).as_posix()
     path = unquote(urljoin(base, parts.path)) if parts.path else base
     target = site / path.removeprefix("/jaxzero").lstrip("/")  # 404.html has absolute links
     target = target / "index.html" if target.is_dir() else target
     if not target.exists():
-        return f"{link}: there is no {target.relative_to(site)}"
+        return f"{link}: no such file {target.relative_to(site)}"
     if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids | {"__skip"}:
         return f"{link}: no such anchor there"
     return ""

@@ -1,10 +1,10 @@
-"""Executed copies of the notebooks and of README's example, so that a reader sees results without running anything.
+"""Executes the notebooks and README's example, so that a reader sees results without running anything.
 
-A copy is kept in `.cache/executed/` and made anew when the notebook or the package has changed: its name holds a hash
-of both. Executing all seven takes about a quarter of an hour on one core; with `JAXZERO_SMALL=1`, which makes them do
-less, a few minutes.
+Executed copies are kept in `.cache/executed/`. Their names hold a hash of the notebook and the package, so a change of
+either makes a new copy. Executing all seven takes about a quarter of an hour on one core; with `JAXZERO_SMALL=1`, which
+makes them do less, a few minutes.
 
-    python docs/executed.py            executes what is missing
+    python docs/executed.py            executes what has no copy
 """
 
 import contextlib
@@ -24,7 +24,7 @@ LONGEST = 1800  # seconds that one cell may take
 
 
 def copy_of(source: pathlib.Path) -> pathlib.Path:
-    """Where the executed copy of a notebook, or what an example printed, is kept."""
+    """The file for the executed copy of a notebook, or for the output of an example."""
     digest = hashlib.sha256(os.environ.get("JAXZERO_SMALL", "").encode() + example(source).encode())
     for file in sorted((ROOT / "jaxzero").rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -34,13 +34,13 @@ def copy_of(source: pathlib.Path) -> pathlib.Path:
 
 
 def example(source: pathlib.Path) -> str:
-    """What is executed: a notebook as a whole, of a page its first block of Python."""
+    """The code to execute: a whole notebook, or the first Python block of a page."""
     text = source.read_text("utf-8")
     return text if source.suffix == ".ipynb" else re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
 
 
 def run_notebook(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Runs all cells in a kernel of their own, in an empty folder."""
+    """Runs all cells in a new kernel, in an empty folder."""
     import nbclient
     import nbformat
 
@@ -62,7 +62,7 @@ def run_example(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def main() -> None:
-    """Executes what has no copy, and removes copies of what has changed."""
+    """Executes what has no copy, and removes outdated copies."""
     CACHE.mkdir(parents=True, exist_ok=True)
     wanted = {copy_of(source): source for source in [EXAMPLE, *NOTEBOOKS]}
     for old in set(CACHE.iterdir()) - set(wanted):

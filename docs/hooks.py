@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site: the pages are made here, of the files of the repository."""
+"""Hooks of mkdocs: they make the pages of the site from the files of the repository."""
 
 import posixpath
 import re
@@ -10,7 +10,7 @@ import sources
 import tutorials
 from mkdocs.structure.files import File
 
-OUTPUTS: dict[str, list[str]] = {}  # what the cells of a tutorial showed, by page
+OUTPUTS: dict[str, list[str]] = {}  # outputs of a tutorial's cells, by page
 
 
 def on_config(config):
@@ -33,7 +33,7 @@ def _pages(folder: str) -> list[str]:
 
 
 def on_files(files, config):
-    """The pages and pictures, with what they are made of."""
+    """The pages and pictures, with their contents."""
     for page, headings in sources.README.items():
         files.append(File.generated(config, page, content=_readme(page, headings)))
     for source, page in sources.PAGES.items():
@@ -59,7 +59,7 @@ def _readme(page: str, headings: tuple[str, ...]) -> str:
 
 
 def _with_output(text: str) -> str:
-    """README's example with what it prints below."""
+    """README's example, with its output below."""
     example = executed.example(executed.EXAMPLE)
     if example not in text:
         return text
@@ -73,6 +73,6 @@ def _ready(text: str, source: str, page: str) -> str:
 
 
 def on_page_content(html, page, config, files):
-    """The outputs of notebooks, in their places: Markdown never reads them."""
+    """Puts the outputs of notebooks in their places, after Markdown, which must not interpret them."""
     outputs = OUTPUTS.get(page.file.src_uri, [])
     return re.sub(r'<(div|span) data-output="(\d+)"></\1>', lambda found: outputs[int(found[2])], html)

@@ -1,7 +1,7 @@
-"""The reference: a page for every module with public names, and at each public name a link or its documentation.
+"""The reference: a page for every module with public names, with a link or documentation for each name.
 
-Read from the source without importing it, so that it needs no package. What is public is what `__all__` lists; where a
-module has none, its own functions, classes and constants without a leading underscore.
+It is read from the source without importing it, so it needs no package. Public names are those in `__all__`; in a
+module without it, its own functions, classes and constants without a leading underscore.
 """
 
 import ast
@@ -15,7 +15,7 @@ SOURCE = "https://github.com/jaxzero/jaxzero/blob/main/"
 
 
 class Module(NamedTuple):
-    """What the reference needs to know of a module."""
+    """What the reference needs to know about a module."""
 
     name: str  # dotted
     doc: str
@@ -28,7 +28,7 @@ class Module(NamedTuple):
 
 @functools.cache
 def modules() -> dict[str, Module]:
-    """All modules of the package by dotted name; those that are only run are left out."""
+    """All modules of the package by dotted name, except those that are only run."""
     files = [file for file in sorted(PACKAGE.rglob("*.py")) if file.name != "__main__.py"]
     return {module.name: module for module in map(_read, files)}
 
@@ -58,7 +58,7 @@ def _read(file: pathlib.Path) -> Module:
 
 
 def _names(target: ast.expr) -> list[str]:
-    """The names that an assignment's target binds."""
+    """The names that the target of an assignment binds."""
     return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
 
 
@@ -67,7 +67,7 @@ def _first_line(doc: str | None) -> str:
 
 
 def home(module: str, name: str) -> tuple[str, str]:
-    """The module that defines a name which `module` offers, and what it is called there: "" for a module itself."""
+    """The module that defines a name of `module`, and the name there; "" if the name is a module."""
     known, dotted = modules(), f"{module}.{name}"
     if dotted in known and name not in known[module].docs:
         return dotted, ""
@@ -79,12 +79,12 @@ def home(module: str, name: str) -> tuple[str, str]:
 
 
 def anchors() -> dict[str, str]:
-    """Every public name, dotted, with the page that has it."""
+    """Every public name, dotted, with its page."""
     return {f"{module.name}.{name}": page(module.name) for module in documented() for name in module.names}
 
 
 def documented() -> list[Module]:
-    """The modules that have a page: with public names, or packages."""
+    """The modules that have a page: those with public names, and packages."""
     return [module for module in modules().values() if module.names or module.is_package]
 
 

@@ -1,4 +1,4 @@
-"""How docstrings and signatures come out in the reference: shapes as written, examples as code, names as links."""
+"""The layout of docstrings and signatures in the reference: shapes as written, examples as code, names as links."""
 
 import dataclasses
 import pathlib
@@ -14,7 +14,7 @@ KINDS = {"Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Key", "Num", 
 
 
 def shaped(annotation: object) -> None:
-    """Makes one text of the shape in each `Float[Array, "B A"]`.
+    """Turns the shape in each `Float[Array, "B A"]` into plain text.
 
     The shape is a string, and griffe reads strings as code where it can: "B" as a name, "B A" not.
     """
@@ -56,7 +56,7 @@ def _link(found: re.Match) -> str:
 
 
 class Readable(griffe.Extension):
-    """What mkdocstrings calls for each object that griffe has read."""
+    """Called by mkdocstrings for each object that griffe has read."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Docstrings."""

@@ -1,7 +1,7 @@
-"""Which page of the site is made of which file of the repository, and what becomes of links between them.
+"""Maps files of the repository to pages of the site, and rewrites the links between them.
 
 Everything is written once: in README, in the pages and notebooks of `notebooks/`, in the pages of `experiments/`. The
-site takes them as they are. README is divided by its headings, each of which has a page to go to.
+site uses these files. README is divided by its headings, each of which belongs to a page.
 """
 
 import pathlib
@@ -11,9 +11,9 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOB = "https://github.com/jaxzero/jaxzero/blob/main/"
 COLAB = "https://colab.research.google.com/github/jaxzero/jaxzero/blob/main/"
-BADGE = "Open in Colab"  # the only link that shall lead there; in the text notebooks name each other
+BADGE = "Open in Colab"  # the only link to Colab; in the text, notebooks link to each other
 
-# The sections of README, by the page that they are on; "" is what comes before the first.
+# The sections of README on each page; "" is the text before the first heading.
 README = {
     "index.md": ("", "Install", "Ten lines", "Where to go on"),
     "how_to/commands.md": ("Commands",),
@@ -27,7 +27,7 @@ TITLES = {
     "explanation/concepts.md": "Concepts",
     "benchmarks/index.md": "How fast, how strong",
 }
-# Files that are a page each.
+# Files that become one page each.
 PAGES = {
     "notebooks/README.md": "tutorials/index.md",
     "notebooks/train_your_own_game.md": "how_to/train_your_own_game.md",
@@ -82,7 +82,7 @@ def slug(heading: str) -> str:
 
 
 def readme_page(anchor: str) -> str:
-    """The page that has what README has under this anchor."""
+    """The page with the section of README at this anchor."""
     homes = {slug(heading): page for page, headings in README.items() for heading in headings}
     return homes.get(anchor, "index.md")
 
@@ -110,7 +110,7 @@ def rewritten(text: str, source: str, page: str) -> str:
 
 
 def with_code(text: str, source: str) -> str:
-    """The gallery with each script below the link that leads to it: `[Code](script.py)` on a line of its own."""
+    """The gallery, with each script below its link: `[Code](script.py)` on a line of its own."""
 
     def script(found: re.Match) -> str:
         code = (ROOT / source).with_name(found[1]).read_text("utf-8")
@@ -135,13 +135,13 @@ def _relative(there: str, page: str) -> str:
 
 
 def without_badges(text: str) -> str:
-    """Pictures that other servers would have to send, as what they say; those that only say a version go."""
+    """Replaces pictures from other servers by their text; removes those that only show a version."""
     text = re.sub(r"(?m)^(\[!\[[^\]]*\]\(https://img\.shields\.io[^)]*\)\]\([^)]*\) ?)+\n", "", text)
     return re.sub(r"\[!\[([^\]]*)\]\(https?://[^)]*\)\]", r"[\1]", text)
 
 
 def outside_code(text: str, change) -> str:
-    """Applies `change` to what is not in a fenced block."""
+    """Applies `change` to the text outside fenced blocks."""
     parts = re.split(r"(?m)^(```.*?^```\s*?$)", text, flags=re.DOTALL)
     return "".join(part if part.startswith("```") else change(part) for part in parts)
 

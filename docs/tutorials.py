@@ -1,4 +1,4 @@
-"""Notebooks, executed, as pages: text, code, and what the code printed and showed."""
+"""Executed notebooks as pages: text, code and output."""
 
 import html
 import json
@@ -7,7 +7,7 @@ import re
 
 import latex2mathml.converter
 
-SETUP = '"google.colab" in sys.modules'  # the cell that only Colab needs
+SETUP = '"google.colab" in sys.modules'  # marks the cell that only Colab needs
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -29,7 +29,7 @@ def page(notebook: pathlib.Path) -> tuple[str, list[str]]:
 
 
 def html_of(output: dict) -> str:
-    """An output of a cell as HTML; nothing for what went to the error stream."""
+    """An output of a cell as HTML; empty for the error stream."""
     if output["output_type"] == "stream":
         return _printed("".join(output["text"])) if output["name"] == "stdout" else ""
     data = {kind: "".join(text) for kind, text in output.get("data", {}).items() if isinstance(text, str | list)}

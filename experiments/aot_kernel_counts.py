@@ -1,4 +1,4 @@
-"""Counts what the search does on accelerators that are not there: XLA compiles for them, and its programs are read.
+"""Counts what the search does on accelerators that are absent: XLA compiles for them, and its programs are analysed.
 
     make count                                              # jaxzero beside mctx for an NVIDIA H100: minutes
     make count ARGS="--list --shapes 1024x200x82"           # jaxzero's kernels, and the lines they come from
@@ -6,15 +6,15 @@
 
 Per lock-step simulation, in a world without a network (`hash_world.py`):
 
-    kernels   launched, at the least and at the most: branches differ
-    waits     of the host for the device, before it knows whether a loop goes on or which branch is taken:
-              microseconds each on a GPU. A TPU runs loops and branches by itself: there they are what cannot overlap
+    kernels   launched, minimum and maximum: branches differ
+    waits     of the host for the device, before it knows whether a loop continues or which branch is taken:
+              microseconds each on a GPU. A TPU runs loops and branches by itself: there it counts what cannot overlap
     MB        copied, in arrays of 64 kB and more
 
-`bench/kernel_counts.py` says what is assumed. Loops over a path are counted for a longest walk of `--walk` nodes. These
-are counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`, never over
-a file that is there. Nothing runs: all it needs are compilers, which `make count` installs into an environment of their
-own.
+`bench/kernel_counts.py` lists the assumptions. Loops over a path are counted for a longest walk of `--walk` nodes.
+These are counts, not times. Prints Markdown tables and writes `experiments/results/counted/<device>-<date>.json`;
+existing files are never overwritten. No program is run: only compilers are needed, which `make count` installs into a
+separate environment.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ dnn_version_info { major: 9 minor: 10 }
 runtime_version { major: 12 minor: 9 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-# No device is looked for, no program is kept, and warnings that there is no driver are no news.
+# Look for no device, keep no program, and hide warnings about the missing driver.
 QUIET = {
     "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": "", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-4",
@@ -78,18 +78,18 @@ class Config:
     shapes: tuple[str, ...] = ("1024x200x82", "1024x200x7", "1x200x82")
     """Games x simulations x actions."""
     players: tuple[Literal["jaxzero", "mctx"], ...] = ("jaxzero", "mctx")
-    """Whose searches. Only jaxzero's kernels are listed."""
+    """Libraries whose searches are counted. Only jaxzero's kernels can be listed."""
     rules: tuple[Literal["min_max", "parent_and_siblings", "completed_by_mix", "gumbel"], ...] = (
         "parent_and_siblings", "gumbel",
     )  # fmt: skip
     """PUCT with each transform of the Q-values, and the Gumbel search."""
     walk: int = 29
-    """Nodes of the longest walk in the batch: it decides how many turns the loops over a path take. 29 is the mean of
-    PUCT's longest walks among 1,024 games of 200 simulations in this world."""
+    """Nodes of the longest walk in the batch: it decides how many iterations the loops over a path take. 29 is the mean
+    of PUCT's longest walks among 1,024 games of 200 simulations in this world."""
     levels: int | None = None
-    """Nodes that one turn of jaxzero's loops takes; None: as jaxzero.backend_tuning says."""
+    """Nodes per iteration of jaxzero's loops; None: the value of jaxzero.backend_tuning."""
     list: bool = False
-    """Print jaxzero's kernels, the loops and branches they are in and the lines they come from; keep no figures."""
+    """Print jaxzero's kernels, their loops and branches, and the lines they come from; write no file."""
     output: pathlib.Path = HERE / "results" / "counted"
     """Folder for the JSON files."""
 
@@ -99,7 +99,7 @@ def parse(arguments: list[str] | None = None) -> Config:
     for shape in config.shapes:
         sizes = shape.split("x")
         if len(sizes) != 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
-            raise SystemExit(f"{shape!r} is no shape. Write games x simulations x actions, like 64x200x82.")
+            raise SystemExit(f"{shape!r} is not a shape. Write games x simulations x actions, like 64x200x82.")
     if config.walk < 1 or (config.levels is not None and config.levels < 1):
         raise SystemExit(f"--walk {config.walk} --levels {config.levels}: at least 1.")
     for device in config.devices:
@@ -141,7 +141,7 @@ def compiled(search: Any, batch: int, device: Device, found: Any, levels: int | 
 
 
 def read(player: str, rule: str, shape: str, config: Config, device: Device, found: Any) -> tuple[Any, str]:
-    """What counts in a player's program, and the name of the computation there that is a simulation."""
+    """The counter of a player's program, and the name of its computation that is one simulation."""
     from bench import against_mctx
     from bench.hlo import Program
     from bench.kernel_counts import Counting, Walk
@@ -154,7 +154,7 @@ def read(player: str, rule: str, shape: str, config: Config, device: Device, fou
 
 
 def layout(levels: int | None) -> Any:
-    """What jaxzero's programs are laid out for: an accelerator, with so many nodes per turn if that is said."""
+    """The machine that jaxzero's programs are laid out for: an accelerator, with `--levels` if that is given."""
     from jaxzero import backend_tuning
 
     return (
@@ -165,7 +165,7 @@ def layout(levels: int | None) -> Any:
 
 
 def levels(batch: int, given: int | None = None) -> int:
-    """Nodes of a path that jaxzero takes in one turn of a loop."""
+    """Nodes of a path per iteration of jaxzero's loops."""
     from jaxzero import backend_tuning
     from jaxzero.search.backup import group_size
 
@@ -174,7 +174,7 @@ def levels(batch: int, given: int | None = None) -> int:
 
 
 def counted(device: Device, config: Config) -> None:
-    """The table of a device, printed and kept."""
+    """Prints the table of a device, and writes it."""
     from bench.kernel_counts import kernels
     from bench.measure import Progress, circumstances, markdown, save
 
@@ -196,7 +196,7 @@ def counted(device: Device, config: Config) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Those of what the programs depend on, as far as it is installed."""
+    """Versions of what the programs depend on, as far as it is installed."""
     installed = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

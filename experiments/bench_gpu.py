@@ -1,21 +1,21 @@
-"""Measures everything that needs an accelerator, in ten minutes: the search by phases, beside mctx, self-play, games.
+"""Measures everything that needs an accelerator, in ten minutes: phases of the search, mctx, self-play, games.
 
     make bench-gpu                                          # needs one GPU (or TPU), and no network once installed
-    make bench-gpu ARGS="--quick"                           # everything in miniature, on a CPU too: two minutes
+    make bench-gpu ARGS="--quick"                           # everything in miniature, also on a CPU: two minutes
     make bench-gpu ARGS="--parts phases --only go/1024x200 --minutes 5"
-    make bench-gpu ARGS="--rest experiments/results/FILE.json"       # what that run left out, or failed in
+    make bench-gpu ARGS="--rest experiments/results/FILE.json"       # what that run left out, or what failed
 
-    speed      microseconds per lock-step simulation beside mctx, the network being free; were the visits the same?
-    overhead   the share of a search's time that is neither network nor game, beside what it should be at most
-    phases     what descend, expand, network, game and backup take, each by leaving it out, and mctx in the same run
-    positions  positions per second of self-play, what arithmetic allows, and where the time goes
+    speed      microseconds per lock-step simulation compared with mctx, with a free network; equal visits?
+    overhead   the share of a search's time that is neither network nor game, and its target
+    phases     the time of descend, expand, network, game and backup, by leaving each out, and of mctx in the same run
+    positions  positions per second of self-play, their ceiling by arithmetic, and where the time goes
     lanes      one game, K leaves per call of the network: simulations per second, milliseconds per move
-    steps      what a step of a game takes
+    steps      the time of a step of a game
 
-Rows are measured in the order of their importance till the time is over, and each part has its share of it; what was
-left out is listed with the command that measures it. A row that fails, for want of memory say, is written down with the
-reason. Results are kept row by row in `experiments/results/<device>-<date>.json`, never over a file that is there, and
-so survive Ctrl-C; at the end, tables are printed. The machine should do nothing else meanwhile.
+Each part has a share of the time, and measures its rows in the order of importance. Rows that did not fit are listed
+with the command that measures them. A row that fails, for example for lack of memory, is recorded with the reason.
+Results are written row by row to a new file `experiments/results/<device>-<date>.json`, so they survive Ctrl-C;
+existing files are never overwritten. Tables are printed at the end. The machine should do nothing else meanwhile.
 """
 
 import dataclasses
@@ -44,19 +44,19 @@ class Config:
     parts: tuple[Name, ...] = tuple(MODULES)
     """What to measure."""
     quick: bool = False
-    """Everything in miniature; settings below that are given count all the same."""
+    """Everything in miniature; settings given explicitly still apply."""
     minutes: float = 9.5
     """Time for all parts; those that use less leave it to the others."""
     only: tuple[str, ...] = ()
-    """Rows of these names, or whose names begin so: go, go/1024x200."""
+    """Only rows with these names or prefixes: go, go/1024x200."""
     rest: pathlib.Path | None = None
-    """A file of results: only what it says was left out or failed."""
+    """A results file: measure only what it lists as left out or failed."""
     seconds: float = 1.0
-    """Time for the runs of a row, if enough runs of everything in it fit in."""
+    """Seconds for the runs of a row, if enough runs of everything in it fit."""
     runs: int = 5
-    """The least number of runs in a row, where they do not try one's patience."""
+    """The least number of runs in a row, as far as --patience allows."""
     patience: float = 15.0
-    """The most seconds for the runs of a row, if one run of everything in it takes no longer."""
+    """The most seconds for the runs of a row, unless a single run of everything takes longer."""
     worlds: tuple[World, ...] = ("stub", "connect_four", "go")
     """overhead, phases, positions: what is searched; stub is a world that costs nothing, with 82 actions."""
     connect_four_network: str = "5x128"
@@ -66,7 +66,7 @@ class Config:
     dtype: Literal["bfloat16", "float32"] = "bfloat16"
     """Of the networks' arithmetic."""
     peak_tflops: float | None = None
-    """positions: what the device reaches in that type; default: what is known of it, if anything is."""
+    """positions: peak of the device in that type; default: the known value, if there is one."""
     batches: tuple[int, ...] = (1, 64, 256, 1024, 4096)
     """overhead, phases: games."""
     simulations: tuple[int, ...] = (32, 200, 800)
@@ -74,7 +74,7 @@ class Config:
     mctx_worlds: tuple[World, ...] = ("stub", "connect_four")
     """phases: where mctx is measured beside jaxzero."""
     mctx_edges: int = 40_000_000
-    """phases: mctx is left out where games x simulations x actions are more than these."""
+    """phases: mctx is left out if games x simulations x actions exceed this."""
     speed_shapes: tuple[str, ...] = (
         "1024x32x82", "256x200x82", "1024x200x82", "4096x32x82", "256x800x82", "64x200x82", "1x800x82",
     )  # fmt: skip
@@ -84,11 +84,11 @@ class Config:
     )  # fmt: skip
     """speed: PUCT with a transform of the Q-values, and the Gumbel search."""
     lanes: tuple[int, ...] = (1, 8, 16, 64, 256)
-    """lanes: K; 1 is measured beside each."""
+    """lanes: values of K; each is compared with K = 1."""
     lanes_simulations: int = 1024
     """lanes: simulations per move, a multiple of each K."""
     step_games: tuple[Literal["connect_four", "go", "go_9x9"], ...] = ("connect_four", "go", "go_9x9")
-    """steps: go is ours, the others are pgx's."""
+    """steps: go is jaxzero's, the others are pgx's."""
     step_batches: tuple[int, ...] = (1, 64, 1024, 4096)
     """steps: games."""
     step_plies: int = 24
@@ -130,7 +130,7 @@ def parse(arguments: list[str] | None = None) -> Config:
                  "selfplay_batches", "selfplay_simulations", "selfplay_plies", "lanes_simulations"):  # fmt: skip
         given = getattr(config, name)
         if any(x <= 0 for x in (given if isinstance(given, tuple) else (given,))):
-            raise SystemExit(f"--{name.replace('_', '-')}: more than 0, please.")
+            raise SystemExit(f"--{name.replace('_', '-')}: more than 0.")
     if any(config.lanes_simulations % k for k in config.lanes):
         raise SystemExit(f"--lanes-simulations {config.lanes_simulations}: give a multiple of each of {config.lanes}.")
     if config.rest is not None and not config.rest.is_file():
@@ -139,7 +139,7 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 
 def flags(config: Config) -> list[str]:
-    """The settings that are not as they would be; without those that say which rows, for how long, and where to."""
+    """The settings that differ from their defaults, except those for rows, time and output."""
     plain, words = (QUICK, ["--quick"]) if config.quick else (Config(), [])
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
@@ -173,7 +173,7 @@ def selected(config: Config, parts: dict[str, Any]) -> dict[str, Any]:
     }
     kept = {name: part for name, part in kept.items() if part.rows}
     if not kept:
-        raise SystemExit(f"--only, --rest and --parts leave no row. There are: {names}.")
+        raise SystemExit(f"--only, --rest and --parts leave no row. Rows are: {names}.")
     if earlier is not None:  # what is nearly complete comes first
         kept = dict(sorted(kept.items(), key=lambda item: len(item[1].rows)))
     return kept
@@ -184,12 +184,11 @@ def accelerator_or_exit(config: Config) -> None:
 
     if jax.default_backend() != "cpu":
         return
-    if config.quick:  # compiling is nearly all that takes time then
+    if config.quick:  # then nearly all the time is compiling
         jax.config.update("jax_disable_most_optimizations", True)
     else:
         raise SystemExit(
-            "bench-gpu: jax sees no accelerator here, only the CPU; to see on it that everything works: "
-            + command(QUICK)
+            "bench-gpu: jax sees only the CPU, no accelerator. To check on it that everything works: " + command(QUICK)
         )
 
 
@@ -218,7 +217,7 @@ def main(config: Config) -> None:
     results = measure.circumstances() | {"settings": settings, "load": [round(os.getloadavg()[0], 2)]}
     print(measure.sentence(results))
     if config.quick:
-        print("Everything in miniature, on a CPU hardly optimised: that it works is all that the figures say.")
+        print("Everything in miniature, hardly optimised on a CPU: the figures only show that it works.")
     seconds = 60 * config.minutes - (time.monotonic() - BEGAN)  # starting up counts, too
     print(f"\nThe plan, for {config.minutes:g} minutes:\n{time_budget.plan(parts, seconds)}\n", flush=True)
     file = measure.save(results, config.output)
@@ -241,7 +240,7 @@ def main(config: Config) -> None:
 
 
 def with_commands(config: Config, part: str, kept: dict) -> dict:
-    """What is known of a part, with the commands that measure what is missing."""
+    """The results of a part, with the commands that measure what is missing."""
     alone = lambda row: command(config, "--parts", part, "--only", row)
     missing = [{"row": row, "command": alone(row)} for row in kept["left_out"]]
     failed = [row | {"command": alone(row["row"])} for row in kept["failed"]]
@@ -257,7 +256,7 @@ def told(config: Config, parts: dict, found: dict, results: dict) -> str:
         lines += [f"\nFailed: {row['row']}: {row['reason']}" for row in kept["failed"]]
         if kept["left_out"]:
             missing = ", ".join(row["row"] for row in kept["left_out"])
-            lines.append(f"\nNot measured, for want of time: {missing}. Each by {kept['left_out'][0]['command']}, say.")
+            lines.append(f"\nNot measured, for lack of time: {missing}. For example: {kept['left_out'][0]['command']}.")
     before, after = results["load"][0], results["load"][-1]
     lines.append(f"\nLoad of the machine: {before:.1f} before, {after:.1f} after.")
     return "\n".join(lines)

@@ -1,11 +1,11 @@
-"""Thinking on the clock: what pondering brings, how fast thinking ends when somebody speaks, and whether time is kept.
+"""Thinking on the clock: the gain from pondering, how fast thinking stops for a command, and whether time limits hold.
 
     .venv/bin/python experiments/bench_pondering.py --player.weights jaxzero/nets/trained/connect_four_small.safetensors
     .venv/bin/python experiments/bench_pondering.py --player.game go --player.weights none --seconds 60
 
-Whole games by the protocol, in one process, against an opponent that takes a second for each move: once without
-pondering, once with it. For each move of ours: simulations that the root had when the move was made, per second of
-our own time. In a third one somebody asks for the name, again and again, while the engine ponders or analyses.
+Plays whole games by GTP in one process, against an opponent that takes a second for each move, without pondering and
+with it. Measures for each of our moves the simulations at the root when it was made, per second of our own time. Then
+it asks for the engine's name again and again, while the engine ponders or analyses.
 """
 
 import dataclasses
@@ -28,11 +28,11 @@ class Config:
     opponent: float = 1.0
     """Seconds that the opponent takes for a move."""
     games: int = 2
-    """With and without pondering each; we begin in every other one."""
+    """Games with pondering, and as many without; we begin in every other one."""
     questions: int = 100
-    """Asked while the engine is thinking."""
+    """Questions asked while the engine is thinking."""
     json: pathlib.Path | None = None
-    """Where to write the figures; a new file."""
+    """A new file for the figures."""
 
 
 CONFIG = tyro.cli(Config, description=__doc__) if __name__ == "__main__" else Config()
@@ -52,14 +52,14 @@ COLOURS = "black", "white"
 
 
 def session(thinker: Engine, player: Player, ponder: bool) -> gtp.Session:
-    """The protocol, spoken to an engine that is compiled already."""
+    """Speaks GTP with an engine that is already compiled."""
     size = player.size if player.game == "go" else thinker.game.observation_shape[0]
     komi = player.komi if player.game == "go" else 0.0
     return gtp.Session(lambda size, komi: thinker, size=size, komi=komi, ponder=ponder, seconds=player.seconds)
 
 
 def noted(thinker: Engine) -> list[int]:
-    """A list that fills with the visits of the root whenever a move has been thought of."""
+    """A list that collects the visits of the root whenever a move is chosen."""
     known, think = [], thinker.think
 
     def thinking(*limits):
@@ -72,7 +72,7 @@ def noted(thinker: Engine) -> list[int]:
 
 
 def game(config: Config, thinker: Engine, visits: list[int], ponder: bool, ours: int, seed: int) -> list[dict]:
-    """One game; for each move of ours what it took, and what was known when it was made."""
+    """One game; for each of our moves its time, and the simulations when it was made."""
     talk, moves, draw = session(thinker, config.player, ponder), [], random.Random(seed)
     talk.answer("clear_board")
     talk.answer(f"time_settings {config.seconds:g} 0 0")
@@ -95,7 +95,7 @@ def game(config: Config, thinker: Engine, visits: list[int], ponder: bool, ours:
 
 
 def reply(thinker: Engine, turn: int, draw: random.Random) -> str:
-    """The opponent's move: the one that our search expects, or now and then any other."""
+    """The opponent's move: the one that our search expects, now and then another."""
     thinker.rest()
     found = thinker.report(1).candidates
     legal = [action for action, ok in enumerate(thinker.legal()) if ok]
@@ -104,7 +104,7 @@ def reply(thinker: Engine, turn: int, draw: random.Random) -> str:
 
 
 def answered(talk: gtp.Session, line: str) -> None:
-    """Ends the measuring where the engine says no."""
+    """Ends the measurement if the engine refuses."""
     said = talk.answer(line)
     if not said.startswith("="):
         sys.exit(f"bench_pondering.py: {line}: {said.strip()}")
@@ -132,7 +132,7 @@ def interruptions(config: Config, thinker: Engine) -> list[float]:
 def main(config: Config) -> None:
     check("bench_pondering.py", config.player)
     if config.json and config.json.exists():
-        sys.exit(f"bench_pondering.py: --json {config.json} is there, and nothing is overwritten: name another.")
+        sys.exit(f"bench_pondering.py: --json {config.json} exists: name a new file.")
     try:
         rules(config.player, config.player.size, config.player.komi)
         thinker, words = engine(config.player, config.player.size, config.player.komi)
@@ -150,13 +150,14 @@ def main(config: Config) -> None:
         each = [move["visits"] / move["seconds"] for one in moves for move in one]
         rows[ponder] = statistics.median(each)
         all_moves += moves
-        print(f"  {rows[ponder]:,.0f} simulations known per second of our own, median of {len(each)} moves")
+        print(f"  {rows[ponder]:,.0f} simulations per second of our own, median of {len(each)} moves")
     took = sorted(interruptions(config, thinker))
     least = min(one[-1]["left"] for one in all_moves)
     over = sum(move["left"] < 0 for one in all_moves for move in one)
     print(f"Pondering: {rows[True] / rows[False]:.2f} times as many simulations per second of our own.")
     print(
-        f"An answer while thinking: {1e3 * statistics.median(took):.0f} ms in the median, {1e3 * took[-1]:.0f} at most."
+        f"Answer time while thinking: {1e3 * statistics.median(took):.0f} ms in the median, {1e3 * took[-1]:.0f} at "
+        "most."
     )
     print(f"Time: {over} overruns in {sum(map(len, all_moves))} moves; {least:.1f} s were left at the least.")
     if config.json:

@@ -1,22 +1,21 @@
-"""Measures the search, side by side with mctx: the same positions, one process, runs in turn, medians.
+"""Measures the search in comparison with mctx: the same positions, one process, alternating runs, medians.
 
     make bench                                              # everything: about an hour on two cores, most of it mctx
-    make bench ARGS="--quick"                               # everything in miniature: two minutes, to see that it works
+    make bench ARGS="--quick"                               # everything in miniature: two minutes, as a check
     .venv/bin/python experiments/benchmark.py --parts speed --shapes 64x200x82 --rules min_max gumbel
     .venv/bin/python experiments/benchmark.py --parts numpy overhead
     .venv/bin/python experiments/benchmark.py --parts before --checkout ../jaxzero-before
 
-    speed     microseconds per lock-step simulation (one simulation in each game of the batch), a free network
+    speed     microseconds per lock-step simulation (one simulation in each game of the batch), with a free network
     memory    bytes of a tree, without the game states
     compile   seconds from a Python function to a compiled search
     overhead  the share of a search's time that is neither network nor game, on Connect Four
     numpy     simulations per second of one wide, shallow tree, against a straightforward tree in NumPy
-    share     whole searches by the size of the network: where the library stops to matter. Only when asked for
-    before    as speed, but beside another checkout of jaxzero: did a change cost anything? Only when asked for
+    share     whole searches by size of the network: where the library no longer matters. Only when asked for
+    before    as speed, but against another checkout of jaxzero: did a change make it slower? Only when asked for
 
-Prints Markdown tables and writes `experiments/results/<device>-<date>.json`, never over a file that is there; what
-earlier runs found is there too. The machine should do nothing else meanwhile: its load is written down. What needs an
-accelerator is measured by `make bench-gpu`.
+Prints Markdown tables and writes a new file `experiments/results/<device>-<date>.json`, beside those of earlier runs.
+The machine should do nothing else meanwhile; its load is recorded. `make bench-gpu` measures what needs an accelerator.
 """
 
 import dataclasses
@@ -40,15 +39,15 @@ class Config:
     parts: tuple[Part, ...] = PARTS
     """What to measure."""
     quick: bool = False
-    """Everything in miniature; settings below that are given count all the same."""
+    """Everything in miniature; settings given explicitly still apply."""
     shapes: tuple[str, ...] = (
         "1x800x9", "1x800x82", "1x800x362", "64x200x82", "1024x32x82", "256x200x82", "64x800x82", "1024x200x82",
     )  # fmt: skip
     """speed: games x simulations x actions."""
     rules: tuple[Rule, ...] = ("min_max", "parent_and_siblings", "completed_by_mix", "gumbel")
-    """speed: PUCT with each transform of the Q-values, and the Gumbel search. The other parts: those they know."""
+    """speed: PUCT with each transform of the Q-values, and the Gumbel search. Other parts take those they have."""
     seconds: float = 10.0
-    """Time for a row's runs, if three runs of everyone fit in; three runs otherwise."""
+    """Seconds for a row's runs, if three runs of each fit; otherwise three runs."""
     runs: int = 3
     """The least number of runs in a row."""
     memory_shape: str = "64x200x82"
@@ -68,7 +67,7 @@ class Config:
     numpy_actions: int = 362
     """numpy: actions of each node."""
     share_rules: tuple[Literal["PUCT", "Gumbel"], ...] = ("PUCT", "Gumbel")
-    """share: which searches."""
+    """share: rules to search with."""
     share_games: tuple[int, ...] = (1, 32, 256)
     """share: games."""
     share_simulations: tuple[int, ...] = (32, 200)
@@ -76,7 +75,7 @@ class Config:
     share_actions: int = 82
     """share: actions of each node."""
     share_widths: tuple[int, ...] = (64, 256, 1024, 2048)
-    """share: numbers in each of the network's two layers."""
+    """share: widths of the network's two layers."""
     checkout: pathlib.Path | None = None
     """before: the folder of the other checkout (`git worktree add FOLDER COMMIT` makes one)."""
     output: pathlib.Path = HERE / "results"
@@ -99,7 +98,7 @@ def parse(arguments: list[str] | None = None) -> Config:
     for shape in (*config.shapes, config.memory_shape, *config.compile_shapes):
         sizes = shape.split("x")
         if len(sizes) != 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
-            raise SystemExit(f"{shape!r} is no shape. Write games x simulations x actions, like 64x200x82.")
+            raise SystemExit(f"{shape!r} is not a shape. Write games x simulations x actions, like 64x200x82.")
     for name, least in (("runs", 1), ("simulations", 1), ("numpy_simulations", 1), ("numpy_actions", 1)):
         if getattr(config, name) < least:
             raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least {least}.")

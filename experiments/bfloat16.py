@@ -1,12 +1,11 @@
-"""What bfloat16 brings on this device: networks that answer and learn in it, beside the same ones in float32.
+"""The speed of bfloat16 on this device: networks evaluate and learn in it, compared with the same ones in float32.
 
     .venv/bin/python experiments/bfloat16.py                    # about five minutes
-    .venv/bin/python experiments/bfloat16.py --quick            # in miniature, to see that it works
+    .venv/bin/python experiments/bfloat16.py --quick            # in miniature, to check that it works
     .venv/bin/python experiments/bfloat16.py --games othello --rows 256
 
-Answers of so many positions as a search asks for at once, the gradient of a minibatch, and a whole search; each in both
-types in turn in one process. Prints a table, and writes `experiments/results/bfloat16/<device>-<date>.json`, never over
-a file that is there.
+Times the evaluation of a batch of positions, the gradient of a minibatch, and a whole search, each in both types in
+turn in one process. Prints a table, and writes a new file `experiments/results/bfloat16/<device>-<date>.json`.
 """
 
 import dataclasses
@@ -39,17 +38,17 @@ class Config:
     quick: bool = False
     """Everything in miniature."""
     games: tuple[str, ...] = ("connect_four", "othello")
-    """The games whose boards the networks see."""
+    """Games whose boards the networks get."""
     networks: tuple[str, ...] = tuple(NETWORKS)
     """Which networks."""
     rows: int = 128
-    """Positions answered at once, and games of the search."""
+    """Positions evaluated at once, and games of the search."""
     minibatch: int = 1024
-    """Rows of the gradient."""
+    """Rows of the gradient's minibatch."""
     simulations: int = 16
-    """Of the search."""
+    """Simulations of the search."""
     seconds: float = 3.0
-    """For each figure, in both types."""
+    """Seconds for each figure, both types together."""
     output: pathlib.Path = HERE / "results" / "bfloat16"
     """Folder for the JSON file."""
 
@@ -61,9 +60,9 @@ QUICK = Config(
 
 
 def programs(game: games.Game, build: Callable, dtype: Any, config: Config) -> dict[str, Callable[[], Any]]:
-    """What is measured, compiled."""
+    """The compiled programs to measure."""
     net, params = build(game, key=jax.random.key(0), dtype=dtype)
-    ready = nets.to_bfloat16(net, params)  # to play; what learns keeps all of its digits
+    ready = nets.to_bfloat16(net, params)  # only to play: the learner keeps float32 parameters
     keys = jax.random.split(jax.random.key(1), config.rows)
     states = jax.jit(jax.vmap(game.init))(keys)
     seen = jax.random.bernoulli(keys[0], 0.3, (config.minibatch, *game.observation_shape)).astype(jnp.float32)

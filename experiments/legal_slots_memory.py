@@ -1,9 +1,9 @@
-"""What a tree of chess takes: an edge for every action, or for every legal move.
+"""The memory of a search tree for chess: an edge for every action, or for every legal move.
 
     .venv/bin/python experiments/legal_slots_memory.py
 
-Nothing is searched and no memory is taken: the trees are shapes (`jax.eval_shape`). The first rows leave out what the
-model stores of a position, which for pgx's chess is in the last ones.
+Nothing is searched and no memory is used: the trees are only shapes (`jax.eval_shape`). The first rows leave out the
+model's embedding of each position; the last rows include it, for pgx's chess.
 """
 
 import dataclasses
@@ -23,13 +23,13 @@ class Config:
     nodes: int = 800
     """Nodes of the tree, the root included."""
     width: int = 218
-    """Slots per node; no position of chess that is known has more moves."""
+    """Slots per node; no known chess position has more moves."""
     game: str = "chess"
     """One of pgx's games."""
 
 
 def tree_bytes(tree: jz.Tree, state: bool = True) -> int:
-    """Bytes of the arrays of a tree, of one game or of all it holds; `state`: the model's embeddings, too."""
+    """Bytes of the arrays of a tree, for one game or for all; `state`: include the model's embeddings."""
     if not state:
         kept = tree.state._replace(state=()) if isinstance(tree.state, jz.options.Slots) else ()
         tree = tree.replace(state=kept)

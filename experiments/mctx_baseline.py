@@ -1,23 +1,22 @@
-"""The plain loop: what one writes today with mctx and pgx alone, as a measure of strength per minute.
+"""The plain loop: training with mctx and pgx alone, as a baseline of strength per minute.
 
     .venv/bin/python experiments/mctx_baseline.py --json runs/plain.json                # ten minutes, Connect Four
     .venv/bin/python experiments/mctx_baseline.py --minutes 14 --seed 1 --json runs/plain-1.json
     .venv/bin/python experiments/mctx_baseline.py --passes 1 --replay 1                 # each row once, then forgotten
 
-An iteration is one compiled program (`bench/mctx_train_step.py`). Games in lock-step play so many moves by
-`mctx.gumbel_muzero_policy`, and ended ones begin anew; a backward scan gives each move the outcome of its game, and
-moves whose game has not ended learn their policy only; AdamW goes over minibatches. That is the loop of pgx's AlphaZero
-example (Koyamada et al. 2023), but that games go on from one iteration to the next, that rows are kept for some, and
-that several minibatches are learned from for each that was played: all learn more from the same play. There are no
-symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and games in
-lock-step are what `train.py` takes on a CPU (which searches with 16 simulations, not 32: --simulations; and which
-makes a CPU as many devices as it has cores, worth 1.3 times the speed on two), and the clock
-starts before compilation, as it does there.
+An iteration is one compiled program (`bench/mctx_train_step.py`). Games in lock-step play --plies moves by
+`mctx.gumbel_muzero_policy`, and ended games begin anew. A backward scan gives each move the outcome of its game; moves
+of unfinished games train the policy only. AdamW goes over minibatches. This is the loop of pgx's AlphaZero example
+(Koyamada et al. 2023) with three changes, each of which learns more from the same play: games continue from one
+iteration to the next, rows are kept for several iterations, and each played row is learned from several times. There
+are no symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and number of
+games are those of `train.py` on a CPU. But `train.py` searches with 16 simulations, not 32 (--simulations), and splits
+a CPU into as many devices as it has cores, worth 1.3 times the speed on two. The clock starts before compilation, as it
+does there.
 
-The parameters are kept every so many seconds, and measured when the time is up: outcome mistakes on exactly solved
-positions, by mctx's search, by the one that `train.py` is judged with (so the two differ in what they learned only),
-and by the raw network.
-Prints a table, minutes beside mistakes; --json writes it, never over a file that is there.
+The parameters are kept every --every seconds, and measured when the time is up: outcome mistakes on exactly solved
+positions, by mctx's search, by the search that evaluates `train.py` (so only the learning differs), and by the network
+without search. Prints a table of mistakes by minutes; --json writes it to a new file.
 """
 
 import dataclasses
@@ -32,11 +31,11 @@ from jaxzero.cli.training.settings import Network
 @dataclasses.dataclass(frozen=True)
 class Config:
     minutes: float = 10.0
-    """Wall-clock of the loop, compilation included; the measuring comes after it."""
+    """Wall-clock minutes of the loop, compilation included; the measuring comes after it."""
     every: float = 60.0
     """Seconds between the parameters that are measured."""
     seed: int = 0
-    """Everything random follows from it (a wall-clock budget does not repeat exactly)."""
+    """Random seed (a wall-clock budget does not repeat exactly)."""
     network: Network = Network()
     games: int = 256
     """Games in lock-step."""
@@ -47,13 +46,13 @@ class Config:
     batch_size: int = 512
     """Rows per minibatch."""
     passes: int = 4
-    """Rows that an iteration learns from, over those that it has played."""
+    """Rows that an iteration learns from, divided by rows that it plays."""
     replay: int = 8
-    """Iterations whose rows are learned from, drawn uniformly; 1: the fresh ones only, shuffled for each pass."""
+    """Latest iterations from which rows are sampled, uniformly; 1: fresh rows only, shuffled for each pass."""
     learning_rate: float = 1e-3
-    """Of AdamW, constant."""
+    """Learning rate of AdamW, constant."""
     weight_decay: float = 1e-4
-    """L2, decoupled (AdamW)."""
+    """Decoupled weight decay (AdamW)."""
     position_simulations: int = 64
     """Simulations on the exact positions."""
     positions: pathlib.Path | None = None
@@ -72,13 +71,13 @@ def parse(arguments: list[str] | None = None) -> Config:
             raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name):g}: more than 0.")
     rows = config.passes * config.games * config.plies
     if config.batch_size > rows:
-        raise SystemExit(f"--batch-size {config.batch_size}: an iteration learns from {rows} rows; at most that.")
+        raise SystemExit(f"--batch-size {config.batch_size}: an iteration learns from {rows} rows; use at most that.")
     if config.positions and not config.positions.is_file():
         raise SystemExit(f"--positions {config.positions}: there is no such file.")
     if importlib.util.find_spec("mctx") is None:
-        raise SystemExit("mctx_baseline.py needs mctx, which is not there: .venv/bin/python -m pip install mctx")
+        raise SystemExit("mctx_baseline.py needs mctx, which is not installed: .venv/bin/python -m pip install mctx")
     if config.json is not None and config.json.exists():
-        raise SystemExit(f"--json {config.json}: that file is there already, and stays. Name another.")
+        raise SystemExit(f"--json {config.json}: that file exists. Name a new one.")
     return config
 
 
@@ -107,7 +106,7 @@ GAME = "connect_four"  # the game whose positions are solved
 
 
 class Snapshot(NamedTuple):
-    """The parameters at a time, and what had been played by then."""
+    """The parameters at a time, and the positions played by then."""
 
     seconds: float
     iterations: int
@@ -116,7 +115,7 @@ class Snapshot(NamedTuple):
 
 
 def train(config: Config, loop: Loop, iterate: Callable) -> tuple[list[Snapshot], float]:
-    """Iterations until the time is up or Ctrl-C, one at least: parameters on the way, and seconds of compiling."""
+    """Runs iterations, at least one, until time is up or Ctrl-C. Returns kept parameters, and seconds of compiling."""
     began, last = time.monotonic(), 60 * config.minutes
     with progress_display.announced("Compiling"):
         iterate = jax.jit(iterate, donate_argnums=0).lower(loop).compile()
@@ -159,9 +158,9 @@ def measurer(config: Config, env: pgx.Env, game: games.Game, net: Callable) -> C
 
 
 def report(rows: list[dict]) -> None:
-    """Print the table, minutes beside mistakes."""
+    """Prints the table: mistakes by minutes."""
     progress_display.table(
-        "Outcome mistakes on exactly solved positions (in brackets: on those that chose no hyper-parameter)",
+        "Outcome mistakes on exactly solved positions (in brackets: on those not used for choosing hyper-parameters)",
         ["minutes", "iterations", "games", "raw network", "mctx's search", "jaxzero's search"],
         [
             [f"{row['minutes']:.1f}", str(row["iterations"]), f"{row['games']:,}"]

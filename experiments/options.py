@@ -1,19 +1,19 @@
-"""What the options of the search cost, and what they bring.
+"""The costs and benefits of the search's options.
 
     .venv/bin/python experiments/options.py                          # everything: some twenty minutes on two cores
-    .venv/bin/python experiments/options.py --quick                  # in miniature, to see that it works
+    .venv/bin/python experiments/options.py --quick                  # in miniature, to check that it works
     .venv/bin/python experiments/options.py --parts costs --shapes 1x200x9 --only avoid_proven decided
     .venv/bin/python experiments/options.py --parts lanes rounds --run runs/connect_four --games 400
 
-    costs     the time of a search with each option, divided by that of the same search without, a free network
-    solver    proven values on exact Connect Four endings: how many, how many wrong ones, what stopping saves
+    costs     the time of a search with each option, divided by that without it, with a free network
+    solver    proven values on exactly solved Connect Four endings: how many, how many wrong, what stopping saves
     graph     transpositions against the tree: positions per simulation, mistakes, proven values
-    reuse     evaluations kept from move to move: the same visits? how many calls of the network are spared?
+    reuse     evaluations kept from move to move: are visits the same, and how many network calls are saved?
     lanes     leaves in parallel with one game and a residual network: simulations per second; with --run: Elo
     rounds    Gumbel search in rounds against one simulation after another: time, actions; with --run: Elo
 
-Prints tables and writes `experiments/results/options/<device>-<date>.json`, never over a file that is there. Runs to be
-compared take turns in one process, so that what else the machine does hits them all alike; its load is written down.
+Prints tables and writes a new file `experiments/results/options/<device>-<date>.json`. Compared runs alternate in one
+process, so that other load on the machine affects all of them alike; the load is recorded.
 """
 
 import dataclasses
@@ -39,15 +39,15 @@ class Config:
     parts: tuple[Part, ...] = ("costs", "solver", "graph", "reuse", "lanes", "rounds")
     """What to measure."""
     quick: bool = False
-    """Everything in miniature; settings below that are given count all the same."""
+    """Everything in miniature; settings given explicitly still apply."""
     seconds: float = 10.0
-    """costs, lanes, rounds: time for the runs of one table, if three of everyone fit in."""
+    """costs, lanes, rounds: seconds for the runs of one table, if three of each fit."""
     shapes: tuple[str, ...] = ("1x200x9", "64x200x82")
     """costs: games x simulations x actions; simulations a multiple of 8."""
     only: tuple[str, ...] = ()
     """costs: options whose names contain one of these words; none: all."""
     positions: int = 344
-    """solver, graph: exact positions of each phase of Connect Four, as far as there are so many."""
+    """solver, graph: at most this many solved positions of each phase of Connect Four."""
     simulations: int = 1000
     """solver, graph: simulations per position."""
     phases: tuple[Literal["start", "opening", "middle", "end"], ...] = ("start", "opening", "middle", "end")
@@ -69,9 +69,9 @@ class Config:
     round_games_of: tuple[str, ...] = ("connect_four", "hex")
     """rounds: games that pgx knows; the first one is the one of `--run`."""
     lanes: tuple[int, ...] = (1, 4, 8, 16)
-    """lanes: leaves per call of the network; 1 is always there."""
+    """lanes: leaves per call of the network; 1 is always included."""
     virtual: tuple[Virtual, ...] = ("visits", "mean", "loss")
-    """lanes: what walks in flight count as."""
+    """lanes: how walks in flight are counted (virtual loss)."""
     lane_simulations: int = 256
     """lanes: simulations, a multiple of every number of lanes."""
     round_games: int = 16
@@ -83,7 +83,7 @@ class Config:
     games: int = 40
     """lanes, rounds: games of each match, an even number."""
     opening_plies: int = 4
-    """lanes, rounds: random moves at the start, for two fixed players would repeat their games."""
+    """lanes, rounds: random moves at the start; without them, two fixed players would repeat their games."""
     output: pathlib.Path = HERE / "results" / "options"
     """Folder for the JSON file."""
 
@@ -105,7 +105,7 @@ def parse(arguments: list[str] | None = None) -> Config:
         sizes = shape.split("x")
         if len(sizes) != 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes) or int(sizes[1]) % 8:
             raise SystemExit(
-                f"{shape!r} is no shape. Write games x simulations x actions, like 64x200x82, with a multiple of 8 "
+                f"{shape!r} is not a shape. Write games x simulations x actions, like 64x200x82, with a multiple of 8 "
                 "simulations: parallel(8) is one of the options."
             )
     for name in ("positions", "simulations", "start_simulations", "kept_positions", "kept_simulations", "round_games",
@@ -113,18 +113,18 @@ def parse(arguments: list[str] | None = None) -> Config:
         if getattr(config, name) < 1:
             raise SystemExit(f"--{name.replace('_', '-')} {getattr(config, name)}: at least 1.")
     if config.games < 2 or config.games % 2:
-        raise SystemExit(f"--games {config.games}: an even number, at least 2.")
+        raise SystemExit(f"--games {config.games}: use an even number, at least 2.")
     for network in (config.network, *config.lane_networks, *config.round_networks):
         sizes = network.split("x")
         if len(sizes) != 2 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
-            raise SystemExit(f"{network!r} is no network. Write channels x blocks, like 32x3.")
+            raise SystemExit(f"{network!r} is not a network. Write channels x blocks, like 32x3.")
     for lanes in config.lanes:
         if lanes < 1 or config.lane_simulations % lanes:
-            raise SystemExit(f"--lanes {lanes}: a divisor of --lane-simulations {config.lane_simulations}.")
+            raise SystemExit(f"--lanes {lanes}: use a divisor of --lane-simulations {config.lane_simulations}.")
     if min(config.kept_batches) < 1:
         raise SystemExit(f"--kept-batches {min(config.kept_batches)}: at least 1.")
     if config.run is not None and not (config.run / "weights.safetensors").is_file():
-        raise SystemExit(f"--run {config.run}: no weights.safetensors in there. Give the folder of a run of train.py.")
+        raise SystemExit(f"--run {config.run}: it has no weights.safetensors. Give the folder of a run of train.py.")
     return config
 
 

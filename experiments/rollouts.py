@@ -1,17 +1,17 @@
-"""Rollout search: its speed beside OpenSpiel's, and how well it plays.
+"""Rollout search: its speed compared with OpenSpiel's, and its strength.
 
     .venv/bin/python experiments/rollouts.py                    # everything: some 20 minutes on two cores
-    .venv/bin/python experiments/rollouts.py --quick            # in miniature, to see that it works
+    .venv/bin/python experiments/rollouts.py --quick            # in miniature, to check that it works
     .venv/bin/python experiments/rollouts.py --parts speed --batches 1 64 --rollouts 1 16
 
-    speed        playouts per second within a search, beside OpenSpiel's C++ MCTSBot with its RandomRolloutEvaluator, in
+    speed        playouts per second within a search, and by OpenSpiel's C++ MCTSBot with its RandomRolloutEvaluator, in
                  turn in one process; from the first position of tic-tac-toe, Connect Four and 9×9 Go
     go           9×9 Go, 200 playouts per move, against random play, both colours: expected 20 to 0
     tic_tac_toe  500 games against a player that never errs, both colours: expected without a loss
 
 OpenSpiel's Go plays uniformly random moves, with passes and filled eyes, to the end or 162 moves; ours leaves eyes
-alone. What to expect stands in
-bench/README.md. Prints tables, and writes `experiments/results/<device>-<date>.json`, never over a file that is there.
+alone. bench/README.md has the expected
+results. Prints tables, and writes a new file `experiments/results/<device>-<date>.json`.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ class Config:
     parts: tuple[Part, ...] = ("speed", "go", "tic_tac_toe")
     """What to do."""
     quick: bool = False
-    """Everything in miniature; settings below that are given count all the same."""
+    """Everything in miniature; settings given explicitly still apply."""
     games: tuple[Literal["tic_tac_toe", "connect_four", "go"], ...] = ("tic_tac_toe", "connect_four", "go")
     """speed: the games."""
     batches: tuple[int, ...] = (1, 64, 1024)
@@ -41,7 +41,7 @@ class Config:
     simulations: int = 200
     """speed: simulations per search; a tenth of it in Go with many games."""
     seconds: float = 10.0
-    """speed: time for a row's runs, if three of everyone fit in."""
+    """speed: seconds for a row's runs, if three of each fit."""
     go_games: int = 20
     """go: games, an even number."""
     go_simulations: int = 200
@@ -124,7 +124,7 @@ def load(name: str) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------------- go
 def go(config: Config) -> tuple[dict, str]:
-    """Rollout search against uniformly random moves, both colours of every opening (which is the empty board)."""
+    """Rollout search against uniformly random moves, with both colours, from the empty board."""
     import jax
 
     import jaxzero as jz
@@ -150,7 +150,7 @@ LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 @functools.cache
 def best_moves(board: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """The value for who is to move (stones 1; the other's −1), and every move that gets it, by looking at all games."""
+    """The exact value for the player to move (own stones 1, the opponent's −1), and every move that achieves it."""
     if any(all(board[i] == -1 for i in line) for line in LINES):
         return -1, ()
     free = [i for i in range(9) if board[i] == 0]
@@ -162,7 +162,7 @@ def best_moves(board: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 
 
 def tic_tac_toe(config: Config) -> tuple[dict, str]:
-    """Rollout search against a player that takes any of the best moves; each side begins half of the games."""
+    """Rollout search against a player that picks among the best moves; each side begins half of the games."""
     import jax
     import jax.numpy as jnp
     import numpy as np

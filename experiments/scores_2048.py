@@ -1,4 +1,4 @@
-"""2048 in one table: scores of whole games of runs that learned it, whatever they learned, and of random playouts.
+"""2048 in one table: scores of whole games, by any kind of trained run and by random playouts.
 
     jaxzero train --game 2048 --model simulator --budget.minutes 60 --folder runs/2048_simulator
     jaxzero train --game 2048 --model stochastic --budget.minutes 60 --folder runs/2048_stochastic
@@ -34,7 +34,7 @@ RESULTS = pathlib.Path(__file__).parent / "results" / "scores_2048.json"
 
 
 def of_run(folder: pathlib.Path) -> tuple[Callable[[int], Callable], Any, dict[str, Any]]:
-    """How a run plays with so many simulations, its parameters, and what it is."""
+    """How a run plays with a number of simulations, its parameters, and its description."""
     config, file = json.loads((folder / "config.json").read_text()), folder / "weights.safetensors"
     rows = metrics.read(folder)
     about = {"run": folder.name, "model": config["model"], "minutes": round(rows[-1]["minutes"], 1)}
@@ -57,7 +57,7 @@ def of_run(folder: pathlib.Path) -> tuple[Callable[[int], Callable], Any, dict[s
 
 
 def flags_of(config: dict[str, Any]) -> list[str]:
-    """Of a run's settings those that decide how it searches."""
+    """The settings of a run that decide how it searches."""
     return ["--acting.range-floor", str(config["acting"]["range_floor"]), "--acting.max-considered", "4"]
 
 
@@ -68,7 +68,7 @@ def most_probable(model: Any, params: Any, keys: Any, state: Any) -> jax.Array:
 
 
 def playouts(simulations: int) -> Callable:
-    """The search that networks have, by the true rules and chances, with a random playout for each simulation."""
+    """The same search as for networks, by the true rules and chances, with a random playout per simulation."""
     game, qvalues = games.game_2048(), completed_by_mix_value(epsilon=1.0)
     build = lambda model: jz.gumbel(model, simulations, max_considered=4, gumbel_scale=0.0, qvalues=qvalues)
     search = with_listed_outcomes(build, models.rollout(game), game)
@@ -76,7 +76,7 @@ def playouts(simulations: int) -> Callable:
 
 
 def main() -> None:
-    """Scores what is asked for; with --save beside what was scored before."""
+    """Scores the players asked for; --save adds them to the earlier results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("runs", nargs="*", type=pathlib.Path, help="folders of runs")
     parser.add_argument("--games", type=int, default=200, help="of each player")

@@ -1,7 +1,7 @@
 """A real browser, for tests of the pages that jaxzero writes and serves.
 
-Chromium comes from the system (Debian: `apt install chromium`), not from a download. Without one such tests are
-skipped, but for CI, where they fail.
+Chromium comes from the system (Debian: `apt install chromium`), not from a download. Without it these tests are
+skipped, except in CI, where they fail.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-# Nothing of the browser's own calls home, and no graphics card is asked for.
+# The browser makes no connections of its own, and uses no graphics card.
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -36,9 +36,9 @@ def browser() -> Iterator:
 
 
 def listening(page) -> list[str]:
-    """A list that fills with whatever the page complains of: errors on its console, exceptions, failed requests.
+    """A list that collects the page's errors: console errors, exceptions, failed requests.
 
-    Requests that the browser drops because the page is left or loaded anew are no complaints.
+    Requests that the browser drops because the page is left or reloaded do not count.
     """
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
@@ -48,5 +48,5 @@ def listening(page) -> list[str]:
 
 
 def failures(request) -> list[str]:
-    """What a request failed of, in a list of one; none where the browser itself dropped it."""
+    """Why a request failed, in a list of one; empty if the browser itself dropped it."""
     return [] if request.failure == "net::ERR_ABORTED" else [f"{request.url}: {request.failure}"]

@@ -1,4 +1,4 @@
-"""What every test can rely on.
+"""Setup that all tests share.
 
 How tests share code: `tests` is a package and the repository's root is on the path, so a module that is not itself a
 test is imported by its full name, `from tests import reference` or `from tests.worlds import bandit`. (pgx installs a
@@ -8,13 +8,13 @@ below `tests/` mirror `jaxzero/` and need no `__init__.py`.
 Where tests run: on the CPU, unless the caller says otherwise (`JAX_PLATFORMS=cuda make test`). Two worker processes
 share the machine, so no test should need more than about 2 GB.
 
-What tests compile is kept in `.cache/`, and a second run of the suite skips most of the compiling. Traces, compilation
-events and the text of a compiled program are the same with and without; the time a compilation takes is not, so no test
-may measure it. `JAX_COMPILATION_CACHE_DIR= make test` does without.
+Compiled programs are cached in `.cache/`, so a second run of the suite skips most of the compiling. Traces, compilation
+events and the text of a compiled program are the same with and without the cache. Compile times are not, so no test may
+measure them. `JAX_COMPILATION_CACHE_DIR= make test` does without the cache.
 
-What is slow: tests marked so, and those that `slow_tests.txt` names, which took more than 1.0 seconds with nothing
-compiled before. `make slow-tests` measures and writes that list anew. What is exhaustive: tests marked so, and those
-that `exhaustive_tests.txt` names: variants of tests that stay, and what CI has no time for.
+Slow tests are those marked so, and those in `slow_tests.txt`, which took more than 1.0 seconds with nothing compiled
+before; `make slow-tests` measures and rewrites that list. Exhaustive tests are those marked so, and those in
+`exhaustive_tests.txt`: variants of other tests, and tests that CI has no time for.
 """
 
 import gc
@@ -29,7 +29,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).pa
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Three quarters of what tests take is compiling, and XLA's older code generators for the CPU compile twice as quickly;
 # in one piece, for one core, a program takes a seventh less than in the pieces that many cores would compile at once.
-# Flags of the caller's, or none (`XLA_FLAGS= make test`): all is compiled as users have it.
+# If the caller sets flags, or none (`XLA_FLAGS= make test`), everything is compiled as users have it.
 QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 QUICKLY = os.environ.setdefault("XLA_FLAGS", QUICK) == QUICK
 
@@ -56,7 +56,7 @@ COMPILES = {"few optimisations": QUICKLY}
 
 
 def pytest_collection_modifyitems(items):
-    """Marks as slow and as exhaustive what the lists name."""
+    """Marks the tests in the lists as slow or exhaustive."""
     for item in items:
         if item.nodeid in SLOW | EXHAUSTIVE:
             item.add_marker(pytest.mark.slow)
@@ -66,12 +66,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def optimised(request):
-    """Tests that are marked so are compiled with all of LLVM's optimisations, whatever was compiled before."""
+    """Compiles tests marked `optimised` with all of LLVM's optimisations, whatever was compiled before."""
     few = QUICKLY and request.node.get_closest_marker("optimised") is None
     if COMPILES["few optimisations"] != few:
         jax.config.update("jax_disable_most_optimizations", few)
         os.environ[FEW] = str(few)
-        jax.clear_caches()  # the setting is no part of their key
+        jax.clear_caches()  # the cache key does not include the setting
         COMPILES["few optimisations"] = few
 
 
@@ -82,7 +82,7 @@ MAPS, MANY, TESTS = pathlib.Path("/proc/self/maps"), 20_000, itertools.count()
 
 @pytest.fixture(autouse=True)
 def few_programs():
-    """Programs of earlier tests are dropped when they have become many."""
+    """Drops the programs of earlier tests when there are many."""
     yield
     if next(TESTS) % 8 == 0 and MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY:
         jax.clear_caches()

@@ -17,7 +17,7 @@ def examples(document: str) -> list[str]:
 
 
 def run(document: str) -> dict[str, Any]:
-    """Runs all blocks in order, as one program; answers its names. Tracebacks show the lines of the document."""
+    """Runs all blocks in order, as one program; returns its names. Tracebacks show the lines of the document."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for found in re.finditer(r"^```python\n(.*?)^```", text(document), flags=re.DOTALL | re.MULTILINE):
         above = text(document)[: found.start(1)].count("\n")
@@ -35,7 +35,7 @@ def missing_links(document: str) -> list[str]:
 
 
 def missing_anchors(document: str) -> list[str]:
-    """Links to a heading, of the document or of another one, that is not there."""
+    """Links to a missing heading, of this document or of another one."""
     missing = []
     for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text(document)):
         headings = re.findall(r"^#+ (.*)$", text(_beside(document, file) if file else document), flags=re.MULTILINE)
@@ -49,10 +49,10 @@ def _beside(document: str, link: str) -> str:
 
 
 def strange_figures(document: str) -> list[str]:
-    """Figures that are said to stand in another document, and do not.
+    """Figures that another document should have, but does not.
 
-    Looked at are paragraphs, items of lists and rows of tables that link to a `README.md` or a page of `experiments/`;
-    what is code there is no figure.
+    Checks paragraphs, list items and table rows that link to a `README.md` or a page of `experiments/`; code is
+    ignored.
     """
     plain = re.sub(r"```.*?```", "", text(document), flags=re.DOTALL)
     strange = []

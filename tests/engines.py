@@ -1,4 +1,4 @@
-"""An engine that several tests play with: what it compiles is compiled once in each process."""
+"""An engine that several tests share, so that each process compiles it only once."""
 
 import functools
 
@@ -12,7 +12,7 @@ GAME = games.from_pgx("tic_tac_toe")
 
 @functools.cache
 def three_in_a_row() -> Engine:
-    """Of tic-tac-toe, by random playouts; proves values; 499 simulations have room. `another` is one of one's own."""
+    """Plays tic-tac-toe by random playouts; proves values, has room for 499 simulations. `another`: a separate one."""
     model, rule = models.rollout(GAME, 4), jz.avoid_proven(jz.ucb1())
 
     def search(n, stop, least=0):

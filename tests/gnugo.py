@@ -8,14 +8,14 @@ import pytest
 
 
 class GnuGo:
-    """The program, to be asked many things at once."""
+    """The GNU Go program, for many commands at once."""
 
     def __init__(self):
         command = ["gnugo", "--mode", "gtp"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, *lines):
-        """The answers to some hundred lines, without the empty lines at their ends."""
+        """The answers to at most some hundred lines, without their empty last lines."""
         self.process.stdin.write("".join(f"{line}\n" for line in lines))
         self.process.stdin.flush()
         return [self._answer() for _ in lines]

@@ -1,4 +1,4 @@
-"""Conversations by GTP that several tests hold: with an engine that searches, and with one that moves at random."""
+"""GTP sessions that several tests share: with an engine that searches, and with one that moves at random."""
 
 import functools
 import io
@@ -20,7 +20,7 @@ ANSWER = re.compile(r"[=?]\d* ?[^\n]*(\n[^\n]+)*\n\n", re.ASCII)
 
 
 def built(game):
-    """The engine of a game, at its beginning. All tests share it: its programs are compiled once."""
+    """The engine of a game, at the start of the game. All tests share it, so its programs are compiled once."""
     engine = _built(game)
     engine.clear()
     return engine
@@ -47,7 +47,7 @@ def other(name, **options):
 
 
 def said(talk, *lines):
-    """The answers to lines, without the empty lines at their ends."""
+    """The answers to lines, without their empty last lines."""
     talk.answer("clear_board")
     answers = [talk.answer(line) for line in lines]
     assert all(answer == "" or ANSWER.fullmatch(answer) for answer in answers), answers
@@ -55,7 +55,7 @@ def said(talk, *lines):
 
 
 def talked(lines, talk):
-    """The answers to lines as bytes, by way of streams."""
+    """The answers to lines as bytes, through streams."""
     out = io.BytesIO()
     gtp.serve(talk, io.BytesIO(b"\n".join(lines) + b"\n"), out)
     text = out.getvalue().decode("ascii")
@@ -67,13 +67,13 @@ def talked(lines, talk):
 
 # --------------------------------------------------------------------------------------------- engines without a search
 class Blank(NamedTuple):
-    """A tree of nothing."""
+    """An empty tree."""
 
     size: np.ndarray
 
 
 def at_random(size):
-    """An engine of Go that makes any legal move, at its beginning: the rules as they are, and no search to compile."""
+    """An engine of Go that makes any legal move, at the start of a game: the real rules, no search to compile."""
     engine = _at_random(size)
     engine.clear()
     return engine
@@ -95,12 +95,12 @@ def _at_random(size):
 
 
 def random_session(size=5, sizes=(), **options):
-    """A session with engines that move at random, one of each size for all tests, whatever the komi."""
+    """A session with engines that move at random; all tests share one per board size, whatever the komi."""
     options = dict(komi=2.5, simulations=1) | options
     return gtp.Session(lambda size, komi: at_random(size), size=size, sizes=sizes, **options)
 
 
 def board_of(talk):
-    """Who has a stone where, rows from the top: 0 nobody, 1 black, 2 white."""
+    """The stones of the board, rows from the top: 0 none, 1 black, 2 white."""
     engine = talk.engine
     return stones(engine.game, engine.position(), engine.first)

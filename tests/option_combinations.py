@@ -1,7 +1,7 @@
-"""The options of one search as data: which there are, which pairs cannot be, and few combinations that hold all others.
+"""The options of a search as data: all options, impossible pairs, and few combinations that cover all other pairs.
 
-`covering()` is a covering array of strength two: in its combinations every pair of options that can be had together
-occurs at least once. So some thirty compiled programs try what would be a thousand if each pair had its own.
+`covering()` is a covering array of strength two: in its combinations every possible pair of options occurs at least
+once. So some thirty compiled programs replace the thousand that one program per pair would need.
 """
 
 import functools
@@ -33,7 +33,7 @@ OPTIONS = {
     "layout": ("default", "compact"),
 }
 
-#: What cannot be had together, and what is said of it; None: there is no place to write it.
+#: Pairs that cannot be combined, with the error message; None: there is no way to write the pair.
 REFUSED = (
     ("rule", "gumbel", "stop", ("decided", "any_of"), "stop=decided.*Use stop=solved"),
     ("rule", "gumbel", "root", ("forced",), "gumbel needs none, for its halving tries every action"),
@@ -78,7 +78,7 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 
 def rule_of(given: Combination) -> jz.Rule:
-    """The rule of the nodes, bare of what is put around it."""
+    """The rule of the nodes, without wrappers."""
     first_play = {"reduced": jz.search.reduced_parent(0.2), "mean": jz.search.mean_of_visited(-1.0)}.get(
         given["first_play"]
     )
@@ -87,12 +87,12 @@ def rule_of(given: Combination) -> jz.Rule:
 
 
 def proving(given: Combination) -> Any:
-    """What is put around a rule so that it proves."""
+    """The wrapper that makes a rule prove values."""
     return {"none": None, "avoid": jz.avoid_proven, "seek": jz.options.seek_proof}[given["proof"]]
 
 
 def stop_of(given: Combination) -> Any:
-    """When to stop; None: never."""
+    """The stop function; None: never stop early."""
     return {
         "none": None,
         "decided": jz.decided,
@@ -120,7 +120,7 @@ def shared(given: Combination, simulations: int) -> dict[str, Any]:
 
 
 def gumbel_of(given: Combination, model: jz.Model, simulations: int) -> Any:
-    """Gumbel search with the options that it has."""
+    """Gumbel search, with the options that it supports."""
     rule = jz.root.gumbel_root(simulations, LANES)
     if given["root"] == "forced":
         jz.forced_playouts(rule)
@@ -132,7 +132,7 @@ def gumbel_of(given: Combination, model: jz.Model, simulations: int) -> Any:
 
 
 def search_of(given: Combination, model: jz.Model, simulations: int = SIMULATIONS) -> Any:
-    """One policy, without what comes after it."""
+    """One policy, without wrappers."""
     if given["rule"] == "gumbel":
         return gumbel_of(given, model, simulations)
     bare, prove, how = rule_of(given), proving(given), shared(given, simulations)
@@ -173,7 +173,7 @@ def policy_of(given: Combination, model: jz.Model) -> Any:
 
 @functools.cache
 def refused_pairs() -> dict[Pair, str | None]:
-    """Both ways round, and what is said."""
+    """The pairs in both orders, with their messages."""
     found = {}
     for option, value, other, values, says in REFUSED:
         for second in values:
@@ -183,13 +183,13 @@ def refused_pairs() -> dict[Pair, str | None]:
 
 
 def fits(given: Combination, option: str, value: str) -> bool:
-    """Whether no pair with what is given already is refused."""
+    """Whether this value can be combined with all given ones."""
     refused = refused_pairs()
     return all(((name, said), (option, value)) not in refused for name, said in given.items())
 
 
 def complete(given: Combination) -> bool:
-    """Whether the rest can be said in some way."""
+    """Whether the remaining options can be chosen in some way."""
     return _complete(frozenset(given.items()))
 
 
@@ -210,7 +210,7 @@ def pairs_in(given: Combination) -> set[Pair]:
 
 @functools.cache
 def possible_pairs() -> frozenset[Pair]:
-    """Those that are part of some combination."""
+    """The pairs that occur in some combination."""
     values = [[(name, value) for value in OPTIONS[name]] for name in OPTIONS]
     pairs = itertools.chain.from_iterable(itertools.product(a, b) for a, b in itertools.combinations(values, 2))
     refused = refused_pairs()
@@ -218,7 +218,7 @@ def possible_pairs() -> frozenset[Pair]:
 
 
 def grown(pair: Pair, left: set[Pair], order: list[str]) -> Combination:
-    """A combination around a pair: option after option, the value that takes most pairs off the list."""
+    """A combination around a pair: for one option after another, the value that covers the most missing pairs."""
     given = dict(pair)
     for name in order:
         if name not in given:
@@ -229,13 +229,13 @@ def grown(pair: Pair, left: set[Pair], order: list[str]) -> Combination:
 
 @functools.cache
 def covering(tries: int = 8) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """Combinations that hold every possible pair, the same ones every time: greedily, the best of a few tries each."""
+    """Combinations that cover every possible pair, always the same: built greedily, each the best of a few tries."""
     rng, left, found = np.random.default_rng(0), set(possible_pairs()), []
     place = {name: i for i, name in enumerate(OPTIONS)}
     while left:
         pairs = sorted(left, key=lambda pair: (sum(place[name] for name, _ in pair), pair))[
             :40
-        ]  # the many-valued first
+        ]  # options with many values first
         seeds = [pairs[i] for i in rng.integers(len(pairs), size=tries)]
         candidates = [grown(seed, left, list(rng.permutation(list(OPTIONS)))) for seed in seeds]
         best = max(candidates, key=lambda given: len(pairs_in(given) & left))
@@ -245,5 +245,5 @@ def covering(tries: int = 8) -> tuple[tuple[tuple[str, str], ...], ...]:
 
 
 def told(given: Combination) -> str:
-    """What of a combination is not the default."""
+    """The values of a combination that are not the default."""
     return " ".join(value for name, value in given.items() if value != OPTIONS[name][0]) or "defaults"

@@ -1,8 +1,8 @@
 """A small game of chance for any number of players, in any order of play, twice: as a `Game`, and solved by hand.
 
-In turn, as `order` says, a player takes one of three ways to go: a sure one, an even one or a bold one, which gain what
-chance has it gain, and take a part of that from the next player. At the end each is paid what they are ahead of the
-mean; a single player is paid every gain at once.
+In the order of `order`, players choose one of three ways to go: sure, even or bold. Each gains a random number, and
+takes a part of it from the next player. At the end, each player is paid the lead over the mean; a single player is paid
+every gain at once.
 """
 
 from typing import Any, NamedTuple
@@ -88,7 +88,7 @@ def know_nothing(game: Game, discount: float = 1.0) -> Model:
 def solve(
     order: tuple[int, ...], players: int, discount: float = 1.0, team_of: tuple[int, ...] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Best play: what each action is worth to every player (or team), and to who moves first.
+    """Best play: the value of each action for every player (or team), and the value for the player who moves first.
 
     By plain recursion over everything that can happen: expectimax, max^n.
     """

@@ -1,4 +1,4 @@
-"""A slow, obviously right tree search for one game: what the batched one must equal.
+"""A slow, obviously right tree search for one game, which the batched one must equal.
 
 Plain Python floats, one object per node, recursion; nothing is remembered that can be computed again. The model is a
 table (`worlds.pick(world, game)`), a rule is a function from a node to one score per action.
@@ -27,25 +27,25 @@ class Node:
     to_play: int
     raw_value: float | np.ndarray
     reward: float | np.ndarray = 0.0  # of the edge that led here, to the player who took it (or to every player)
-    discount: float = 1.0  # of the same edge; negative where `value` is seen by the opponent of who took it
+    discount: float = 1.0  # of the same edge; negative where `value` is for the opponent of the player who took it
     children: dict[int, "Node"] = field(default_factory=dict)
     visits: int = 1
     value: float | np.ndarray = 0.0  # the mean of all returns from here
-    in_flight: int = 0  # walks that wait for their evaluation, see `search_in_lanes`
-    only_children: bool = False  # childless edges are out of question: see `search`
+    in_flight: int = 0  # walks that wait for their evaluation: see `search_in_lanes`
+    only_children: bool = False  # edges without children are not considered: see `search`
     prior: list[float] | None = None  # in place of the softmax of the logits: a root's, with noise
     fresh: bool = False  # at the root: nothing was kept of an earlier tree
     overflows: int = 0  # at the root: walks that wanted to make a node and found no room
     lower: float = NEVER  # what the value is proven to be, at least and at most; kept by a search with `returns`
     upper: float = math.inf
     edge_bounds: tuple[float, float] | None = None  # of the edge that led here, for a copy that a rule looks at
-    closed: frozenset[int] = frozenset()  # actions that are proven to be worse than another, to a rule of avoid_proven
+    closed: frozenset[int] = frozenset()  # actions that are proven worse than another, for a rule of avoid_proven
     margin: float = math.inf  # smallest difference > 0 between best and second best score in any choice made here
 
 
 Scores = list[float]
 Rule = Callable[[Node, int], Scores]  # (node, number of simulations done so far) -> a score per action
-Transform = Callable[[Node], list[float]]  # Q as the rules want it
+Transform = Callable[[Node], list[float]]  # Q as the rules use it
 
 # --- the search ------------------------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ def search(
     root: Node | None = None,
     returns: tuple[float, float] | None = None,
 ) -> Node:
-    """Grows a tree from `state`, or goes on with the subtree of `root`; answers its root.
+    """Grows a tree from `state`, or continues the subtree of `root`; returns its root.
 
     A walk follows the best-scored legal action (ties: the lowest) until it
       * wants an edge without a child: the child is made, and its raw value backed up;
@@ -101,7 +101,7 @@ def search(
     root.only_children = is_full(0)
 
     def walk(node: Node, depth: int, simulation: int) -> tuple[float | np.ndarray, bool]:
-        """Walks on from `node`; answers the return, as `node`'s values are meant, and whether bounds became closer."""
+        """Walks on from `node`; gives the return, in the view of `node`'s values, and whether bounds got closer."""
         action, news = None, False
         if not node.terminal and depth != max_depth:
             action = best(node, (root_rule or rule) if node is root else rule, simulation)
@@ -120,7 +120,7 @@ def search(
             child = node.children[action] = _child(world, node, action, returns)
             result = child.reward + child.discount * child.raw_value
             news = child.lower == child.upper and _tighten(node, returns)
-        if action is None or action not in node.children or depth == max_depth:  # here it ended
+        if action is None or action not in node.children or depth == max_depth:  # the walk ended here
             news = node.lower == node.upper
         if node.lower == node.upper:
             result = node.lower * (node.visits + 1) - node.value * node.visits
@@ -222,7 +222,7 @@ def _with_walks_in_flight(node: Node, virtual: Virtual, returns: tuple[float, fl
         reward = seen if np.ndim(child.value) == 0 else np.full(np.shape(child.value), seen)
         children[action] = replace(child, visits=n, reward=reward, discount=0.0)
         more += n - child.visits
-        if returns is not None:  # what is proven is proven
+        if returns is not None:  # proven values stay
             children[action].edge_bounds = edge_bounds(node, action, returns) if child.visits else returns
     return replace(node, children=children, visits=node.visits + more, margin=math.inf)
 
@@ -254,29 +254,29 @@ def best(node: Node, rule: Rule, simulation: int) -> int | None:
 
 
 def by_probability(node: Node) -> Scores:
-    """What is due to each outcome of a chance node: p / (N + 1/2), Webster's method."""
+    """The priority of each outcome of a chance node: p / (N + 1/2), Webster's method."""
     return [p / (n + 0.5) for p, n in zip(priors(node), visits(node))]
 
 
 def _open_actions(node: Node) -> list[int]:
-    only_children = node.only_children and node.children  # a node without any goes on wanting what it cannot have
+    only_children = node.only_children and node.children  # without children, it still wants what it cannot have
     return [a for a, legal in enumerate(node.legal) if legal and (a in node.children or not only_children)]
 
 
 def planted(world: World, state: int, returns: tuple[float, float] | None = None) -> Node:
-    """A root without anything below it."""
+    """A root without children."""
     return _bounded(_node(world, state), returns)
 
 
 def _bounded(node: Node, returns: tuple[float, float] | None) -> Node:
-    """A new node with what is known of it: that it is the end, or nothing."""
+    """A new node with its bounds: exact at the end of a game, otherwise open."""
     if returns is not None:
         node.lower, node.upper = (0.0, 0.0) if node.terminal else returns
     return node
 
 
 def _tighten(node: Node, returns: tuple[float, float] | None) -> bool:
-    """Bounds by those of the edges; answers whether they are closer than before."""
+    """Updates bounds from those of the edges; returns whether they became closer."""
     if node.chance:
         return False
     before, (least, greatest) = (node.lower, node.upper), returns
@@ -339,14 +339,14 @@ class Edge:
 
 @dataclass(eq=False)
 class Position:
-    """A state after so many moves, however it was reached. `node` says what it is, and its value; not what is below."""
+    """A state after a number of moves, however it was reached. `node` has its facts and value, but no children."""
 
     node: Node
     edges: dict[int, Edge] = field(default_factory=dict)
-    choice: int | None = None  # what the rule said when the position was last passed
+    choice: int | None = None  # the rule's choice when the position was last passed
 
     def seen(self) -> Node:
-        """The node as a rule looks at it: with the edges' visits, and the values that the positions below have now."""
+        """The node for a rule to look at: with the edges' visits, and the current values of the positions below."""
         children = {
             a: replace(e.to.node, visits=e.visits, reward=e.reward, discount=e.discount) for a, e in self.edges.items()
         }
@@ -473,12 +473,12 @@ def raw(first_play: float | FirstPlay = 0.0) -> Transform:
 
 
 def parent_raw_value(node: Node) -> float:
-    """What the network said of the node."""
+    """The network's value of the node."""
     return _mine(node, node.raw_value)
 
 
 def parent_value(node: Node) -> float:
-    """What the search found of the node so far."""
+    """The search's value of the node so far."""
     return _mine(node, node.value)
 
 
@@ -625,7 +625,7 @@ def avoid_proven(rule: Rule, returns: tuple[float, float]) -> Rule:
 
 
 def worse(node: Node, returns: tuple[float, float], actions: Iterable[int]) -> set[int]:
-    """Those legal actions that are proven to be worse than another of them, or to lose while another may not."""
+    """The legal actions that are proven worse than another one, or to lose while another may not."""
     bounds = {a: edge_bounds(node, a, returns) for a in actions if node.legal[a]}
     low, high = (max(end) for end in zip(*bounds.values())) if bounds else returns
     return {
@@ -668,7 +668,7 @@ def gumbel_root(
 
 
 def halving_schedule(num_considered: int, num_simulations: int) -> list[int]:
-    """How many visits the action taken next must have, for every simulation."""
+    """For every simulation, the number of visits that the next action must have."""
     if num_considered <= 1:
         return list(range(num_simulations))
     rounds = math.ceil(math.log2(num_considered))
@@ -757,7 +757,7 @@ def margin(root: Node) -> float:
 
 
 def solve(world: World, state: int) -> float | np.ndarray:
-    """What a state of a finite game is worth if everyone plays best: expectimax, or max^n (Luckhardt and Irani 1986).
+    """The value of a state of a finite game if everyone plays best: expectimax, or max^n (Luckhardt and Irani 1986).
 
     For the player to move there, or one entry per player, as the values of the world are.
     """
@@ -771,6 +771,6 @@ def solve(world: World, state: int) -> float | np.ndarray:
 
 
 def action_value(world: World, state: int, action: int) -> float | np.ndarray:
-    """What an action is worth, for the player who takes it, or one entry per player."""
+    """The value of an action, for the player who takes it, or one entry per player."""
     child = _child(world, _node(world, state), action)
     return child.reward + child.discount * solve(world, child.state)

@@ -160,7 +160,7 @@ def asked(policy, **how):
         (asked(jz.alphazero(MODEL, 8, stop=jz.options.total_visits(jnp.ones(2)))), ("shape (2,)", "3 games", "[3]")),
         (
             asked(jz.alphazero(MODEL, 8, act=jz.by_temperature(jz.root.steps((30, 0.0))))),
-            ("a schedule is asked for a tree", "by_move(steps("),
+            ("a schedule was called with a tree", "by_move(steps("),
         ),
         (
             asked(jz.options.with_legal_slots(lambda model: jz.uct(MODEL, 8), MODEL, 3)),

@@ -99,7 +99,7 @@ def test_dominoes_lie_where_they_fit(here):
     ("dominering:game", "no module dominering.*Modules in this folder: domineering, pig, three"),
     ("dominering.py:game", "no file dominering.py"),
     ("domineering:play", "has no 'play'.*Games there: domineering:game"),
-    ("domineering:step", "called without arguments, it fails: TypeError"),
+    ("domineering:step", "calling it without arguments fails: TypeError"),
     ("domineering:ROWS", "ROWS is of type int, not jaxzero.games.Game"),
     ("json:decoder", "decoder is of type module"),
 ])  # fmt: skip
@@ -120,8 +120,8 @@ def test_a_module_that_fails_is_named(here):
 
 
 @pytest.mark.parametrize("change, said", [
-    (lambda game: dict(num_actions=29), r"legal\(state\) returns bool\[30\], and the record says bool\[29\]"),
-    (lambda game: dict(num_players=3), r"rewards\(state\) returns float32\[2\], and the record says float32\[3\]"),
+    (lambda game: dict(num_actions=29), r"legal\(state\) returns bool\[30\]; it must be bool\[29\]"),
+    (lambda game: dict(num_players=3), r"rewards\(state\) returns float32\[2\]; it must be float32\[3\]"),
     (lambda game: dict(observation_shape=(5, 6)), r"observe\(state\) returns float32\[5,6,4\]"),
     (lambda game: dict(to_play=lambda board: jnp.zeros(2, int)), r"to_play\(state\) returns int32\[2\]"),
     (lambda game: dict(terminal=lambda board: board.mover), r"terminal\(state\) returns int32\[\]"),
@@ -134,10 +134,10 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(num_players=0), "num_players is 0"),
     (lambda game: dict(num_players=True), "num_players is True"),
     (lambda game: dict(observation_shape=5), "observation_shape is 5"),
-    (lambda game: dict(action_names=5), "action_names has to be a tuple of words"),
-    (lambda game: dict(action_names=("a b",) * 30), "action_names has to be a tuple of words"),
+    (lambda game: dict(action_names=5), "action_names must be a tuple of words"),
+    (lambda game: dict(action_names=("a b",) * 30), "action_names must be a tuple of words"),
     (lambda game: dict(action_names=("undo", *game.action_names[1:])), "undo are commands of"),
-    (lambda game: dict(action_names=("B1", *game.action_names[1:])), "two actions have one name"),
+    (lambda game: dict(action_names=("B1", *game.action_names[1:])), "two actions have the same name"),
     (lambda game: dict(draw="<svg>"), "draw is a str"),
     (lambda game: dict(observation_shape=[5, 6, 4]), "give a tuple of whole numbers"),
     (lambda game: dict(legal=lambda board: game.legal(board if board.over else 0)), "jnp.where in place"),
@@ -147,13 +147,15 @@ def test_a_module_that_fails_is_named(here):
     (lambda game: dict(step=lambda s, a, k: s._replace(mover=jnp.int32(int(a)))), r"no int\(\)"),
     (lambda game: dict(symmetries=(range(30),)), r"symmetries\[0\] is a range"),
     (lambda game: dict(symmetries=(games.Symmetry(lambda x: x, tuple(range(29))),)), r"each of 0 ... 29 once"),
-    (lambda game: dict(symmetries=(games.Symmetry(lambda x: x.swapaxes(0, 1), tuple(range(30))),)), "has its shape"),
+    (lambda game: dict(symmetries=(games.Symmetry(lambda x: x.swapaxes(0, 1), tuple(range(30))),)),
+     "the shape must stay the same"),
     (lambda game: dict(canonical=SAME), r"canonical is a Symmetry: give games.CanonicalForm\("),
     (lambda game: dict(canonical=games.CanonicalForm(jnp.any, range(30))), r"canonical.symmetry is a range"),
     (lambda game: dict(canonical=games.CanonicalForm(jnp.sum, SAME)), r"canonical.of_second.* returns float32\[\]"),
-    (lambda game: dict(canonical=games.CanonicalForm(lambda x: x[..., 2] > 0, SAME)), r"returns bool\[5,6\]: let it"),
+    (lambda game: dict(canonical=games.CanonicalForm(lambda x: x[..., 2] > 0, SAME)),
+     r"returns bool\[5,6\]: return one bool"),
     (lambda game: dict(input_features=jnp.sum), r"returns float32\[\] for float32.*return float32\[2,5,6,any n"),
-    (lambda game: dict(input_features=lambda x: x.swapaxes(1, 2)), r"let it return float32\[2,5,6,any number\]"),
+    (lambda game: dict(input_features=lambda x: x.swapaxes(1, 2)), r"return float32\[2,5,6,any number\]"),
     (lambda game: dict(input_features=3), "input_features is a int: give a function of a batch of observations"),
     (lambda game: dict(input_features=lambda x: x > 0), r"input_features\(observations\) returns bool"),
 ])  # fmt: skip
@@ -179,7 +181,7 @@ def test_a_board_that_is_not_square_has_no_board_symmetries():
 
 @pytest.mark.parametrize("id", ["", "a/b", None, "two words"])
 def test_an_id_that_is_no_word_is_refused(here, id):
-    with pytest.raises(ValueError, match="its id has to be a word"):
+    with pytest.raises(ValueError, match="its id must be a word"):
         games.check_rules(games.by_name("domineering:game")._replace(id=id))
 
 
@@ -225,4 +227,4 @@ def test_it_is_trained_played_and_rated(folder, name, seats):
     file.write_text(f"{kept}\ngame = game._replace(rewards=lambda state, paid=game.rewards: paid(state) / 2)\n")
     changed = jaxzero(folder, "train", "--game", f"{name}:game", *TINY)
     file.write_text(kept)
-    assert changed.returncode != 0 and f"otherwise than when the run in runs/{name} began" in changed.stderr
+    assert changed.returncode != 0 and f"games differ from those when the run in runs/{name} began" in changed.stderr

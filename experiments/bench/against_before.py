@@ -1,4 +1,4 @@
-"""The part of `benchmark.py` that runs this library beside another checkout of itself: did a change cost anything?"""
+"""The part of `benchmark.py` that compares this library with another checkout: did a change make it slower?"""
 
 import functools
 import importlib
@@ -18,14 +18,14 @@ __all__ = ["before", "other_checkout"]
 
 
 def other_checkout(folder: pathlib.Path) -> ModuleType:
-    """The `jaxzero` of another folder, beside the one that is imported already."""
+    """Imports the `jaxzero` of another folder, in addition to the one that is imported already."""
     own = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "jaxzero"}
     for name in own:
         del sys.modules[name]
     sys.path.insert(0, str(folder.resolve()))
     try:
         found = importlib.import_module("jaxzero")
-        for name in found.__all__:  # now: what is loaded later would be this library's
+        for name in found.__all__:  # now, because later imports would load this library's
             setattr(found, name, getattr(found, name))
     finally:
         sys.path.pop(0)
@@ -34,7 +34,7 @@ def other_checkout(folder: pathlib.Path) -> ModuleType:
         sys.modules.update(own)
     assert found.__file__ is not None
     if folder.resolve() not in pathlib.Path(found.__file__).parents:
-        raise SystemExit(f"--checkout {folder}: there is no jaxzero in there.")
+        raise SystemExit(f"--checkout {folder}: this folder has no jaxzero.")
     return found
 
 
@@ -80,7 +80,7 @@ def _row(other: ModuleType, rule: str, batch: int, simulations: int, actions: in
 
 
 def transforms_of(library: Any) -> Any:
-    """The module with the Q-value transforms that its policies use: by any version of jaxzero the same name there."""
+    """The module of the Q-value transforms: it has the same names in every version of jaxzero."""
     return library.muzero.__globals__["q"]
 
 

@@ -24,7 +24,7 @@ TRANSFORMS = {
     "parent_and_siblings": (mctx.qtransform_by_parent_and_siblings, jz.search.by_parent_and_siblings()),
     "completed_by_mix": (mctx.qtransform_completed_by_mix_value, jz.search.completed_by_mix_value()),
 }
-# What a program is given: a key, positions, and the scale of the Gumbel noise. Neither is compiled in.
+# The arguments of a program: a key, positions, and the scale of the Gumbel noise. None is compiled in.
 Search = Callable[[jax.Array, Any, jax.Array], Any]
 
 
@@ -94,14 +94,14 @@ def speed(config: Any) -> tuple[dict, str]:
             summary[name] = s = {"geometric_mean": geometric_mean(ratios), "least": min(ratios), "most": max(ratios)}
             text += "\n\n{}: geometric mean {geometric_mean:.1f}, least {least:.1f}, most {most:.1f}.".format(name, **s)
     text += (
-        "\n\nSame games: share of the games whose visits at the root are the same numbers (Gumbel noise off). mctx "
-        "breaks ties, and all but ties, by random numbers of 1e-7; jaxzero takes the lowest action."
+        "\n\nSame games: share of the games with equal visit counts at the root (Gumbel noise off). mctx breaks ties "
+        "and near-ties by random numbers of 1e-7; jaxzero takes the lowest action."
     )
     return {"rows": rows, "summary": summary}, text
 
 
 def weight(batch: int, simulations: int, actions: int) -> float:
-    """What a row costs, roughly: starting and compiling, and mctx's many passes over the tree."""
+    """The rough relative cost of a row: starting and compiling, and mctx's many passes over the tree."""
     return 12 + 4 * simulations * (5e-5 + 3e-9 * batch * simulations * actions * math.log(simulations + 1))
 
 
@@ -129,7 +129,7 @@ def speed_row(rule: str, batch: int, simulations: int, actions: int, config: Any
 
 # ----------------------------------------------------------------------------------------------------------- memory
 def memory(config: Any) -> tuple[dict, str]:
-    """Bytes of the tree without game states; and what the compact layout does to the search."""
+    """Bytes of the tree without game states, and the effect of the compact layout on the search."""
     batch, simulations, actions = sizes(config.memory_shape)
     given, rule = inputs(batch, scale=0.0), "min_max"
     kinds = {
@@ -164,7 +164,7 @@ def memory(config: Any) -> tuple[dict, str]:
         [[name, *("?" if x is None else x for x in row.values())] for name, row in rows.items()],
     )
     text += (
-        "\n\nCompact against plain: {same_games:.1%} of the games have the same visits at the root, "
+        "\n\nCompact compared with plain: {same_games:.1%} of the games have the same visits at the root, "
         "{same_most_visited:.1%} the same most visited action; {visits_moved:.2%} of the visits moved.".format(**effect)
     )
     return {"rows": rows, "compact_against_plain": effect}, text
@@ -172,7 +172,7 @@ def memory(config: Any) -> tuple[dict, str]:
 
 # ---------------------------------------------------------------------------------------------------------- compile
 def compile(config: Any) -> tuple[dict, str]:
-    """Seconds from a Python function to a compiled search, nothing of it known before."""
+    """Seconds from a Python function to a compiled search, with empty caches."""
     plan = [
         (shape, rule)
         for shape in config.compile_shapes

@@ -1,4 +1,4 @@
-"""A synthetic world whose network is all but free, for timing searches: positions are hashes.
+"""A synthetic world whose network costs almost nothing, for timing searches: positions are hashes.
 
 The logits of a position are logistic draws, of a scale that makes trees as deep as a trained network's (mean depth
 5-10 in a few hundred simulations); the value wanders by small steps from move to move and changes its sign with the
@@ -48,7 +48,7 @@ def roots(batch: int) -> tuple:
 
 
 def model(num_actions: int, library: Any = jz) -> jz.Model:
-    """The world as jaxzero sees it, or another version of it."""
+    """The world for jaxzero, or for another version of it."""
 
     def describe(state: tuple) -> tuple:
         bits, value = state
@@ -64,12 +64,12 @@ def model(num_actions: int, library: Any = jz) -> jz.Model:
 
 
 def root_fn(num_actions: int, state: tuple) -> mctx.RootFnOutput:
-    """The root as mctx sees it."""
+    """The root for mctx."""
     return mctx.RootFnOutput(prior_logits=logits(state[0], num_actions), value=state[1], embedding=state)
 
 
 def recurrent_fn(num_actions: int):
-    """The world as mctx sees it."""
+    """The world for mctx."""
 
     def recurrent(params, key, action, state):
         state = bits, value = follow(action, state)

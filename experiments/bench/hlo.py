@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 __all__ = ["Instruction", "Program", "cut", "short", "size"]
 
-# These only name memory, or wait for what was begun before.
+# These only name memory, or wait for an earlier operation.
 FREE = {
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id", "replica-id",
     "copy-done", "async-done", "async-update", "slice-done", "opt-barrier", "optimization-barrier", "domain",
     "add-dependency",
 }  # fmt: skip
-# Custom calls that say something to the compiler.
+# Custom calls that only inform the compiler.
 SAYINGS = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "AllocateBuffer", "AssumeGatherIndicesInBound"}
-BYTES = {"pred": 1, "c64": 8, "c128": 16, "token": 0}  # others have their bits in their names
+BYTES = {"pred": 1, "c64": 8, "c128": 16, "token": 0}  # the names of other types tell their bits
 NAME = r"%?[\w.-]+"
 
 
@@ -44,7 +44,7 @@ class Instruction:
 
     @property
     def trips(self) -> int | None:
-        """How many turns the loop takes, where XLA knows."""
+        """The number of iterations of the loop, where XLA knows it."""
         found = re.search(r'known_trip_count[^}]*?"?n"?[:=]"?(\d+)', self.rest)
         return int(found[1]) if found else None
 
@@ -63,7 +63,7 @@ class Instruction:
 
 
 class Program:
-    """The text of a compiled program, `jax.jit(f).lower(...).compile().as_text()`, taken apart."""
+    """The parsed text of a compiled program, `jax.jit(f).lower(...).compile().as_text()`."""
 
     def __init__(self, text: str):
         self.computations: dict[str, list[Instruction]] = {}
@@ -80,7 +80,7 @@ class Program:
         self.places = places(text)
 
     def loops(self, computation: str) -> Iterator[Instruction]:
-        """The loops of a computation, outer ones before those within."""
+        """The loops of a computation, outer ones before inner ones."""
         for each in self.computations[computation]:
             if each.opcode == "while":
                 yield each
@@ -89,14 +89,14 @@ class Program:
                 yield from self.loops(name)
 
     def simulations(self, number: int) -> str:
-        """The body of the loop of so many turns: that of the simulations."""
+        """The body of the loop with this number of iterations, which is the loop over simulations."""
         for loop in self.loops(self.entry):
             if number in (loop.trips, self.bound(loop)):
                 return loop.named("body") or ""
-        raise ValueError(f"no loop of {number} turns is in the program: was it unrolled, or stopped early?")
+        raise ValueError(f"the program has no loop of {number} iterations: was it unrolled, or stopped early?")
 
     def bound(self, loop: Instruction) -> int | None:
-        """The constant that the loop's counter is to stay below, where that is all of its condition."""
+        """The limit of the loop's counter, where the condition is only that comparison."""
         inside = {x.name: x for x in self.computations[loop.named("condition") or ""]}
         (root,) = (x for x in inside.values() if x.root)
         if root.opcode != "compare" or "direction=LT" not in root.rest or root.operands[1] not in inside:
@@ -104,7 +104,7 @@ class Program:
         return inside[root.operands[1]].literal
 
     def results(self, fusion: Instruction) -> list[Instruction]:
-        """The instructions that a fusion hands out the results of."""
+        """The instructions whose results a fusion returns."""
         inside = {x.name: x for x in self.computations.get(fusion.named("calls") or "", ())}
         found = [x for x in inside.values() if x.root]
         if found and found[0].opcode == "tuple":
@@ -114,7 +114,7 @@ class Program:
         return found
 
     def source(self, each: Instruction) -> str:
-        """The operation of an instruction, and the lines that it, and what was fused with it, come from."""
+        """The operation of an instruction, and the source lines of it and of what was fused with it."""
         fused = self.computations.get(each.named("calls") or "", []) if each.opcode == "fusion" else []
         telling = [x for x in fused if x.opcode not in ("constant", "parameter", "broadcast", "bitcast")]
         lines = [self.places.get(int(x.named("stack_frame_id") or 0)) for x in (each, *telling)]
@@ -137,7 +137,7 @@ def instruction(line: str) -> Instruction:
 
 
 def cut(text: str) -> tuple[str, str]:
-    """What is in the parentheses that a text begins with, they included, and what is behind."""
+    """The parenthesised beginning of a text, and the rest."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -161,7 +161,7 @@ def short(shape: str) -> str:
 
 
 def places(text: str) -> dict[int, str]:
-    """Of every stack frame in the program's tables the innermost line, as `file:line function`."""
+    """The innermost line of every stack frame in the program's tables, as `file:line function`."""
     table = functools.partial(entries, text)
     files = {i: row.strip('"').rpartition("/")[2] for i, row in table("FileNames").items()}
     functions = {i: row.strip('"').replace("<locals>.", "") for i, row in table("FunctionNames").items()}

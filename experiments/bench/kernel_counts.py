@@ -1,18 +1,18 @@
-"""Counts and lists what a compiled program does when it runs on a GPU: kernels, waits of the host, bytes copied.
+"""Counts and lists what a compiled program does on a GPU: kernels, waits of the host, bytes copied.
 
 Assumed:
 
-* Every instruction launches a kernel (or a copy by the driver, which costs as much), but for those that only name
-  memory (`hlo.FREE`), and for loops, conditionals and calls, which stand for what is in them. XLA may bundle launches
-  into a graph, which makes each cheaper; they are counted all the same.
-* The host runs loops and conditionals. Where XLA knows the number of turns (`known_trip_count`) it waits for nothing;
-  else it reads the predicate before every turn, and once more to see that there is none: n turns are n + 1 waits. A
-  conditional is one.
-* What is copied are the results of `copy` and `copy-start`, alone or in a fusion that hands them out. Branches count as
-  the one that copies most.
+* Every instruction launches a kernel (or a copy by the driver, which costs as much). Exceptions are instructions that
+  only name memory (`hlo.FREE`), and loops, conditionals and calls, of which the contents count. XLA may bundle
+  launches into a graph, which makes each cheaper; they are still counted.
+* The host runs loops and conditionals. Where XLA knows the number of iterations (`known_trip_count`), the host does not
+  wait; otherwise it reads the predicate before every iteration, and once more at the end: n iterations are n + 1
+  waits. A conditional is one wait.
+* Copies are the results of `copy` and `copy-start`, alone or returned by a fusion. Of branches, the one that copies
+  most counts.
 
-A TPU runs loops and branches by itself, many of its instructions are next to nothing, and what it copies is mostly on
-its way to faster memory. Its figures compare programs for it, no more.
+A TPU runs loops and branches by itself, many of its instructions cost next to nothing, and most of its copies go to
+faster memory. Its figures are only good for comparing its own programs.
 """
 
 import dataclasses
@@ -26,11 +26,11 @@ __all__ = ["Count", "Counting", "Walk", "kernels", "say"]
 
 @dataclasses.dataclass(frozen=True)
 class Walk:
-    """How many turns the loops take whose number XLA does not know: all of them go along a path of the tree."""
+    """The number of iterations of loops for which XLA does not know it: all of them run along a path of the tree."""
 
     nodes: int = 12  # of the longest walk in the batch
-    levels: int = 1  # nodes that one turn takes
-    before: int = 0  # turns that stand before the loop
+    levels: int = 1  # nodes per iteration
+    before: int = 0  # iterations placed before the loop
 
     @property
     def turns(self) -> int:
@@ -39,7 +39,7 @@ class Walk:
 
 @dataclasses.dataclass(frozen=True)
 class Count:
-    """What happens when something runs: kernels at the least and at the most, waits of the host, bytes copied."""
+    """What a run costs: minimum and maximum of kernels, waits of the host, bytes copied."""
 
     least: int = 0
     most: int = 0
@@ -54,14 +54,14 @@ class Count:
 
 
 class Counting:
-    """A program with what must be known to count."""
+    """A program, and what counting it needs to know."""
 
     def __init__(self, program: Program, walk: Walk = Walk(), large: int = 64 * 1024):
-        """Args: the program, what is known of the walks, and from how many bytes on a copy counts."""
+        """Args: the program, the loops' iterations, and the size in bytes from which on a copy counts."""
         self.program, self.computations, self.walk, self.large = program, program.computations, walk, large
 
     def count(self, computation: str) -> Count:
-        """What one run of a computation does, with all that is inside of it."""
+        """The cost of one run of a computation, with everything inside."""
         return sum(map(self.count_one, self.computations[computation]), Count())
 
     def count_one(self, each: Instruction) -> Count:
@@ -100,7 +100,9 @@ class Counting:
             count = self.count_one(each)
             if each.opcode == "while":
                 known = "known to XLA" if each.trips is not None else "counted for walks, a wait before each and after"
-                yield f"{indent}LOOP of {self.turns(each)} turns ({known}): {say(count)}{self.program.source(each)}"
+                yield (
+                    f"{indent}LOOP of {self.turns(each)} iterations ({known}): {say(count)}{self.program.source(each)}"
+                )
                 yield from self.listing(each.named("body") or "", indent + "    ")
                 if each.trips is None:
                     yield f"{indent}  goes on if"

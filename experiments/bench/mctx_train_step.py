@@ -26,16 +26,16 @@ class Played(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is learned from: `[n, ...]`."""
+    """Training rows: `[n, ...]`."""
 
     observation: Any
     policy: Any
     value: Any  # the outcome for the player to move
-    known: Any  # False: the game did not end while it was watched
+    known: Any  # False: the game did not end within these moves
 
 
 class Loop(NamedTuple):
-    """All that goes from one iteration to the next."""
+    """Everything that one iteration passes to the next."""
 
     state: Any  # of the games in flight
     params: Any
@@ -80,13 +80,13 @@ def _of(player, rewards):
 
 
 def begin(env: pgx.Env, key: Any, number: int) -> Any:
-    """That many new games. pgx's initial states hold weak types, which would make a second compilation."""
+    """New games. pgx's initial states hold weak types, which would cause a second compilation."""
     states = jax.vmap(env.init)(jax.random.split(key, number))
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), states)
 
 
 def move(env: pgx.Env, search: Callable, params: Any, state: Any, key: Any) -> tuple[Any, Played]:
-    """A move in each game. Ended games are new ones, unmarked: a search from a state marked as ended sees no moves."""
+    """A move in each game. Ended games begin anew, without the mark: with it, a search would see no moves."""
     k_search, k_begin = jax.random.split(key)
     out = search(params, k_search, state)
     after = jax.vmap(env.step)(state, out.action)
@@ -98,9 +98,9 @@ def move(env: pgx.Env, search: Callable, params: Any, state: Any, key: Any) -> t
 
 
 def outcomes(reward: Any, ended: Any) -> tuple[Any, Any]:
-    """What each move's game brought the player who made it, and whether that is known: `[T, B]` each.
+    """The outcome of each move's game for the player who made it, and whether it is known: `[T, B]` each.
 
-    Backwards: the reward of a game's last move; before it what came next, with the other sign.
+    Computed backwards: the reward of a game's last move; before it the next move's outcome, with the other sign.
     """
 
     def back(later, now):
@@ -114,7 +114,7 @@ def outcomes(reward: Any, ended: Any) -> tuple[Any, Any]:
 
 
 def loss(net: Callable, params: Any, rows: Rows) -> tuple[Any, tuple[Any, Any]]:
-    """Cross-entropy with the search's policy, and squared error where the outcome is known; and both apart."""
+    """Cross-entropy with the search's policy plus squared error where the outcome is known; and both separately."""
     logits, value = net(params, rows.observation.astype(jnp.float32))
     policy = optax.softmax_cross_entropy(logits, rows.policy).mean()
     error = (jnp.square(value - rows.value) * rows.known).mean()
@@ -122,7 +122,7 @@ def loss(net: Callable, params: Any, rows: Rows) -> tuple[Any, tuple[Any, Any]]:
 
 
 def order(config: Any, key: Any, rows: int, filled: Any) -> Any:
-    """Which rows make the minibatches: indices `[minibatches, batch_size]`; what is over is left out."""
+    """The rows of the minibatches: indices `[minibatches, batch_size]`; the remainder is left out."""
     if config.replay == 1:
         which = jax.vmap(lambda k: jax.random.permutation(k, rows))(jax.random.split(key, config.passes)).ravel()
     else:

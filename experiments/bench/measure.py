@@ -1,4 +1,4 @@
-"""Measuring: interleaved runs and their medians, what they ran on, tables, files that are never overwritten."""
+"""Measuring: interleaved runs and their medians, hardware, tables, and files that are never overwritten."""
 
 import concurrent.futures
 import functools
@@ -59,11 +59,11 @@ def compiled_together(programs: dict[str, tuple]) -> dict[str, Callable[[], Any]
 def interleaved(
     contestants: dict[str, Callable[[], Any]], budget: float, least: int = 3, most: int = 15, patience: float = math.inf
 ) -> dict[str, Timing]:
-    """The contestants in turn, again and again, so that what else the machine does hits them all alike.
+    """Times the contestants in turn, again and again, so that other load on the machine affects all of them alike.
 
-    A first round warms up, and says how many rounds `budget` seconds allow. It counts where it lasted long: what it
-    warms up is then a small part, and another round would be minutes. Where `least` rounds last longer than `patience`
-    seconds, there are fewer.
+    A first round warms up, and tells how many rounds fit into `budget` seconds. A long first round counts as a
+    measurement: the warm-up is then a small part of it, and another round would take minutes. If `least` rounds would
+    last longer than `patience` seconds, there are fewer.
     """
 
     def turn() -> dict[str, float]:
@@ -91,13 +91,13 @@ def geometric_mean(numbers: Sequence[float]) -> float:
 
 
 class Progress:
-    """Says what runs, and about how long it all takes still; `weights` are guesses of the items' relative cost."""
+    """Shows what runs, and roughly the time left; `weights` are guesses of the items' relative cost."""
 
     def __init__(self, weights: Sequence[float]):
         self.left, self.done, self.number, self.start = list(weights), 0.0, 0, time.monotonic()
 
     def next(self, what: str) -> None:
-        """Announces the next item. Call it when the item before has ended."""
+        """Announces the next item. Call it when the previous item has ended."""
         self.number += 1
         elapsed, total = time.monotonic() - self.start, self.number + len(self.left) - 1
         still = f", about {duration(elapsed / self.done * sum(self.left))} still" if self.done else ""
@@ -110,7 +110,7 @@ def duration(seconds: float) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table, its columns lined up; numbers to three digits."""
+    """A Markdown table with aligned columns; numbers to three digits."""
     cells = [list(columns)] + [[cell(x) for x in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     lines = ["| " + " | ".join(x.rjust(w) for x, w in zip(row, widths)) + " |" for row in cells]
@@ -125,7 +125,7 @@ def cell(x: Any) -> str:
 
 
 def sentence(results: dict[str, Any]) -> str:
-    """The circumstances in a line."""
+    """Hardware and versions in a line."""
     hardware, versions = results["hardware"], results["versions"]
     return (
         f"{hardware['device']}: {hardware['cpu']}, {hardware['cores_usable']} cores, {hardware['device_kind']}; "
@@ -136,19 +136,19 @@ def sentence(results: dict[str, Any]) -> str:
 def measure(
     parts: dict[str, Callable[[], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
 ) -> None:
-    """Runs one part after another, prints what each says, and writes all of it down; Ctrl-C leaves out the rest.
+    """Runs one part after another, prints each text, and writes all results to a file; Ctrl-C skips the rest.
 
     Args:
-        parts: each returns what is to be kept, and a text to be read.
-        settings: what the figures depend on; without paths of this machine.
-        quick: everything was in miniature.
+        parts: each returns what is written to the file, and a text to print.
+        settings: what the figures depend on, without paths of this machine.
+        quick: the run is in miniature.
         folder: where the file goes.
     """
     results = circumstances() | {"settings": settings}
     load, interrupted = [os.getloadavg()[0]], False
     print(f"{sentence(results)}; load {load[0]:.1f}")
     if quick:
-        print("Everything in miniature: the figures say that the experiment works, not what anything is worth.")
+        print("Everything in miniature: the figures only show that the experiment works.")
     for name, part in parts.items():
         print(f"\n# {name}", flush=True)
         try:

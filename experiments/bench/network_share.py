@@ -1,4 +1,4 @@
-"""The part `share` of `benchmark.py`: from which network on the choice of a search library stops to matter."""
+"""The part `share` of `benchmark.py`: the network size from which on the search library no longer matters."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 
     @property
     def million_operations(self) -> float:
-        """Of one evaluation of one position, a multiplication and an addition counted as two."""
+        """Operations of one evaluation of one position; a multiplication and an addition count as two."""
         return 2e-6 * self.width * (STATE + self.width + self.actions + 1)
 
 
@@ -53,7 +53,7 @@ def share(config: Any) -> tuple[dict, str]:
 
 
 def draw(rows: list[dict], rule: str, path: pathlib.Path) -> None:
-    """Writes the picture of one rule: how many times as long mctx takes, over the size of the network."""
+    """Writes the picture of one rule: how many times longer mctx takes, over the size of the network."""
     series: dict[str, tuple[list[float], list[float]]] = {}
     for row in rows:
         if row["rule"] == rule:
@@ -69,7 +69,7 @@ def draw(rows: list[dict], rule: str, path: pathlib.Path) -> None:
 
 
 def _weight(cell: Cell) -> float:
-    """What a cell costs, roughly: compiling, and the network's and mctx's work."""
+    """The rough relative cost of a cell: compiling, and the network's and mctx's work."""
     return 15 + 1e-4 * cell.games * cell.simulations * (cell.million_operations + cell.simulations * cell.actions / 5e3)
 
 
@@ -106,9 +106,9 @@ def _follow(states: jax.Array, action: jax.Array) -> jax.Array:
 
 
 def _network_alone(cell: Cell, parameters: list[jax.Array], key: jax.Array, states: jax.Array) -> jax.Array:
-    """As many evaluations as a search makes, one after the other."""
+    """The evaluations of a search, one after another."""
 
-    def turn(_: Any, total: jax.Array) -> jax.Array:  # depends on the turn before, else XLA takes it out of the loop
+    def turn(_: Any, total: jax.Array) -> jax.Array:  # depends on the iteration before, or XLA would hoist it
         logits, value = _say(parameters, states + 1e-9 * total[:, None])
         return value + jnp.sum(logits, 1)
 

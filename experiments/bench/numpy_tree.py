@@ -1,7 +1,7 @@
-"""A straightforward tree search in NumPy, one tree, one simulation at a time: what `benchmark.py` compares with.
+"""A straightforward tree search in NumPy, one tree, one simulation at a time, for comparison in `benchmark.py`.
 
-Child statistics are arrays on each node, as such programs keep them. A node follows the highest
-W/(1+N) + √ΣN · P/(1+N), the lowest action on a tie; said in two ways, as it reads and as it runs fastest.
+Child statistics are arrays on each node, as usual in such programs. A node follows the highest W/(1+N) + √ΣN · P/(1+N),
+the lowest action on a tie. There are two versions: a readable one and a fast one.
 """
 
 import math
@@ -30,7 +30,7 @@ def as_it_reads(node: Node) -> np.ndarray:
 
 
 def tuned(node: Node) -> np.ndarray:
-    """One division in place of two, and ΣN not counted anew."""
+    """One division in place of two, and ΣN is not recomputed."""
     return (node.total + math.sqrt(node.count) * node.prior) / (1 + node.visits)
 
 

@@ -33,7 +33,7 @@ def overhead(config: Any) -> tuple[dict, str]:
     )
     text += (
         f"\n\n{config.simulations} simulations. Model: network and game together. Overhead: 1 - (S + 1) x model / "
-        "search; the columns are for one search, and for S + 1 calls in a loop of the others."
+        "search. The times are of one search, and of S + 1 calls of the others in a loop."
     )
     return {"rows": rows}, text
 
@@ -42,7 +42,7 @@ def _overhead_row(game: games.Game, kind: str, rule: str, batch: int, config: An
     key = jax.random.key(0)
     net, params = nets.mlp(game, key=key) if kind == "mlp" else nets.resnet(game, channels=32, blocks=3, key=key)
     model = models.perfect(game, net)
-    # The game alone: its observation is looked at, or XLA would leave it out.
+    # The game alone: its observation is used, or XLA would remove it.
     idle = models.perfect(game, lambda _, seen: (jnp.zeros((len(seen), game.num_actions)), jnp.mean(seen, (1, 2, 3))))
     simulations = config.simulations
     policy = jz.gumbel(model, simulations) if rule == "gumbel" else jz.alphazero(model, simulations)
@@ -62,7 +62,7 @@ def _overhead_row(game: games.Game, kind: str, rule: str, batch: int, config: An
         return jax.lax.fori_loop(0, simulations, turn, (embedding, step.value))
 
     def evaluations(params: Any, observation: Any) -> Any:
-        def turn(_: Any, total: Any) -> Any:  # depends on the turn before, or XLA would take it out of the loop
+        def turn(_: Any, total: Any) -> Any:  # depends on the iteration before, or XLA would move it out of the loop
             logits, value = net(params, observation + 1e-9 * total[:, None, None, None])
             return value + jnp.sum(logits, 1)
 
@@ -102,7 +102,7 @@ def follow(state: Any, action: Any) -> Any:
 
 
 def numpy(config: Any) -> tuple[dict, str]:
-    """Simulations per second, of unnormalised uniform priors: every prior 1, so that trees are wide and shallow."""
+    """Simulations per second with unnormalised uniform priors: every prior is 1, so trees are wide and shallow."""
     simulations, actions = config.numpy_simulations, config.numpy_actions
     values = VALUES.tolist()
     prior = np.ones(actions, np.float32)  # every prior is the same: made once

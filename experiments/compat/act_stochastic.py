@@ -1,4 +1,4 @@
-"""A program for mctx: Stochastic MuZero acts in a race where a die of three sides decides how far one comes."""
+"""A program for mctx: Stochastic MuZero acts in a race where a die of three sides decides how far each step goes."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ GAIN = jnp.array([[1.0, 1.0, 1.0], [0.0, 0.0, 4.0]])  # play safe, or hope for t
 
 
 def functions(mctx):
-    """What follows an action, and what follows the die; a state is how far one has come."""
+    """The dynamics after an action, and after the die; the state is the distance covered."""
 
     def decide(params, key, action, place):
         fair = jnp.zeros((BATCH, SIDES))

@@ -1,9 +1,9 @@
-"""mctx, the front and the native policies side by side, in small searches: what a first program costs.
+"""mctx, the front and the native policies compared in small searches: the cost of the first call.
 
     python experiments/compat/first_call_times.py             # ten minutes on two CPU cores
     python experiments/compat/first_call_times.py --save      # and write results/compat/small-searches-<date>.json
 
-All run in one process, in turn; of the times of calls the median counts. The first call includes compiling. "tree"
+All run in one process, in turn; call times are medians. The first call includes compiling. "tree"
 returns the whole search tree from the jitted policy; the other rows return the action and its weights.
 """
 
@@ -40,7 +40,7 @@ class Config:
     """What is measured, and how long."""
 
     seconds: float = 1.5
-    """For each row, after the first calls."""
+    """Seconds for each row, after the first calls."""
     quick: bool = False
     """One shape for each policy."""
     save: bool = False
@@ -126,7 +126,7 @@ def first_call(run: Callable[[], Any]) -> float:
 
 
 def row(policy: str, shape: tuple[int, int, int], with_tree: bool, seconds: float) -> dict[str, Any]:
-    """Seconds of the first call and milliseconds of later ones, of all that have the policy."""
+    """Seconds of the first call and milliseconds of later ones, for all libraries that have the policy."""
     runs = {name: program(library, policy, shape, with_tree) for name, library in LIBRARIES.items()}
     if policy in NATIVE:
         runs["native"] = native_program(policy, shape, with_tree)

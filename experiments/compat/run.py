@@ -46,7 +46,7 @@ def apart(name: str, library: str) -> dict:
 
 
 def differences(theirs: dict, ours: dict) -> list[str]:
-    """What is not the same, in words; integers must be equal, other numbers to 1e-4."""
+    """The differences, in words; integers must be equal, other numbers within 1e-4."""
     found = []
     for name, expected in theirs.items():
         got = ours[name]

@@ -49,7 +49,7 @@ def policy(mctx, params, key, states):
 
 
 def self_play(mctx, params, key):
-    """Observations, improved policies and returns; a game that is over begins anew."""
+    """Observations, improved policies and returns; a finished game begins anew."""
 
     def ply(states, key):
         search_key, reset_key = jax.random.split(key)
@@ -85,7 +85,7 @@ def loss(params, batch):
 
 
 def main(mctx):
-    """What was played and learned."""
+    """The games played, and the learned parameters."""
     params, adam = init(jax.random.key(0)), optax.adam(1e-2)
 
     @jax.jit

@@ -31,7 +31,7 @@ says = f"Value proven: {low:+.0f}, with {size} nodes. Expected line, {len(line)}
 
 above = np.asarray(parents(tree))[0, :size]
 where, depth = layout.around(above)
-bounds = np.asarray(tree.bounds)[0, :size] * (-1.0) ** depth[:, None]  # for Orange, at the root the player to move
+bounds = np.asarray(tree.bounds)[0, :size] * (-1.0) ** depth[:, None]  # for Orange, the player to move at the root
 kinds = (np.ptp(bounds, 1) >= 0, "#c3cad2"), (np.ptp(bounds, 1) == 0, svg.INK)  # open; over, or a proven draw
 kinds += (bounds.max(1) == -1, svg.BLUE), (bounds.min(1) == 1, svg.ORANGE)
 board = viz.board(game, jax.tree.map(lambda x: x[0], state), first, viz.report_of(tree))

@@ -1,4 +1,4 @@
-"""Pendulum, swung up by search alone: torques are sampled at each node, the true dynamics say what follows.
+"""Pendulum, swung up by search alone: torques are sampled at each node, and the true dynamics are the model.
 
     python experiments/gallery/continuous_control.py
 

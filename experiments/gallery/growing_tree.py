@@ -1,4 +1,4 @@
-"""A tree that grows: one search of Connect Four, looked at after 1, 2, 4, ... 512 simulations.
+"""A tree that grows: one search of Connect Four, drawn after 1, 2, 4, ... 512 simulations.
 
     python experiments/gallery/growing_tree.py
 

@@ -18,13 +18,13 @@ from jaxzero.viz import board_shapes, svg
 SIMULATIONS, ROLLOUTS = (2, 1) if layout.SMALL else (128, 6)
 game = games.from_pgx("hex")
 called, legal = notation.names(game), game.legal
-plain = game._replace(legal=lambda state: legal(state).at[-1].set(False))  # no swap: the value is that of the move
+plain = game._replace(legal=lambda state: legal(state).at[-1].set(False))  # no swap: the value is the move's own
 keys = jax.random.split(jax.random.key(0), game.num_actions - 1)
 opened = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(len(keys)), keys)
 model = models.rollout(plain, rollouts=ROLLOUTS)
 search = jz.alphazero(model, SIMULATIONS, rule=jz.puct(1.0), dirichlet_fraction=0.0)
-worth = -np.asarray(jax.jit(search)((), keys, opened).value)  # of the opponent, who is to move, to the first player's
-share = 50 * (1 + (worth + worth[::-1]) / 2)  # in %, of both of two openings that half a turn exchanges
+worth = -np.asarray(jax.jit(search)((), keys, opened).value)  # from the view of the opponent to that of the mover
+share = 50 * (1 + (worth + worth[::-1]) / 2)  # in %, averaged over two openings that a half-turn exchanges
 
 order = np.argsort(-share, kind="stable")
 best, worst = ([f"{called[a]} {share[a]:.0f} %" for a in some] for some in (order[:6:2], order[:-6:-2]))

@@ -1,4 +1,4 @@
-"""What the scripts of the gallery share: pictures in rows on a sheet, trees around their root, and saving."""
+"""Shared by the scripts of the gallery: pictures in rows on a sheet, radial trees, and saving."""
 
 import math
 import os
@@ -21,7 +21,7 @@ GAP, ABOVE = 16.0, 62.0
 
 
 def sheet(title: str, says: str, *rows: tuple) -> viz.Picture:
-    """A title, a sentence, which is printed, too, and rows of pictures; a row is `(height, picture, ...)`."""
+    """A sheet with a title, a sentence (printed, too) and rows of pictures; a row is `(height, picture, ...)`."""
     print(says)
     parts = [svg.words(GAP, 28, title, 16, "start", font_weight=600)]
     parts.append(svg.words(GAP, 50, says, 13, "start", fill=svg.QUIET))
@@ -50,9 +50,9 @@ def save(picture: viz.Picture, script: str) -> None:
 
 
 def around(parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A tree around its root: where each node is, `[N, 2]`, in rings of width 1, and its depth. Node 0 is the root.
+    """A radial tree: the place of each node, `[N, 2]`, in rings of width 1, and its depth. Node 0 is the root.
 
-    A node is numbered after the one above it, as in a search; each gets a part of its parent's angle by its leaves.
+    A node has a higher number than its parent, as in a search; each gets a part of its parent's angle by its leaves.
     """
     size = len(parents)
     leaves, depth = np.zeros(size), np.zeros(size, int)
@@ -72,7 +72,7 @@ def around(parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn_around(parents: np.ndarray, kinds: Iterable[tuple[np.ndarray, str]]) -> str:
-    """The tree of `around` as an `<svg>`; of each kind the nodes, `bool [N]`, and their colour, later ones on top."""
+    """The tree of `around` as an `<svg>`. A kind is its nodes, `bool [N]`, and a colour; later kinds are on top."""
     where, _ = around(parents)
     edges = "".join("M{:.2f} {:.2f}L{:.2f} {:.2f}".format(*where[i], *where[parents[i]]) for i in range(1, len(where)))
     dots = "".join(svg.line(svg.dots(where[nodes]), colour, 0.3) for nodes, colour in kinds)
@@ -88,7 +88,7 @@ def box_of(where: np.ndarray) -> str:
 def growing_around(parents: np.ndarray, radius: np.ndarray, colours: tuple[str, str]) -> str:
     """The tree of `around` as it grows: the radius of each node at each look, `[looks, N]`, 0 before it is there.
 
-    A colour for even depths, and one for odd. Where nothing moves, as on paper, it is the tree of the last look.
+    One colour for even depths, one for odd. Without animation, as on paper, it is the tree of the last look.
     """
     where, depth = around(parents)
     born = (radius > 0).argmax(0)
@@ -116,7 +116,7 @@ def in_turn(texts: list[str]) -> str:
 
 
 def _moving(name: str, values: Iterable[float], **attributes: str) -> str:
-    """An attribute that has these values one second after the other, and the last for three."""
+    """An attribute that takes these values in turn for one second each, and the last for three."""
     values = [*values]
     values += values[-1:] * 3
     written = ";".join(f"{x:.2g}" for x in values)
@@ -142,9 +142,9 @@ def swing(world: Environment, states: PendulumState, torque: Float[Array, "T"], 
 def foretold(
     world: Environment, states: Float[Array, "2 T n 4"], values: Float[Array, "2 T n"], taken: Bool[Array, "2 T n"]
 ) -> viz.Picture:
-    """Plans of CartPole as a model imagines them (0), and what really happens (1): one plan, and how far all are off.
+    """CartPole plans as a model imagines them (0), and what really happens (1): one plan, and the errors of all.
 
-    The one is that whose last angle is off by the median. Below, medians over the plans, with quartiles.
+    The plan shown is the one with the median error of the last angle. Below: medians over the plans, with quartiles.
     """
     angles, values = (np.where(taken, x, np.nan) for x in (np.degrees(states[..., 2]), values))
     off, count = abs(angles[0] - angles[1]), range(len(angles[0]))

@@ -1,13 +1,13 @@
-r"""How long CartPole-v1 takes without its rules, and how many steps: the command itself, over several seeds.
+r"""Time and steps to learn CartPole-v1 without its rules, by `jaxzero train` itself, over several seeds.
 
     python experiments/muzero/cartpole_seeds.py --save                 # time: about five minutes on two quiet cores
     python experiments/muzero/cartpole_seeds.py --save --name few_steps -- --acting.environments 8 \
         --learn.reuse 32 --learn.reanalyse 0.5 --learn.start 512       # steps in the environment
     python experiments/muzero/cartpole_seeds.py --save --name gymnasium -- --game gymnasium:CartPole-v1
 
-Each seed is a process of its own, with nothing compiled before. Seconds count from its start until the parameters were
-frozen: when 50 greedy episodes first averaged 495 or more, looks and compilation included. Then they play 200 fresh
-episodes. What follows `--` goes to `jaxzero train`.
+Each seed is a process of its own, with nothing compiled before. Seconds count from its start until 50 greedy episodes
+first averaged 495 or more, looks and compilation included. Then the parameters are frozen, and play 200 fresh episodes.
+Arguments after `--` go to `jaxzero train`.
 """
 
 import argparse
@@ -25,7 +25,7 @@ FROZEN = "Measuring what was learned"
 
 
 def one_seed(seed: int, goal: float, flags: list[str]) -> dict:
-    """A process; seconds until it froze its parameters, and what they were worth."""
+    """Runs a process; returns the seconds until it froze its parameters, and their mean return."""
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder) / "run"
         command = [sys.executable, "-u", "-m", "jaxzero", "train", "--game", "cartpole", "--seed", str(seed)]
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     parser.add_argument("--name", default="time", help="of the row in the results")
     parser.add_argument("--seeds", type=int, default=5, help="how many")
-    parser.add_argument("--goal", type=float, default=495.0, help="mean return of a look that ends a run")
+    parser.add_argument("--goal", type=float, default=495.0, help="mean return at which a run ends")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
     given = parser.parse_args()
     rows = []

@@ -1,10 +1,10 @@
-"""Which outcomes the codes of Stochastic MuZero are: a small world, by codes of the largest entries and by draws.
+"""Which outcomes the codes of Stochastic MuZero stand for, in a small world: codes by argmax, and drawn codes.
 
     python experiments/muzero/codes_of_chance.py --save      # about five minutes
 
-A counter goes round in three, beside one of four outcomes with known chances, which pays. Six codes are there. Told are
-the information that the codes have of the outcomes (1: each outcome has codes of its own), and by how much the chances
-that the network foresees are off at most.
+In the world, a counter counts modulo three, and one of four outcomes with known chances gives the reward. There are six
+codes. Printed are the information that the codes have about the outcomes (1: each outcome has its own codes), and the
+largest error of the chances that the network predicts.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def windows(rng: np.random.Generator, n: int, unroll: int) -> tuple:
 
 
 def learned(drawn: bool, commitment: float, seed: int, steps: int) -> tuple[float, float]:
-    """The share of the information, and by how much chances are off."""
+    """The share of the information, and the largest error of the chances."""
     rng = np.random.default_rng(seed)
     sizes = dict(codes=CODES, embedding=16, width=32, key=jax.random.key(seed))
     network, params = stochastic_mlp((7,), 2, value=HEAD, reward=HEAD, **sizes)
@@ -70,7 +70,7 @@ def learned(drawn: bool, commitment: float, seed: int, steps: int) -> tuple[floa
 
 
 def measured(network, params, drawn: bool, seen, action, targets, outcome) -> tuple[float, float]:
-    """The share of the information that codes have of outcomes, and by how much chances are off."""
+    """The share of the outcomes' information that codes have, and the largest error of the chances."""
     del targets
     encoded = network.encode(params, seen[:, 0], seen[:, 1])
     code = jax.nn.softmax(encoded) if drawn else jax.nn.one_hot(jnp.argmax(encoded, -1), CODES)

@@ -1,4 +1,4 @@
-"""Connect Four with its rules and without, in one picture: outcome mistakes by minutes of learning.
+"""Connect Four learned with its rules and without, in one picture: outcome mistakes by minutes of learning.
 
 python experiments/muzero/draw_connect_four.py      # from the results of training_seeds.py and of train.py
 """
@@ -13,7 +13,7 @@ PICTURE = pathlib.Path(__file__).parents[2] / "notebooks" / "pictures" / "connec
 
 
 def main() -> None:
-    """Draws what was measured, in per cent of the 1,144 positions, with 64 simulations."""
+    """Draws the mistakes in per cent of the 1,144 positions, with 64 simulations."""
     rules = json.loads((RESULTS / "learning" / "laptop-cpu-amd-epyc-2-cores-2026-11-22.json").read_text())
     learned = json.loads((RESULTS / "muzero_connect_four.json").read_text())["seeds"]
     series, hour = {}, lambda rows: [(minutes, 100 * wrong) for minutes, wrong in rows if minutes <= 60]

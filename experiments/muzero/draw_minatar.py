@@ -13,7 +13,7 @@ PICTURES = pathlib.Path(__file__).parents[2] / "notebooks" / "pictures"
 
 
 def main() -> None:
-    """Draws what was measured."""
+    """Draws the results."""
     others = json.loads((RESULTS / "ppo_minatar.json").read_text())["seeds"]
     for file in sorted(RESULTS.glob("muzero_gymnax_*-MinAtar.json")):
         game, found = file.stem.removeprefix("muzero_gymnax_"), json.loads(file.read_text())

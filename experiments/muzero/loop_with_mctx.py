@@ -1,11 +1,11 @@
-"""What the search brings to the whole loop of MuZero: ours, and the same loop with the search of mctx in place of it.
+"""The effect of the search on the whole MuZero loop: jaxzero's loop, and the same with mctx's search.
 
     python experiments/muzero/loop_with_mctx.py --save      # about ten minutes on two cores
 
 Acting, learning and, where it is on, reanalyse, as `jaxzero train --model learned` runs them; only the search differs.
 Rows: CartPole with 2 actions and 16 simulations; with 18 actions (each of the two under nine numbers) and 50
-simulations; both without and with half of each minibatch searched anew. Iterations of both alternate in one process,
-and the ratio of the medians is what counts.
+simulations; both without and with half of each minibatch searched anew. Iterations of both alternate in one process;
+the result is the ratio of the medians.
 """
 
 import argparse
@@ -80,14 +80,14 @@ def mctx_search(config: Config, environment, model, simulations: int, explore: b
 
 
 def many_actions(environment: environments.Environment, count: int) -> environments.Environment:
-    """The environment with each action under several numbers."""
+    """The environment with several numbers for each action."""
     few = environment.num_actions
     step = lambda state, action, key: environment.step(state, action % few, key)
     return environment._replace(id=f"{environment.id}_{count}_actions", num_actions=count, step=step)
 
 
 def started(config: Config, environment, mesh, search):
-    """A loop with both programs compiled and its replay filled: a function of no arguments, an iteration each."""
+    """A loop with compiled programs and a filled replay: a function without arguments that runs one iteration."""
     run = build(config, environment, mesh, search)
     state, step = run.begin(run.params), 0
     while step < 6:  # windows of all rings can be drawn
@@ -106,7 +106,7 @@ def started(config: Config, environment, mesh, search):
 
 
 def measured(actions: int, simulations: int, share: float, rounds: int) -> dict:
-    """Medians of iterations that alternate."""
+    """Medians of alternating iterations."""
     own = PRESETS["control"]
     config = dataclasses.replace(
         own,

@@ -1,12 +1,12 @@
-"""2048: what one step of a learned model of chance knows, beside one step by the true rules.
+"""2048: one step of a learned model of chance, compared with one step by the true rules.
 
     jaxzero train --game 2048 --model stochastic --budget.minutes 60 --folder runs/2048_stochastic
     python experiments/muzero/one_step_2048.py runs/2048_stochastic --save
 
-Moves are chosen by four things that one network says: its policy, the values of its afterstates, one step of its model
-over all codes, and its values of true boards after one step by the rules, over all tiles. Told are the scores of whole
-games by each; and, of positions of such games, how what the model says correlates with what is true over the legal
-moves of a position: rewards, values after the step, and their sums.
+Moves are chosen in four ways with one network: by its policy; by the values of its afterstates; by one step of its
+model, over all codes; and by its values of true boards after one step of the rules, over all tiles. Printed are the
+scores of whole games by each; and, for positions of such games, how the model's rewards, values after the step, and
+sums correlate with the true ones over the legal moves.
 """
 
 import argparse
@@ -31,7 +31,7 @@ EVERY = 50
 
 
 def said_by_model(network: Any, params: Any, seen: jax.Array) -> dict[str, jax.Array]:
-    """What the network says of the four moves of boards `[B, ...]` without the rules, `[B, 4]` each."""
+    """The network's estimates for the four moves of boards `[B, ...]`, without the rules, `[B, 4]` each."""
     rows, codes = len(seen), network.codes
     embedding = network.represent(params, seen)
     four = jnp.repeat(embedding, ACTIONS, 0)
@@ -50,7 +50,7 @@ def said_by_model(network: Any, params: Any, seen: jax.Array) -> dict[str, jax.A
 
 
 def by_rules(network: Any, params: Any, states: Any) -> dict[str, jax.Array]:
-    """What the four moves pay, and the expected value of the boards that they lead to, `[B, 4]` each."""
+    """The rewards of the four moves, and the expected value of the boards after them, `[B, 4]` each."""
 
     def of_move(state: Any, action: jax.Array) -> tuple[jax.Array, jax.Array]:
         each = jax.vmap(lambda outcome: OUTCOMES.step(state, action, outcome, jax.random.key(0)))
@@ -66,7 +66,7 @@ def by_rules(network: Any, params: Any, states: Any) -> dict[str, jax.Array]:
 
 
 def opinions(network: Any, params: Any, states: Any) -> dict[str, dict[str, jax.Array]]:
-    """Both, and what each of the ways to choose a move maximises."""
+    """Both of these, and what each way of choosing a move maximises."""
     seen = jax.vmap(GAME.observe)(states)
     model, rules = said_by_model(network, params, seen), by_rules(network, params, states)
     sums = [x["reward"] + GAMMA * x["value"] for x in (model, rules)]
@@ -97,14 +97,14 @@ def played(network: Any, params: Any, way: str, games: int, key: Any) -> tuple[n
 
 
 def correlation(said: np.ndarray, true: np.ndarray, legal: np.ndarray) -> float:
-    """Over the legal moves of each position: numbers less their mean there."""
+    """The numbers of each position's legal moves, minus their mean."""
     share = legal / legal.sum(1, keepdims=True)
     apart = [np.where(legal, x - (x * share).sum(1, keepdims=True), 0).ravel() for x in (said, true)]
     return float(np.corrcoef(*apart)[0, 1])
 
 
 def compared(network: Any, params: Any, positions: list[Any]) -> dict[str, float]:
-    """How the model correlates with the rules over the moves, and the size of values."""
+    """The correlation of the model with the rules over the moves, and the size of values."""
     ask = jax.jit(lambda params, states: (opinions(network, params, states), jax.vmap(GAME.legal)(states)))
     told = [jax.tree.map(lambda x, on=~some.over: np.asarray(x)[on], ask(params, some)) for some in positions]
     said, legal = jax.tree.map(lambda *x: np.concatenate(x), *told)
@@ -122,7 +122,7 @@ def main() -> None:
     """Scores, correlations, and with --save a file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", nargs="+", type=pathlib.Path, help="folders of runs of --model stochastic")
-    parser.add_argument("--games", type=int, default=100, help="by each way to choose a move")
+    parser.add_argument("--games", type=int, default=100, help="games for each way of choosing a move")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -1,10 +1,10 @@
-r"""How long other libraries take to learn CartPole-v1 without its rules: mujax and muax, as their pages say.
+r"""The time that other libraries take to learn CartPole-v1 without its rules: mujax and muax, run as their pages say.
 
     python -m venv peers && peers/bin/python -m pip install mujax muax          # an environment of their own
     python experiments/muzero/peers_on_cartpole.py --python peers/bin/python --limit 300 --save
 
 Each seed is a process of its own. Seconds count from its start until a mean of ten episodes first reached 475, or until
-the limit. These are easier to reach than what `cartpole_seeds.py` asks for, 495 over fifty.
+the limit. That is easier than the goal of `cartpole_seeds.py`, 495 over fifty episodes.
 mujax: `mujax --env CartPole-v1 --size S gmz --num-simulations 16`; the last ten episodes of its evaluator, which takes
 new parameters before each. muax: the training script of its page, with 50 simulations; the tests of ten episodes that
 it runs itself, noise at the root included.
@@ -25,7 +25,7 @@ WANTED, EPISODES = 475.0, 10
 
 
 def mujax(seed: int, tell) -> None:
-    """Trains, and tells steps and mean return."""
+    """Trains, and prints steps and mean return."""
     from mujax import cli, loggers
 
     last, steps = [], [0]
@@ -99,7 +99,7 @@ PEERS = {"mujax": mujax, "muax": muax}
 
 
 def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
-    """A process, until it is good enough or its time is over."""
+    """Runs a process until it is good enough or its time is over."""
     began, told = time.monotonic(), []
     with tempfile.TemporaryDirectory() as folder:
         errors = pathlib.Path(folder) / "errors"
@@ -135,7 +135,7 @@ def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
 
 
 def main() -> None:
-    """Measures both, or is one of the processes."""
+    """Measures both; called with --one, it is one of the processes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--python", help="of the environment where both are installed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each seed")

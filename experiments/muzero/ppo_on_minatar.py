@@ -1,12 +1,12 @@
-r"""PPO on gymnax's MinAtar games, by rejax: to compare MuZero's curve with.
+r"""PPO on gymnax's MinAtar games, by rejax, for comparison with MuZero's curve.
 
     python -m venv ppo && ppo/bin/python -m pip install rejax "gymnax<1"     # an environment of its own
     ppo/bin/python experiments/muzero/ppo_on_minatar.py --game Breakout-MinAtar --steps 1000000
 
 Prints a line of JSON for each look: steps in the environment, seconds since the imports, compilation and looks
-included, and the mean return of 128 episodes that are played as it acts, by sampling. The policy is a perceptron on the
-flattened image. Settings are those of rejax but for 128 steps of each environment (64), 4 epochs (8), 8 minibatches
-(16), a learning rate of 0.001 (0.0003), and ReLU (swish).
+included, and the mean return of 128 episodes played with sampled actions, as in training. The policy is a perceptron on
+the flattened image. Settings are those of rejax, except for 128 steps of each environment (64), 4 epochs (8), 8
+minibatches (16), a learning rate of 0.001 (0.0003), and ReLU (swish).
 """
 
 import argparse
@@ -18,7 +18,7 @@ import rejax
 
 
 def main() -> None:
-    """Trains, and tells how good it has become."""
+    """Trains, and prints its mean returns."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--game", default="Breakout-MinAtar", help="as gymnax knows it")
     parser.add_argument(

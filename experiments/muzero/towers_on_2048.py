@@ -2,9 +2,9 @@
 
     python experiments/muzero/towers_on_2048.py --save       # five minutes
 
-A network sees a board and an action, and is to say the board after the slide, before a tile appears: what the dynamics
-of a learned model have to know. All rows learn from the same minibatches. Told are the boards that are said without a
-mistake in any of the 16 cells, of 4,096 others, and the seconds of processor time.
+A network gets a board and an action, and predicts the board after the slide, before a tile appears, as the dynamics of
+a learned model must. All rows learn from the same minibatches. Printed are how many of 4,096 other boards are predicted
+without a mistake in any of the 16 cells, and the seconds of processor time.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LIKED = jnp.array([1.5, 1.0, 0.0, -3.0])  # who plays: mostly left and up, hardl
 
 
 def boards(games: int, moves: int) -> np.ndarray:
-    """Positions of games in which the directions are liked by `LIKED`, and chance decides the rest."""
+    """Positions of random games: moves are drawn with the logits `LIKED`, tiles by chance."""
     step = jax.jit(_played)
     cells, seen = rules_2048.beginning(jax.random.key(0), games), []
     for key in jax.random.split(jax.random.key(1), moves):
@@ -64,7 +64,7 @@ def network(name: str, blocks: int):
 
 
 def learning(said, data: jax.Array, minibatches: int):
-    """`(params, state, key) -> params, state` after so many minibatches, and the optimiser."""
+    """`(params, state, key) -> params, state` after a number of minibatches, and the optimiser."""
     optimiser = optax.adamw(3e-3)
 
     def loss(params, cells, action):

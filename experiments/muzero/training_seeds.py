@@ -1,14 +1,14 @@
-"""Learning without the rules: the command itself, over several seeds, and what it came to know.
+"""Learning without the rules by `jaxzero train` itself, over several seeds, and how good the results are.
 
     python experiments/muzero/training_seeds.py --game tic_tac_toe --save           # three seeds of three minutes each
     python experiments/muzero/training_seeds.py --game connect_four --minutes 60 --folder runs/no_rules --save
     python experiments/muzero/training_seeds.py --game pendulum --minutes 6 --save
     python experiments/muzero/training_seeds.py --game gymnax:Breakout-MinAtar --seeds 1 --save  # an hour
 
-Each seed is a process of its own, in a folder of its own: what was interrupted goes on when called again. The figures
-are, while it learns and at the end, returns of greedy episodes; of board games outcome mistakes on positions with exact
-values, of the search and of the network alone, and, of tic-tac-toe, games against every legal reply. What follows `--`
-goes to `jaxzero train`. Other seeds that were saved before, with the same flags, stay in the file.
+Each seed is a process of its own, with a folder of its own: an interrupted one continues when called again. Results,
+during learning and at the end, are returns of greedy episodes; for board games, outcome mistakes on positions with
+exact values, of the search and of the network alone; for tic-tac-toe, also games against every legal reply. Arguments
+after `--` go to `jaxzero train`. Other seeds that were saved before, with the same flags, stay in the file.
 """
 
 import argparse
@@ -24,7 +24,7 @@ CURVE = ("minutes", "acting/steps", "return/", "mistakes/", "model/")
 
 
 def one_seed(given: argparse.Namespace, seed: int, folder: pathlib.Path, flags: list[str]) -> dict:
-    """A process, and what it wrote."""
+    """Runs a process, and reads what it wrote."""
     command = [sys.executable, "-m", "jaxzero", "train", "--game", given.game, "--model", given.model]
     command += ["--seed", str(seed)]
     subprocess.run([*command, "--folder", str(folder), *flags], check=True)
@@ -54,8 +54,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="of learning for each seed")
     parser.add_argument("--seeds", type=int, default=3, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--folder", type=pathlib.Path, default="runs/training_seeds", help="where the runs live")
-    parser.add_argument("--name", help="of the results, where several runs of a game differ by their flags")
+    parser.add_argument("--folder", type=pathlib.Path, default="runs/training_seeds", help="folder of the runs")
+    parser.add_argument("--name", help="of the results file, to distinguish runs of a game with different flags")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
     given = parser.parse_args()

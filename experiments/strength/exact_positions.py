@@ -1,12 +1,12 @@
-"""Connect Four positions with the exact value of every move, as many as one likes: to choose settings by.
+"""Generates Connect Four positions with the exact value of every move, for choosing settings.
 
     pip install bitbully bitbully-databases
     python experiments/strength/exact_positions.py --file runs/positions.jsonl --openings 2000 --middles 1000
 
 The file is like the one that comes with jaxzero (`jaxzero.play.outcome_mistakes`), and shares no position with it. The
-solver and its opening book are BitBully's. Half of the positions come about by random moves; in the other half
-("contested") the first of these are random, and those that follow are drawn among the moves that keep the outcome. In
-each of them a mistake is possible.
+solver and its opening book are BitBully's. Half of the positions come from random moves. In the other half
+("contested") the first moves are random, and later ones are drawn among the moves that keep the outcome. In each
+position a mistake is possible.
 """
 
 import argparse
@@ -23,12 +23,12 @@ PLIES = {"opening": (4, 14), "middle": (15, 27)}
 
 
 def sign(score: int) -> int:
-    """Of the outcome: won, drawn, lost."""
+    """The outcome: won, drawn, lost."""
     return (score > 0) - (score < 0)
 
 
 def solver_and_board() -> tuple[Any, Callable[..., Any]]:
-    """BitBully, and its board after so many moves: columns from 1, as digits."""
+    """BitBully, and its board after these moves: columns from 1, as digits."""
     try:
         import bitbully
     except ImportError:

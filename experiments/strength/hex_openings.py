@@ -1,11 +1,11 @@
-"""Which opening moves win in Hex, as a trained network and its search judge them.
+"""Values of all opening moves in Hex, by a search with a trained network.
 
     python experiments/strength/hex_openings.py --save                        # the network that comes with jaxzero
     python experiments/strength/hex_openings.py --weights runs/hex_7x7 --simulations 20000
 
-One search for each opening, all in one batch, of the position after a swap, so that there is none to come: the value
-is that of the move. Where the search has proven it the value is 1 or -1. On 7 x 7 all openings were solved by Hayward
-et al. (2003, "Solving 7 x 7 Hex: virtual connections and game-state reduction").
+Runs one search per opening, all in one batch. It starts after the swap, so that no swap is possible any more and the
+value is that of the move. If the search has proven the value, it is 1 or -1. Hayward et al. (2003, "Solving 7 x 7 Hex:
+virtual connections and game-state reduction") solved all openings on 7 x 7.
 """
 
 import argparse
@@ -35,7 +35,7 @@ SURE = 0.9
 def openings(game: games.Game) -> HexState:
     """The positions after each first move and the swap: `[squares, ...]`.
 
-    The swap mirrors the stone, and with it what its owner has to connect: so who swapped has that opening.
+    The swap mirrors the stone and the sides that its owner connects, so the player who swapped owns that opening.
     """
     squares = game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
@@ -44,12 +44,12 @@ def openings(game: games.Game) -> HexState:
 
 
 def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each opening is worth for who makes it, and whether that is proven: `[squares]`."""
+    """The value of each opening for the player who makes it, and whether it is proven: `[squares]`."""
     opened, squares = openings(game), game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
     search = to_win(game, models.perfect(game, net), simulations)
     with progress_display.announced(f"Searching {squares} openings, {simulations} simulations each, compiled first"):
-        greedy = jax.jit(with_greedy_value(search))  # the mean leans on replies that were dropped
+        greedy = jax.jit(with_greedy_value(search))  # the mean also counts replies that were dropped later
         out = progress_display.wait(greedy(params, keys, opened))
     low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
     proven = low == high
@@ -57,15 +57,15 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def main() -> None:
-    """Judges, and prints the board."""
+    """Searches, and prints the board."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument(
+        "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
+    )
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
     parser.add_argument(
-        "--average-symmetries",
-        action="store_true",
-        help="the network answers the mean over a position and the same, turned by half a turn",
+        "--average-symmetries", action="store_true", help="evaluate each position as the mean over it and its half-turn"
     )
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
@@ -76,7 +76,7 @@ def main() -> None:
     except ValueError as error:
         parser.error(f"--game: {error}")
     if not game.id.startswith("hex"):
-        parser.error(f"--game {given.game} is no Hex: give hex_7x7, or another size")
+        parser.error(f"--game {given.game} is not Hex: give hex_7x7, or another size")
     try:
         net, params, about = weights.load(given.weights or weights.trained(game.id), game)
     except ValueError as error:
@@ -84,7 +84,7 @@ def main() -> None:
     net = averaged(game, net) if given.average_symmetries else net
     worth, proven = judged(game, net, params, given.simulations)
     size = game.observation_shape[0]
-    print(f"Worth of each first move, * where proven, {given.simulations} simulations:")
+    print(f"Value of each first move, * where proven, {given.simulations} simulations:")
     for row in range(size):
         cells = [f"{worth[i]:+.2f}{'*' if proven[i] else ' '}" for i in range(row * size, (row + 1) * size)]
         print("   " * row + "  ".join(cells))

@@ -1,16 +1,16 @@
-"""Honest priors: the policy of a network learned anew, from what its own searches take the moves to be worth.
+"""Honest priors: retrains the policy of a network on the values that its own searches give the moves.
 
     python experiments/strength/honest_policy.py --folder runs/honest --positions 200000 --minutes 60
     python experiments/strength/priors.py --weights runs/honest/weights.safetensors
 
-A policy that learns from improved policies becomes sure where several moves win. Here the target is softmax(β q), q
-the values of the moves in a Gumbel search that proves nothing. Values are meant to stay as they are: their targets are
-those of the network that searches, and their error is told. The positions are of games that begin with up to 16 random
-moves and go on by draws from softmax(8 q).
+A policy trained on improved policies becomes certain of one move even if several win. Here the target is softmax(β q),
+where q are the values of the moves in a Gumbel search without proofs. Values should not change: their targets are those
+of the searching network, and their error is printed. The positions come from games that begin with up to 16 random
+moves and continue with draws from softmax(8 q).
 
-The folder keeps the positions, and a later call with the same searches goes on with them: it adds what is missing, and
-learns from all. `--begin FILE` learns on from other weights than those that search, such as those of an earlier call;
-give it another `--seed`. Ctrl-C and SIGTERM while it learns write what is learned so far.
+The folder keeps the positions. A later call with the same searches adds the missing ones, and learns from all. `--begin
+FILE` starts learning from other weights than those that search, for example from an earlier call; use another `--seed`
+then. Ctrl-C and SIGTERM while it learns write the weights learned so far.
 """
 
 import argparse
@@ -39,16 +39,16 @@ from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import learner, replay, selfplay
 from jaxzero.types import Keys, Params, PolicyOutput, State
 
-VALUE_SCALE = 0.2  # of the searches: it decides which moves they look at again
+VALUE_SCALE = 0.2  # of the searches: it decides which moves are searched more
 BETA = 8.0  # of the positions that are kept, and of the draws
-RANDOM = 16  # moves at most that a game begins with
+RANDOM = 16  # most random moves at the start of a game
 PLIES = 16  # of each game, for each file of positions
 STEPS = 25  # minibatches between two looks at the clock
-WARMUP = 200  # minibatches until the rate is there
+WARMUP = 200  # minibatches until the peak of the learning rate
 
 
 def by_values(search: Callable) -> Callable:
-    """The policy softmax(β q) of what a search finds, drawn from; the root's value where a move was not tried."""
+    """The policy softmax(β q) of a search; a move that was not tried has the root's value."""
 
     def policy(params: Params, keys: Keys, state: State, tree: Any = None) -> PolicyOutput:
         out = search(params, keys, state)
@@ -64,7 +64,7 @@ def by_values(search: Callable) -> Callable:
 def collect(
     game: games.Game, network: Callable, params: Params, given: argparse.Namespace, seed: int
 ) -> Iterator[selfplay.Row]:
-    """Rows of self-play without end: positions and targets, their values those of the network."""
+    """An endless stream of self-play rows: positions and targets; target values are the network's."""
     scaled = completed_by_mix_value(VALUE_SCALE, rescale_values=False)
     search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0, qvalues=scaled)
     begin, play = selfplay.self_play(
@@ -86,7 +86,7 @@ def collect(
 
 
 def fill(folder: pathlib.Path, wanted: int, collected: Callable[[int], Iterator[selfplay.Row]]) -> selfplay.Row | None:
-    """All positions of a folder, with as many new ones as are missing; `collected(seed)` makes them. None: stopped."""
+    """All positions of a folder; `collected(seed)` makes the missing ones. None: stopped."""
     there = [read(file) for file in sorted(folder.glob("*.npz"))]
     began, new, have = time.monotonic(), collected(len(there)), sum(len(rows.value) for rows in there)
     had = have
@@ -112,14 +112,14 @@ def read(file: pathlib.Path) -> selfplay.Row:
 
 
 def rate(peak: float, step: int, done: float) -> float:
-    """It rises over `WARMUP` minibatches, and falls by half a cosine over the time there is."""
+    """The learning rate: rises over `WARMUP` minibatches, then falls by half a cosine over the given time."""
     return peak * min(1.0, (step + 1) / WARMUP) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
 
 
 def learn(
     game: games.Game, network: Callable, params: Params, rows: selfplay.Row, given: argparse.Namespace
 ) -> tuple[Params, int]:
-    """The averaged parameters after so many minutes, and how many minibatches that were."""
+    """The averaged parameters after `minutes`, and the number of minibatches."""
     begin, update = learner.learner(
         game, network, batch_size=given.batch_size, average_decay=0.998, policy_temperature=BETA / given.beta
     )
@@ -144,7 +144,7 @@ def learn(
 
 
 def digest(params: Params) -> str:
-    """Tells parameters apart."""
+    """A digest that distinguishes parameters."""
     return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in jax.tree.leaves(params))).hexdigest()
 
 
@@ -153,20 +153,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", default="connect_four", help="of two, without chance; default: %(default)s")
     parser.add_argument(
-        "--weights", type=pathlib.Path, help="what searches: a file, or a run's folder; default: what comes along"
+        "--weights",
+        type=pathlib.Path,
+        help="weights that search: a file, or a run's folder; default: those that come with jaxzero",
     )
-    parser.add_argument("--begin", type=pathlib.Path, help="the weights to learn on from; default: those that search")
+    parser.add_argument("--begin", type=pathlib.Path, help="weights to start learning from; default: those that search")
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="for the positions and the weights")
     parser.add_argument(
-        "--positions", type=int, default=200_000, help="as many as the folder is to have; default: %(default)s"
+        "--positions", type=int, default=200_000, help="total number in the folder; default: %(default)s"
     )
-    parser.add_argument("--games", type=int, default=256, help="in lock-step; default: %(default)s")
-    parser.add_argument("--simulations", type=int, default=16, help="of each search; default: %(default)s")
+    parser.add_argument("--games", type=int, default=256, help="games in lock-step; default: %(default)s")
+    parser.add_argument("--simulations", type=int, default=16, help="simulations of each search; default: %(default)s")
     parser.add_argument("--beta", type=float, default=10.0, help="of the targets softmax(beta q); default: %(default)s")
-    parser.add_argument("--minutes", type=float, default=60.0, help="of learning, 0: none; default: %(default)s")
-    parser.add_argument("--learning-rate", type=float, default=1e-3, help="its peak; default: %(default)s")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="minutes of learning, 0: none; default: %(default)s"
+    )
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="peak learning rate; default: %(default)s")
     parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="of what the learner draws; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the learner; default: %(default)s")
     given = parser.parse_args()
     least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
     for name, lowest in least.items():
@@ -179,11 +183,11 @@ def main() -> None:
         game = games.by_name(given.game)
         if game.num_players != 2 or draws(game):
             what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
-            raise ValueError(f"--game {given.game} has {what}: give one of two without chance.")
+            raise ValueError(f"--game {given.game} has {what}: give a game of two players without chance.")
         network, params, about = weights.load(given.weights or weights.trained(given.game), game)
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:
-            raise ValueError(f"--begin {given.begin}: another network than that which searches.")
+            raise ValueError(f"--begin {given.begin}: its network differs from the one that searches. Give the same.")
         network_and_constants = [digest(params), VALUE_SCALE, BETA, RANDOM]
         searches = {"game": given.game, "simulations": given.simulations, "searched_by": network_and_constants}
         run_folder.open_run(given.folder, searches, follows={"searched_by": "game"})
@@ -192,7 +196,7 @@ def main() -> None:
     print(f"{given.game} on {progress_display.device()}", flush=True)
     rows = fill(given.folder, given.positions, lambda seed: collect(game, network, params, given, seed))
     if rows is None:
-        raise SystemExit("Stopped. What was collected is kept: the same command goes on.")
+        raise SystemExit("Stopped. The collected positions are kept; the same command continues.")
     if not given.minutes:
         return
     learned, steps = learn(game, network, first, rows, given)

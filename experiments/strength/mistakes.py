@@ -4,7 +4,7 @@
     python experiments/strength/mistakes.py --weights runs/connect_four --simulations 64 600 2000
     python experiments/strength/mistakes.py --simulations 64 --value-scale 0.2 # values weigh less
     python experiments/strength/mistakes.py --rescale-values                   # values mapped to [0, 1], as mctx does
-    python experiments/strength/mistakes.py --average-symmetries               # mean over the mirror image, too
+    python experiments/strength/mistakes.py --average-symmetries               # mean over each mirror image, too
     python experiments/strength/mistakes.py --positions runs/positions.jsonl   # those of exact_positions.py
 
 An outcome mistake is a move whose exact outcome is worse than the best one. Intervals are Wilson's, 95 %.
@@ -31,12 +31,12 @@ BATCH = 200  # positions that are searched at once
 
 
 def wrong(policy, params, positions: outcome_mistakes.Positions, show=lambda done, words: None) -> np.ndarray:
-    """Which positions it errs in; `show(done, words)` is told how far it is."""
+    """The positions in which it errs; `show(done, words)` displays the progress."""
     search = jax.jit(lambda part: outcome_mistakes.outcome_mistakes(policy, params, part, jax.random.key(0)))
     found, count = [], len(positions.phase)
     for start in range(0, count, BATCH):
         show(start / count, f"{start} of {count} positions" if start else f"{count} positions, compiled first")
-        rows = np.minimum(np.arange(start, start + BATCH), count - 1)  # the last one again, so that all are as many
+        rows = np.minimum(np.arange(start, start + BATCH), count - 1)  # the last one repeated fills the batch
         state, scores = jax.tree.map(lambda x, rows=rows: x[rows], (positions.state, positions.scores))
         part = positions._replace(state=state, scores=scores, phase=None, kind=None, tuning=None)
         found.append(np.asarray(progress_display.wait(search(part))))
@@ -51,9 +51,11 @@ def intervals(mistakes: np.ndarray, positions: outcome_mistakes.Positions) -> di
 
 
 def main() -> None:
-    """Measures, and prints a line for each way to move."""
+    """Measures, and prints a line for each way of choosing moves."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument(
+        "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
+    )
     parser.add_argument(
         "--positions",
         type=pathlib.Path,
@@ -62,17 +64,17 @@ def main() -> None:
     )
     parser.add_argument("--simulations", type=int, nargs="*", default=(64, 600), help="default: 64 600")
     parser.add_argument(
-        "--value-scale", type=float, help=f"how much values weigh; default: {VALUE_SCALE}, mapped {MAPPED_SCALE}"
+        "--value-scale",
+        type=float,
+        help=f"scale of values in the search; default: {VALUE_SCALE}, mapped {MAPPED_SCALE}",
     )
     parser.add_argument(
-        "--rescale-values",
-        action="store_true",
-        help="map the values of each node to [0, 1] first; default: as they are",
+        "--rescale-values", action="store_true", help="rescale the values of each node to [0, 1]; default: unscaled"
     )
     parser.add_argument(
         "--average-symmetries",
         action="store_true",
-        help="the network answers the mean over a position and its mirror image",
+        help="evaluate each position as the mean over it and its mirror image",
     )
     parser.add_argument("--json", type=pathlib.Path, help="also write the numbers to this file")
     given = parser.parse_args()

@@ -5,8 +5,8 @@
     python experiments/strength/perfect_play.py --weights runs/connect_four --games 20 --simulations 400
 
 The opponent draws among its best replies, so that games differ; jaxzero searches without noise. Moving first jaxzero
-can win every game, by ply 41 at the latest. Moving second it is lost: what counts is how many plies it survives, 42
-being the most. Solver and opening book are BitBully's.
+can win every game, by ply 41 at the latest. Moving second it is lost: the result is how many plies it survives, at most
+42. Solver and opening book are BitBully's.
 """
 
 import argparse
@@ -32,7 +32,7 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 
 
 def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> list[str]:
-    """The moves of so many games, columns from 1; `ours`: whether jaxzero moves first (0) or second (1)."""
+    """The moves of `count` games, columns from 1; `ours`: whether jaxzero moves first (0) or second (1)."""
     rng, moves, over = random.Random(seed), [""] * count, [False] * count
     state = jax.vmap(game.init)(jax.random.split(jax.random.key(seed), count))
     step = jax.jit(jax.vmap(lambda s, a: game.step(s, a, jax.random.key(0))))
@@ -60,7 +60,7 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
 
 
 def answers(think, state, moves: list[str], over: list[bool]) -> dict[str, int]:
-    """The action for each line of moves: games that went alike are searched once, a few positions at a time."""
+    """The action after each sequence of moves; equal games are searched once, a few positions at a time."""
     first = {one: i for i, one in reversed([*enumerate(moves)]) if not over[i]}
     lines, found = [*first], {}
     for start in range(0, len(lines), BATCH):
@@ -76,14 +76,14 @@ def _like(flags, x):
 
 
 def outcome(board_of, moves: str, ours: int) -> str:
-    """Of jaxzero in a game that is over."""
+    """The outcome for jaxzero of a finished game."""
     if not board_of(moves).has_win():
         return "drawn"
     return "won" if (len(moves) - 1) % 2 == ours else "lost"
 
 
 def summary(board_of, moves: list[str], ours: int) -> dict:
-    """How often each outcome came about, how long games were, and how many of them differ."""
+    """How often each outcome occurred, the lengths of the games, and how many of them differ."""
     plies = sorted(map(len, moves))
     return {
         "games": len(moves),
@@ -105,11 +105,13 @@ def in_words(found: dict) -> str:
 
 
 def main() -> None:
-    """Plays, and says who won."""
+    """Plays, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--games", type=int, default=100, help="with each colour; default: %(default)s")
-    parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
+    parser.add_argument(
+        "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
+    )
+    parser.add_argument("--games", type=int, default=100, help="games with each colour; default: %(default)s")
+    parser.add_argument("--simulations", type=int, default=2000, help="simulations per move; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="of the opponent's choices; default: %(default)s")
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"

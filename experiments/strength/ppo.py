@@ -1,12 +1,12 @@
-"""PPO by self-play on a board game, for as long and with the same network as a run of `jaxzero train`; then matches.
+"""PPO by self-play on a board game, with the time and the network of a `jaxzero train` run; then matches against it.
 
     python experiments/strength/ppo.py --weights runs/connect_four --minutes 13
     python experiments/strength/ppo.py --weights runs/hex --minutes 60 --games 400 --folder runs/ppo_hex --json hex.json
 
-Proximal policy optimisation (Schulman et al. 2017) where both sides are played by the present policy. Advantages are
-those of GAE (Schulman et al. 2016), seen by the player to move: what follows the opponent's move counts negatively.
-Minutes are of playing and learning, without compilation. The matches: network against network, and search against
-search, each from openings of four random moves that are played with both colours.
+Proximal policy optimisation (Schulman et al. 2017); the current policy plays both sides. Advantages are those of GAE
+(Schulman et al. 2016), from the view of the player to move: what follows the opponent's move counts negatively. Minutes
+count playing and learning, without compilation. The matches: network against network, and search against search, each
+from openings of four random moves that are played with both colours.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from jaxzero.cli.training.presets import BEFORE
 from jaxzero.nets import weights
 from jaxzero.play import arena, match_programs
 
-GAMES, PLIES = 256, 64  # in lock-step, and moves of each per iteration
+GAMES, PLIES = 256, 64  # games in lock-step, and moves of each per iteration
 EPOCHS, MINIBATCHES = 4, 16
 CLIP, ENTROPY, VALUE = 0.2, 0.01, 0.5
 LEARNING_RATE, GRADIENT = 5e-4, 0.5
@@ -38,7 +38,7 @@ OPENING_PLIES = 4  # random moves before each game of a match
 
 
 class Step(NamedTuple):
-    """A move of each game `[T, B, ...]`: what was seen and done, what it paid the mover, and what came next."""
+    """A move of each game `[T, B, ...]`: observation and action, the mover's reward, and what came next."""
 
     observation: Any
     legal: Any
@@ -51,13 +51,13 @@ class Step(NamedTuple):
 
 
 def logits_of(net, params, observation, legal):
-    """Of legal moves; and the value."""
+    """The log-probabilities of legal moves, and the value."""
     logits, value = net(params, observation)
     return jnp.where(legal, logits, -1e9), value
 
 
 def rollout(game, net, params, state, key):
-    """So many moves of every game; games that are over begin anew."""
+    """Plays `PLIES` moves in every game; finished games begin anew."""
 
     def move(state, key):
         k_action, k_step, k_init = jax.random.split(key, 3)
@@ -81,7 +81,7 @@ def rollout(game, net, params, state, key):
 
 
 def advantages(steps: Step, last, gae_lambda: float):
-    """GAE, from the view of who moves: A = r + s·V' − V + λ·s·A', with s = −1 where the other player moves next."""
+    """GAE for the player to move: A = r + s·V' − V + λ·s·A', with s = −1 where the other player moves next."""
 
     def back(carry, step: Step):
         advantage, following = carry
@@ -104,7 +104,7 @@ def loss(net, params, rows: Step, advantage, target):
 
 
 def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tuple[Any, int]:
-    """The parameters after so many minutes, and how many positions were played."""
+    """The parameters after `minutes`, and the number of positions played."""
     optimiser = optax.chain(optax.clip_by_global_norm(GRADIENT), optax.adam(LEARNING_RATE, eps=1e-5))
 
     def iteration(params, opt_state, state, key):
@@ -141,7 +141,7 @@ def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tu
 
 
 def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str, Any]:
-    """`ours` against `theirs`: networks without search, and with it."""
+    """Plays `ours` against `theirs`: networks without search, and with it."""
     search = to_win(game, model, simulations)
     keys, results = jax.random.split(jax.random.key(7), count // 2), {}
     match = match_programs.between(game, OPENING_PLIES)
@@ -180,7 +180,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         parser.error(f"--weights: {error}")
     if game.num_players != 2:
-        parser.error(f"{game.id} has {game.num_players} players, and this PPO is for games of two")
+        parser.error(f"{game.id} has {game.num_players} players, but this PPO is for games of two")
     fresh = network(dataclasses.replace(BEFORE.network, **about["network"]), game, jax.random.key(given.seed))[1]
     theirs, positions = train(game, net, fresh, given.minutes, given.seed, given.gae_lambda)
     if given.folder:

@@ -3,8 +3,8 @@
     python experiments/strength/priors.py                                # the network that comes with jaxzero
     python experiments/strength/priors.py --weights runs/connect_four --positions held_out
 
-Two numbers: the mass that priors give to the moves that keep the outcome; and, where there are two or more such moves,
-how often one move has a prior above 0.99 all the same, as if there were no choice.
+Two numbers: the total prior of the moves that keep the outcome; and how often, where two or more moves keep it, one
+move still has a prior above 0.99, as if there were no choice.
 """
 
 import argparse
@@ -38,7 +38,9 @@ def honesty(priors: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 def main() -> None:
     """Measures, and prints."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
+    parser.add_argument(
+        "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
+    )
     parser.add_argument("--positions", choices=("tuning", "held_out"), default="tuning", help="default: %(default)s")
     given = parser.parse_args()
     game = games.from_pgx("connect_four")

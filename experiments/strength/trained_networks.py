@@ -1,4 +1,4 @@
-"""What the networks that come with jaxzero are worth: matches of one of them, as its card tells them.
+"""The strength of the networks that come with jaxzero: the matches on a network's card.
 
     python experiments/strength/trained_networks.py --game othello --save
     python experiments/strength/trained_networks.py --game hex_7x7 --games 20 --pairings trained:64,uct:100
@@ -32,7 +32,7 @@ PAIRINGS = ("raw:trained,random", "raw:trained,uct:1000", "trained:64,uct:1000",
 def results_of(
     config: Config, game: Game, players: dict[str, Player], pairings: list[list[str]], keep: Callable[[dict], None]
 ) -> None:
-    """Points of each pairing's first player, with Wilson's interval; told and kept as they come in."""
+    """Points of each pairing's first player, with Wilson's interval; printed and saved as they come in."""
     found = {
         "settings": {
             "game": game.id,
@@ -55,7 +55,7 @@ def results_of(
             "share": share,
             "interval": [low, high],
             "score": [result.wins, result.draws, result.losses, result.unfinished],
-            "pairs": [int(n) for n in result.pairs],  # openings that brought 0, 1/2, 1, 3/2 and 2 points
+            "pairs": [int(n) for n in result.pairs],  # number of openings with 0, 1/2, 1, 3/2 and 2 points
         }
         score = f"+{result.wins} ={result.draws + result.unfinished} -{result.losses}"
         print(f"{one} against {other}: {share:.1%} ({low:.0%} to {high:.0%})  {score}", flush=True)
@@ -63,27 +63,27 @@ def results_of(
 
 
 def main() -> None:
-    """Plays what is asked for, and prints a line for each match."""
+    """Plays the pairings, and prints a line for each match."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--game", required=True, help="one that a network comes with: go, hex_7x7, othello, ...")
+    parser.add_argument("--game", required=True, help="a game with a network in jaxzero: go, hex_7x7, othello, ...")
     parser.add_argument(
         "--pairings",
         nargs="*",
         default=PAIRINGS,
         help="two players each, with a comma between them, like raw:trained,uct:1000",
     )
-    parser.add_argument("--games", type=int, default=100, help="of each pairing; default: %(default)s")
+    parser.add_argument("--games", type=int, default=100, help="games of each pairing; default: %(default)s")
     parser.add_argument("--opening-plies", type=int, help="random moves at the start; default: 4, in tic-tac-toe 1")
     parser.add_argument(
-        "--value-scale", type=float, default=VALUE_SCALE, help="how much values weigh in searches; default: %(default)s"
+        "--value-scale", type=float, default=VALUE_SCALE, help="scale of values in searches; default: %(default)s"
     )
-    parser.add_argument("--seed", type=int, default=0, help="openings follow from it; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the openings; default: %(default)s")
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
     )
     given = parser.parse_args()
     if given.games < 2 or given.games % 2:
-        parser.error(f"--games {given.games}: an even number, for each opening is played with both colours.")
+        parser.error(f"--games {given.games}: use an even number, as each opening is played with both colours.")
     if given.opening_plies is not None and given.opening_plies < 0:
         parser.error(f"--opening-plies {given.opening_plies}: 0 or more")
     if not 0 < given.value_scale < float("inf"):
@@ -108,7 +108,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     file = free_name(RESULTS / f"trained_{game.id}{scaled}.json")
-    if given.save:  # the name is taken now: another process may look for one before there are results
+    if given.save:  # reserve the name now, before another process takes it
         RESULTS.mkdir(exist_ok=True)
         file.touch(exist_ok=False)
 
@@ -116,7 +116,7 @@ def main() -> None:
         if given.save:
             write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
-    print(f"{game.id}, {given.games} games of each pairing; values weigh as they are, c_scale {given.value_scale:g}")
+    print(f"{game.id}, {given.games} games of each pairing; unscaled values, c_scale {given.value_scale:g}")
     results_of(config, game, contestants, pairings, keep)
     if given.save:
         print(f"Written to {file}")

@@ -1,11 +1,11 @@
-"""A wider network that says the same, to learn on from: Net2Net (Chen et al. 2016) for hidden layers and windows.
+"""Makes a wider network with the same outputs, to continue training: Net2Net (Chen et al. 2016) for MLPs and windows.
 
     python experiments/strength/widen.py --game hex_7x7 --hidden 1024 512 --channels 96 --out runs/wide.safetensors
     python experiments/strength/widen.py --game tic_tac_toe --input-features --out runs/wide.safetensors
     jaxzero train --game hex_7x7 --weights runs/wide.safetensors
 
-New units have random weights on their inputs, and zeros on whatever they go on to: so they change nothing at first, and
-learn. (Net2Net copies units instead.) Old units give input features the weight 0 at first, and learn others.
+New units have random input weights and zero output weights: they change nothing at first, but can learn. (Net2Net
+copies units instead.) Old units start with weight 0 on new input features.
 """
 
 import argparse
@@ -24,7 +24,7 @@ KINDS = "mlp", "windows"
 
 
 def kept(groups: int, old: int, new: int, beside: int = 0) -> np.ndarray:
-    """Where the inputs of before lie: in each group the first `old` of `new` ones, then those beside the groups.
+    """Indices of the old inputs: the first `old` of `new` in each group, then those outside the groups.
 
     >>> kept(2, 1, 3, beside=1).tolist()
     [0, 3, 6]
@@ -33,7 +33,7 @@ def kept(groups: int, old: int, new: int, beside: int = 0) -> np.ndarray:
 
 
 def layer(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
-    """A layer whose old units answer as before, on inputs of which those of before are `rows`; default: the first."""
+    """A layer whose old units give the same outputs; `rows`: the indices of the old inputs; default: the first ones."""
     (fan_in, fan_out), kernel = old["kernel"].shape, new["kernel"]
     rows = np.arange(fan_in) if rows is None else rows
     kernel = kernel.at[:, :fan_out].set(0).at[rows, :fan_out].set(old["kernel"])
@@ -41,12 +41,12 @@ def layer(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
 
 
 def widened(old: dict, new: dict, rows: np.ndarray | None = None) -> dict:
-    """The parameters of a perceptron with more units a layer, which answers as the old one does.
+    """The parameters of an MLP with more units per layer and the same outputs as the old one.
 
     Args:
         old: its layers by name: `dense_0` and so on, `policy` and `value`; each with a kernel `[in, out]` and a bias.
         new: those of the wider one, untrained.
-        rows: of the inputs of the wider one, those of the old.
+        rows: the indices of the old inputs among those of the wider one.
     """
     return {name: layer(old[name], new[name], rows if name == "dense_0" else None) for name in old}
 
@@ -62,19 +62,19 @@ def widened_windows(old: dict, new: dict, squares: int) -> dict:
 
 
 def wider(given: argparse.Namespace, network: dict) -> dict:
-    """The description of the network that is asked for, from that of the one there is."""
+    """The description of the requested network, from that of the given one."""
     units = {name: getattr(given, name) for name in ("hidden", "channels") if getattr(given, name) is not None}
     return network | units | {name: True for name in ("canonical", "input_features") if getattr(given, name)}
 
 
 def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: games.Game, network: dict) -> None:
-    """Ends with a message where this network cannot be widened so."""
+    """Exits with a message if this network cannot be widened like this."""
     kind, hidden = network["kind"], network.get("hidden", [])
     if kind not in KINDS:
-        parser.error(f"--weights: its network is of the kind {kind}: widened are {' and '.join(KINDS)}.")
+        parser.error(f"--weights: its network is of the kind {kind}: only {' and '.join(KINDS)} can be widened.")
     asked = hidden if given.hidden is None else given.hidden
     if len(hidden) != len(asked) or any(n < m for n, m in zip(asked, hidden, strict=True)):
-        parser.error(f"--hidden {' '.join(map(str, asked))}: as many or more for each of {hidden}.")
+        parser.error(f"--hidden {' '.join(map(str, asked))}: give at least as many for each of {hidden}.")
     channels = network.get("channels", 0)
     if given.channels is not None and kind == "mlp":
         parser.error(f"--channels {given.channels}: this network has no windows. Leave it out.")
@@ -88,31 +88,35 @@ def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: gam
         if getattr(given, flag) and getattr(game, flag) is None:
             parser.error(f"--{flag.replace('_', '-')}: {game.id} names no {words}. Leave it out.")
     if wider(given, network) == network:
-        parser.error("the network has all of that already: give more units or channels, or what it does not see.")
+        parser.error("the network has all of that already: give more units or channels, or an input that it lacks.")
 
 
 def arguments() -> argparse.ArgumentParser:
     """Of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="as jaxzero train knows it")
-    parser.add_argument("--weights", type=pathlib.Path, help="a file, or a run's folder; default: what comes along")
-    parser.add_argument("--hidden", type=int, nargs="+", help="units of each hidden layer, like 512 256")
-    parser.add_argument("--channels", type=int, help="windows: what is seen in each of them")
     parser.add_argument(
-        "--canonical", action="store_true", help="let it see positions in canonical form from now on, as Hex names it"
+        "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
+    )
+    parser.add_argument("--hidden", type=int, nargs="+", help="units of each hidden layer, like 512 256")
+    parser.add_argument("--channels", type=int, help="windows: channels per window")
+    parser.add_argument(
+        "--canonical",
+        action="store_true",
+        help="give it positions in canonical form from now on, where the game has one, like Hex",
     )
     parser.add_argument(
         "--input-features",
         action="store_true",
-        help="show it the planes that the game names; old units give them the weight 0 at first",
+        help="add the game's input features; old units start with weight 0 on them",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the new units; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the new units; default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the file to write")
     return parser
 
 
 def main() -> None:
-    """Widens, and writes the file."""
+    """Widens the network, and writes the file."""
     parser = arguments()
     given = parser.parse_args()
     try:
@@ -131,7 +135,7 @@ def main() -> None:
         squares = math.prod(game.observation_shape[:-1])
         inputs = [len(x["dense_0"]["kernel"]) // squares for x in (params, fresh)]
         made = widened(params, fresh, kept(squares, *inputs))
-    told = {name: x for name, x in about.items() if name != "results"}  # which are of the narrow one
+    told = {name: x for name, x in about.items() if name != "results"}  # which describe the narrow one
     file = free_name(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)
     weights.save(file, made, told | {"network": network}, game=game)

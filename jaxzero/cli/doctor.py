@@ -60,9 +60,9 @@ PACKAGES = (
 SETTINGS = ("JAX_", "XLA_", "LIBTPU_", "TF_GPU_", "CUDA_VISIBLE_DEVICES", "NVIDIA_TF32_OVERRIDE")
 
 WHAT_TO_DO = (
-    "So what is searched or trained here cannot be relied on. Run `python -m jaxzero doctor` without XLA_FLAGS and with"
+    "Do not rely on searches or training here. Run `python -m jaxzero doctor` without XLA_FLAGS and with"
     " JAX_COMPILATION_CACHE_DIR= (empty), then with JAX_PLATFORMS=cpu, then with JAX_DISABLE_MOST_OPTIMIZATIONS=1: the"
-    " first that is right says where the fault is. Then try another version of jax, and report all that was printed."
+    " first run that passes shows where the fault is. Then try another version of jax, and report the whole output."
 )
 
 
@@ -104,7 +104,7 @@ def check_devices(say: Say) -> list[str]:
     try:
         devices = jax.devices()
     except RuntimeError as error:
-        return [f"JAX finds no device ({error}). Look at JAX_PLATFORMS, or use JAX_PLATFORMS=cpu."]
+        return [f"JAX finds no device ({error}). Check JAX_PLATFORMS, or use JAX_PLATFORMS=cpu."]
     for device in devices:
         memory = device.memory_stats() or {}
         limit, used = memory.get("bytes_limit"), memory.get("bytes_in_use", 0)
@@ -116,7 +116,7 @@ def check_devices(say: Say) -> list[str]:
         of_these = f", of which this process may use {usable}" if usable != os.cpu_count() else ""
         say(f"  this machine: {os.cpu_count()} cores{of_these}; {memory / 2**30:.1f} GiB of memory")
     if jax.default_backend() == "cpu" and not jax.config.jax_platforms and shutil.which("nvidia-smi"):
-        say("  an NVIDIA driver is installed, and JAX does not use it: pip install -U 'jax[cuda13]', or 'jax[cuda12]'")
+        say("  an NVIDIA driver is installed, but JAX does not use it: pip install -U 'jax[cuda13]', or 'jax[cuda12]'")
     return []
 
 
@@ -132,7 +132,7 @@ def tell_settings(say: Say, environment: Mapping[str, str] = os.environ) -> None
         by = " by jaxzero's commands, and by scripts that call jaxzero.keep_programs()" if by_commands else ""
         say(f"  are kept in {folder}{by}: {len(files)} files, {size / 2**20:.0f} MiB")
     else:
-        say("  are not kept, for JAX_COMPILATION_CACHE_DIR is empty: name a folder there, or unset it")
+        say("  are not kept, because JAX_COMPILATION_CACHE_DIR is empty: set it to a folder, or unset it")
     say("environment")
     for name in sorted(environment):
         if name.startswith(SETTINGS):
@@ -148,19 +148,19 @@ def check_canary(say: Say, parts: Mapping[str, Search]) -> list[str]:
         parts: what to search, by the names of `RECORDED`.
     """
     games = len(ROOTS) * COPIES
-    say(f"canary: {games} games at once, {SIMULATIONS} simulations each; takes seconds, most of them to compile")
+    say(f"canary: {games} games at once, {SIMULATIONS} simulations each; takes seconds, mostly to compile")
     found, problems = [], []
     for part in canary(parts):
         found.append(part)
         recorded, speed = RECORDED[part.name], part.simulations / part.again
-        told = "as recorded" if part.signature == recorded else f"and {recorded:#010x} is recorded"
+        told = "as expected" if part.signature == recorded else f"expected {recorded:#010x}"
         say(f"  {part.name:28}{part.signature:#010x}, {told}; {speed:,.0f} simulations/s")
-        differs = f"its visits fold to {part.signature:#010x}, those recorded to {recorded:#010x}"
+        differs = f"the checksum of its visits is {part.signature:#010x}, expected {recorded:#010x}"
         if part.signature != recorded or part.wrong:
-            problems.append(f"The search '{part.name}' goes wrong: {part.wrong or differs}.")
+            problems.append(f"The search '{part.name}' is wrong: {part.wrong or differs}.")
     whole, made = fold([part.signature for part in found]), sum(part.simulations for part in found)
     first, again = sum(part.first for part in found), sum(part.again for part in found)
-    told = "as recorded" if whole == SIGNATURE else f"and {SIGNATURE:#010x} is recorded"
+    told = "as expected" if whole == SIGNATURE else f"expected {SIGNATURE:#010x}"
     speeds = f"{made / again:,.0f} simulations/s, with compiling {made / first:,.0f}/s ({first:.1f} s)"
     say(f"  {'all of them':28}{whole:#010x}, {told}; {speeds}")
     return [*problems, WHAT_TO_DO] if problems else []

@@ -31,13 +31,13 @@ COMMANDS = {
         "jaxzero.cli.training.command_line",
         "jaxzero.cli.training.train",
     ),
-    "play": Command("play against it, in the terminal or with --browser", *PLAY),
+    "play": Command("play a game against jaxzero, in the terminal or with --browser", *PLAY),
     "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *GTP, ("--gtp",)),
     "match": Command(
         "a match against another program", "jaxzero.cli.playing.gtp_match_settings", "jaxzero.cli.playing.gtp_match"
     ),
     "tournament": Command(
-        "everybody against everybody, with ratings",
+        "a round-robin tournament of players, with ratings",
         "jaxzero.cli.playing.tournament_settings",
         "jaxzero.cli.playing.tournament",
     ),
@@ -52,7 +52,7 @@ VARIANTS = {
 }
 # The variant of `play` for 2048.
 PLAY_2048 = Command("play 2048, with hints", "jaxzero.cli.afterstates.play_settings", "jaxzero.cli.afterstates.play")
-DOCTOR = "what is installed, on which devices, and whether searches give exactly the visits they should"
+DOCTOR = "list versions and devices, and check that searches give exactly the expected visits"
 
 
 def usage() -> str:
@@ -66,7 +66,7 @@ def usage() -> str:
             f"  {'doctor':<12}{DOCTOR}",
             "",
             "jaxzero <command> --help lists its flags; jaxzero train --model learned --help, those of MuZero.",
-            "jaxzero --version tells which one this is.",
+            "jaxzero --version prints the version.",
         ]
     )
 
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> Any:
         return 0
     if name == "doctor":
         if rest in (["-h"], ["--help"]):
-            print(f"usage: jaxzero doctor\n\nTells {DOCTOR}. It takes no flags, and some 40 seconds.")
+            print(f"usage: jaxzero doctor\n\n{DOCTOR.capitalize()}. It takes no flags, and about 40 seconds.")
             return 0
         if rest:
             print(f"jaxzero doctor {' '.join(rest)}: the doctor takes no flags.", file=sys.stderr)

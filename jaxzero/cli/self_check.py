@@ -97,7 +97,7 @@ def searches(model: Model) -> dict[str, Search]:
     """The parts of the canary, by name."""
     quiet = dict(dirichlet_fraction=0.0, act=most_visited)
     return {
-        "PUCT, and on from its tree": Search(alphazero(model, SIMULATIONS, capacity=2 * SIMULATIONS + 1, **quiet), 1),
+        "PUCT, with its tree reused": Search(alphazero(model, SIMULATIONS, capacity=2 * SIMULATIONS + 1, **quiet), 1),
         "UCB1": Search(uct(model, SIMULATIONS)),
         "Gumbel": Search(gumbel(model, SIMULATIONS, max_considered=4, gumbel_scale=0.0)),
         "PUCT, 4 leaves at a time": Search(alphazero(model, SIMULATIONS, simulate=parallel(4), **quiet)),
@@ -106,7 +106,7 @@ def searches(model: Model) -> dict[str, Search]:
 
 #: The checksums of the visits of each part; `SIGNATURE` is that of all parts.
 RECORDED = {
-    "PUCT, and on from its tree": 0x972F4675,
+    "PUCT, with its tree reused": 0x972F4675,
     "UCB1": 0x9A7BBF62,
     "Gumbel": 0x445A4AF8,
     "PUCT, 4 leaves at a time": 0x6C204D03,
@@ -201,6 +201,6 @@ def faults(found: Int[np.ndarray, "M C R F"], status: Int[np.ndarray, "M B"]) ->
     """
     same = (found == found[:, :1]).all()
     return " and ".join(
-        (["games that are the same have other counts"] if not same else [])
-        + ([f"info.status is not 0 but {status.max()}"] if status.any() else [])
+        (["equal games have different visits"] if not same else [])
+        + ([f"info.status is {status.max()} instead of 0"] if status.any() else [])
     )

@@ -49,7 +49,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Environment:
         return from_gymnax(name.removeprefix(GYMNAX))
     if name.startswith(GYMNASIUM):
         raise ValueError(
-            f"environment {name}: Gymnasium's environments run on the host, a call of Python a step; make it with "
+            f"environment {name}: Gymnasium's environments run on the host, with a Python call per step. Use "
             f"from_gymnasium({name.removeprefix(GYMNASIUM)!r}, num_envs, seed)."
         )
     if is_own(name):

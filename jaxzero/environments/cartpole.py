@@ -51,7 +51,7 @@ def cartpole(longest: int = 500, discount: float = 0.997) -> Environment:
     ((4,), 1.0, False)
     """
     if longest < 1:
-        raise ValueError(f"cartpole(longest={longest}): an episode has 1 step or more, as in longest=500.")
+        raise ValueError(f"cartpole(longest={longest}): an episode needs 1 step or more. Use longest=500.")
 
     def reset(key: chex.PRNGKey) -> CartPoleState:
         return CartPoleState(jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05), jnp.int32(0))

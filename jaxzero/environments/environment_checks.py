@@ -22,7 +22,7 @@ def check_steps(environment: Environment) -> None:
     >>> from jaxzero.environments.cartpole import cartpole
     >>> check_steps(cartpole()._replace(observation_shape=(3,)))
     Traceback (most recent call last):
-    ValueError: environment cartpole: observe(state) returns float32[4], and the record says a number[3]
+    ValueError: environment cartpole: observe(state) returns float32[4]; it must be a number[3]
     (observation_shape is (3,)).
     """
     check_environment("check_steps", environment)
@@ -36,8 +36,8 @@ def check_steps(environment: Environment) -> None:
     said = returned(who, "step(state, action, key)", environment.step, state, action, key)
     if not isinstance(said, tuple) or len(said) != 2 or not isinstance(said[1], Outcome):
         raise ValueError(
-            f"{who}: step(state, action, key) returns {in_words(said)}: give (state, Outcome(reward, "
-            "terminated, truncated))."
+            f"{who}: step(state, action, key) returns {in_words(said)}: return (state, Outcome(reward, terminated, "
+            "truncated))."
         )
     after, outcome = said
     check_same_state(who, "reset", state, after)
@@ -56,7 +56,7 @@ def _check_fields(environment: Environment) -> None:
     """Checks the fields that are no functions: a folder and a command line must be able to use the name."""
     name = environment.id
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
-        raise ValueError(f"environment {name!r}: its id has to be a word of letters, digits, '_', '-' and '.'.")
+        raise ValueError(f"environment {name!r}: its id must be a word of letters, digits, '_', '-' and '.'.")
     if type(environment.num_actions) is not int or environment.num_actions < 1:
         raise ValueError(
             f"environment {name}: num_actions is {environment.num_actions!r}: give a whole number, 1 or more."
@@ -78,17 +78,18 @@ def _check_bounds(name: str, environment: Environment, low: tuple[float, ...], h
     )
     if not right:
         raise ValueError(
-            f"environment {name}: bounds are {low!r} and {high!r}: a finite number for each coordinate, low below high."
+            f"environment {name}: bounds are {low!r} and {high!r}: give finite numbers, one for each coordinate, low "
+            "below high."
         )
     if environment.legal is not None or environment.num_players != 1:
-        raise ValueError(f"environment {name}: continuous actions are for one player, and all of them are legal.")
+        raise ValueError(f"environment {name}: continuous actions need num_players=1 and legal=None.")
 
 
 def _check_type(who: str, call: str, found: Any, kind: str, shape: tuple[int, ...], why: str) -> None:
     is_array = isinstance(found, jax.ShapeDtypeStruct)
     if not is_array or found.shape != shape or not _is(kind, found.dtype):
         raise ValueError(
-            f"{who}: {call} returns {in_words(found)}, and the record says {kind}[{','.join(map(str, shape))}] ({why})."
+            f"{who}: {call} returns {in_words(found)}; it must be {kind}[{','.join(map(str, shape))}] ({why})."
         )
 
 

@@ -44,13 +44,13 @@ def to_game(environment: Environment) -> Game:
     """
     check_environment("to_game", environment)
     if environment.bounds is not None:
-        raise ValueError(f"to_game({environment.id}): actions of a game are numbers, and these are continuous.")
+        raise ValueError(f"to_game({environment.id}): its actions are continuous, but those of a game are numbered.")
     if environment.game is not None:
         return environment.game
     if environment.num_players != 1:
         raise ValueError(
-            f"to_game({environment.id}): {environment.num_players} players, and nothing says whose turn it is: give "
-            "the game itself, or an environment of from_game."
+            f"to_game({environment.id}): it has {environment.num_players} players, but does not say whose turn it is. "
+            "Give the game itself, or an environment of from_game."
         )
 
     draw = environment.draw

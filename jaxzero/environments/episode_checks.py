@@ -41,8 +41,8 @@ def check_episodes(environment: Environment, key: chex.PRNGKey, num_steps: int =
     played = jax.jit(jax.vmap(lambda key: _played(environment, key, num_steps)))
     seen = jax.tree.map(np.asarray, played(jax.random.split(key, batch)))
     name, longest = environment.id, environment.longest
-    stuck = "a state whose episode is not over has no legal action"
-    _refuse(name, seen.stuck, stuck, "Where nothing can be done, let step say terminated.")
+    stuck = "a state has no legal action, but the episode is not over"
+    _refuse(name, seen.stuck, stuck, "step must return terminated=True there.")
     _refuse(name, seen.bad_observation, "an observation is not finite", "Look for divisions by 0, and overflows.")
     _refuse(name, seen.bad_reward, "a reward is not finite", "Look for divisions by 0, and overflows.")
     if longest is not None:
@@ -52,8 +52,8 @@ def check_episodes(environment: Environment, key: chex.PRNGKey, num_steps: int =
         warnings.warn(f"environment {name}: every episode ends with its first step, at step 0.", stacklevel=2)
     if seen.random.any() and not environment.chance:
         warnings.warn(
-            f"environment {name}: what follows an action depends on step's key{_first(seen.random)}: say chance=True, "
-            "else whoever learns in it takes each draw for certain.",
+            f"environment {name}: the result of an action depends on step's key{_first(seen.random)}: set chance=True, "
+            "or learning will take each random outcome for certain.",
             stacklevel=2,
         )
 

@@ -71,19 +71,19 @@ def from_game(game: Game, discount: float = 1.0, observation_dtype: Any = jnp.fl
 def _check_players(game: Game, chance: bool) -> None:
     who = f"from_game({game.id})"
     if game.num_players > 2:
-        raise ValueError(f"{who}: {game.num_players} players, and an environment has one or two; {RULES}.")
+        raise ValueError(f"{who}: it has {game.num_players} players, but an environment has one or two; {RULES}.")
     if game.num_players == 1:
         return
     if chance:
         raise ValueError(
-            f"{who}: its step draws from its key, and for two players a learned model knows no chance; {RULES}, with "
+            f"{who}: its step uses its key, but a learned model for two players has no chance nodes; {RULES}, with "
             "Game.outcomes where its chances can be listed."
         )
     alternates, sums_to_zero = _tried(game)
     if not alternates:
         raise ValueError(
-            f"{who}: after some moves the same player moves again, and a learned model takes two players to alternate; "
-            f"{RULES}. Or let the game have an action that passes."
+            f"{who}: after some moves the same player moves again, but a learned model assumes that two players "
+            f"alternate; {RULES}. Or add a pass action to the game."
         )
     if not sums_to_zero:
         raise ValueError(f"{who}: the rewards of its two players do not add up to 0 in every step; {RULES}.")

@@ -147,15 +147,15 @@ def _spaces(name: str, envs: Any) -> tuple[int, tuple[int, ...]]:
     if not isinstance(actions, Discrete) or actions.start != 0:
         envs.close()
         raise ValueError(
-            f"from_gymnasium({name!r}): its actions are {actions}, and here they are Discrete(n), numbered from 0. "
-            "Take another, like 'CartPole-v1', or register it with a wrapper that gives each action a number "
+            f"from_gymnasium({name!r}): its actions are {actions}, but only Discrete(n), numbered from 0, is "
+            "supported. Use another, like 'CartPole-v1', or register it with a wrapper that numbers the actions "
             "(gymnasium.wrappers.TransformAction)."
         )
     if not isinstance(observations, Box):
         envs.close()
         raise ValueError(
-            f"from_gymnasium({name!r}): its observations are {observations}, and here they are arrays, Box(...). "
-            "Register it with a wrapper that makes them one (gymnasium.wrappers.FlattenObservation)."
+            f"from_gymnasium({name!r}): its observations are {observations}, but only arrays, Box(...), are supported. "
+            "Register it with a wrapper that flattens them (gymnasium.wrappers.FlattenObservation)."
         )
     return int(actions.n), tuple(observations.shape)
 

@@ -115,12 +115,12 @@ def _actions(name: str, space: Any) -> tuple[Bounds | None, Callable[[Array], Ar
     shape = getattr(space, "shape", None)
     if shape is None:
         raise ValueError(
-            f"from_gymnax({name!r}): its actions are a {type(space).__name__}, neither numbers nor an array."
+            f"from_gymnax({name!r}): its actions are a {type(space).__name__}; only numbers or an array are supported."
         )
     low, high = (np.broadcast_to(np.asarray(x, np.float32), shape).ravel() for x in (space.low, space.high))
     if not np.isfinite([low, high]).all():
         raise ValueError(
-            f"from_gymnax({name!r}): its actions lie between {low} and {high}; a search draws within finite bounds."
+            f"from_gymnax({name!r}): its actions lie between {low} and {high}; a search needs finite bounds."
         )
     bounds = Bounds(tuple(low.tolist()), tuple(high.tolist()))
     return bounds, lambda action: jnp.clip(action, low, high).reshape(shape)
@@ -132,7 +132,9 @@ def _seen(name: str, env: Any, params: Any) -> Any:
     if hasattr(space, "n"):
         return lambda number: jax.nn.one_hot(number, int(space.n))
     if not hasattr(space, "shape"):
-        raise ValueError(f"from_gymnax({name!r}): its observations are a {type(space).__name__}, and no array.")
+        raise ValueError(
+            f"from_gymnax({name!r}): its observations are a {type(space).__name__}; only arrays are supported."
+        )
     if name.endswith("-MinAtar"):
         return lambda observation: observation.astype(jnp.bool_)
     return lambda observation: _one_type(jnp.asarray(observation))

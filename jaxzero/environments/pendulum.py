@@ -50,7 +50,7 @@ def pendulum(longest: int = 200, discount: float = 0.97) -> Environment:
     ((3,), True, False)
     """
     if longest < 1:
-        raise ValueError(f"pendulum(longest={longest}): an episode has 1 step or more, as in longest=200.")
+        raise ValueError(f"pendulum(longest={longest}): an episode needs 1 step or more. Use longest=200.")
 
     def reset(key: chex.PRNGKey) -> PendulumState:
         angle, speed = jax.random.uniform(key, (2,), minval=-1.0)

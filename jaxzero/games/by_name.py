@@ -55,7 +55,7 @@ def by_name(name: str, size: int = 9, komi: float = 7.0) -> Game:
         file = name if name.endswith(".py") else f"{name}.py"
         own = f" For a game of your own in {file} give {name}:game." if pathlib.Path(file).is_file() else ""
         raise ValueError(
-            f"{words} Beside them go (--size 7), hex_7x7 and other sizes, and your own as module:attribute.{own}"
+            f"{words} Also go (--size 7), hex_7x7 and other sizes, and your own as module:attribute.{own}"
         ) from error
 
 
@@ -103,7 +103,7 @@ def _called(name: str, function: Callable, word: str) -> Any:
         return function()
     except Exception as error:  # whatever the user's function raises
         raise ValueError(
-            f"{word} {name}: called without arguments, it fails: {type(error).__name__}: {error}"
+            f"{word} {name}: calling it without arguments fails: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -42,7 +42,7 @@ def decisive_by_trying(game: Game) -> Callable[[State], Bool[Array, "A"]]:
         )
     if game.outcomes is not None or depends_on_key(game.step, jax.eval_shape(game.init, jax.random.key(0))):
         raise ValueError(
-            f"decisive_by_trying: steps of {game.id} are drawn, so no move is sure to win at once. Leave it out."
+            f"decisive_by_trying: steps of {game.id} are random, so no move surely wins at once. Leave it out."
         )
 
     def decisive(state: State) -> Bool[Array, "A"]:

@@ -54,8 +54,8 @@ def sampled(
     """
     if count < 2:
         raise ValueError(
-            f"sampled(count={count}): a chance node takes two outcomes or more. Use count >= 2, or the model without "
-            "chance nodes, whose edges keep one."
+            f"sampled(count={count}): a chance node needs two outcomes or more. Use count >= 2, or the model without "
+            "chance nodes, which draws one outcome per edge."
         )
     return Outcomes(
         count,

@@ -71,8 +71,8 @@ def from_pgx(env_id: str) -> Game:
     def legal(state: State) -> Bool[Array, "A"]:
         if state.legal_action_mask is None:
             raise ValueError(
-                f"legal(state) of {env_id} was given a packed state, which holds no mask: "
-                "ask for it before pack(state), or after the next step."
+                f"legal(state) of {env_id} was given a packed state, which holds no mask. Call it before pack(state), "
+                "or after the next step."
             )
         return state.legal_action_mask & ~terminal(state)  # pgx marks every action of a finished game legal
 
@@ -112,7 +112,7 @@ def _make(env_id: str) -> Any:
         raise ValueError(f"from_pgx({env_id!r}): no such game.{hint} Known games: {', '.join(known)}.")
     if env_id in HIDDEN:
         warnings.warn(
-            f"{env_id} has hidden cards, and a search sees the whole state: it knows what a player would not.",
+            f"{env_id} has hidden cards, but a search sees the whole state, including what a player cannot know.",
             stacklevel=3,
         )
     return pgx.make(env_id)

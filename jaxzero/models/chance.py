@@ -112,7 +112,7 @@ def with_outcomes(
         raise ValueError(f"outcomes={outcomes!r}: give Outcomes, like sampled(game, 16).")
     if afterstate is not None and outcome_values is not None:
         raise ValueError(
-            "with_outcomes with afterstate and outcome_values: each says what chance nodes are worth; give one."
+            "with_outcomes with afterstate and outcome_values: both give the values of chance nodes. Pass only one."
         )
     width = max(game.num_actions, outcomes.count)
 
@@ -161,7 +161,8 @@ def _weights(outcomes: Outcomes, state: State, action: Int[Array, "B"]) -> Float
     weights = jax.vmap(outcomes.probabilities)(state, action)
     if weights.shape[1:] != (outcomes.count,):
         raise ValueError(
-            f"Outcomes.probabilities returned shape {weights.shape[1:]}; by its count it must be ({outcomes.count},)."
+            f"Outcomes.probabilities returned shape {weights.shape[1:]}; to match its count it must be "
+            f"({outcomes.count},)."
         )
     return weights
 
@@ -170,7 +171,7 @@ def _expected(weights: Float[Array, "B C"], values: Float[Array, "B C ..."], out
     """The expectation of the outcomes' values, and by how much it exceeds the value of `outcome`."""
     if values.shape[:2] != weights.shape:
         raise ValueError(
-            f"outcome_values returned shape {values.shape}; of {weights.shape} outcomes it must be one each."
+            f"outcome_values returned shape {values.shape} for {weights.shape} outcomes; it must be one value each."
         )
     p = (weights / jnp.maximum(weights.sum(-1, keepdims=True), 1e-30)).reshape(weights.shape + (1,) * (values.ndim - 2))
     expected = jnp.sum(jnp.where(p > 0, p * values, 0), 1)
@@ -237,7 +238,7 @@ def for_actions(policy: Callable[..., PolicyOutput], num_actions: int) -> Callab
         out = policy(*args, **options)
         found = out.info.summary
         if num_actions > found.visits.shape[1]:
-            raise ValueError(f"for_actions(policy, {num_actions}): its trees have {found.visits.shape[1]} slots only.")
+            raise ValueError(f"for_actions(policy, {num_actions}): its trees have only {found.visits.shape[1]} slots.")
         shares, weights = whole(found.visit_probs), whole(out.action_weights)
         found = found._replace(visits=cut(found.visits), visit_probs=shares, qvalues=cut(found.qvalues))
         action = jnp.where(out.action < num_actions, out.action, 0)  # else nothing is legal

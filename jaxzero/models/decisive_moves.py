@@ -57,8 +57,8 @@ def with_decisive_moves(game: Game, model: Model) -> Model:
     if game.num_players != 2 or game.outcomes is not None:
         chance = "" if game.outcomes is None else " and lists outcomes of chance"
         raise ValueError(
-            f"with_decisive_moves: {game.id} has {game.num_players} player(s){chance}, and this is for two players "
-            "without chance. Leave it out."
+            f"with_decisive_moves: {game.id} has {game.num_players} player(s){chance}, but this needs two players and "
+            "no chance. Leave it out."
         )
     if not isinstance(model, Model) or model.move is None or model.evaluate is None:
         raise ValueError(

@@ -42,7 +42,7 @@ def perfect(game: Game, network: Network, discount: float | Float[Array, ""] = 1
     check_game("perfect", game)
     if not callable(network):
         is_pair = isinstance(network, tuple)
-        pair = ": nets give a pair, net, params = nets.mlp(...), and params go to the policy" if is_pair else ""
+        pair = ": nets return a pair, net, params = nets.mlp(...); pass params to the policy" if is_pair else ""
         raise ValueError(
             f"perfect({game.id!r}, network): network is a {type(network).__name__}{pair}. Give a function (params, "
             "observation) -> (logits, value)."

@@ -49,13 +49,13 @@ def over_devices(model: Model, mesh: Mesh) -> Model:
     """
     if model.move is None or model.evaluate is None:
         raise ValueError(
-            "over_devices with a model that cannot be divided (Model.move is None): the evaluations must be told apart "
-            "from the rules. Use models.perfect(game, network), or give Model.move and Model.evaluate."
+            "over_devices needs a model that separates evaluation from rules, but Model.move is None, or "
+            "Model.evaluate is. Use models.perfect(game, network), or give Model.move and Model.evaluate."
         )
     if any(kind != AxisType.Auto for kind in mesh.axis_types):
         raise ValueError(
-            f"over_devices with a mesh of axes {mesh.axis_types}: what is shared out is left to the compiler. Use "
-            f"jax.sharding.Mesh(devices, {mesh.axis_names}), or make_mesh(..., axis_types=(AxisType.Auto, ...))."
+            f"over_devices with a mesh of axes {mesh.axis_types}: the axes must be Auto, so that the compiler shards. "
+            f"Use jax.sharding.Mesh(devices, {mesh.axis_names}), or make_mesh(..., axis_types=(AxisType.Auto, ...))."
         )
     shared = PartitionSpec(mesh.axis_names)
     # No device needs another's positions, so there is nothing to check; loops in a network could not be checked.

@@ -72,7 +72,9 @@ def stochastic(
     (4, 3)
     """
     if num_actions < 1 or codes < 2:
-        raise ValueError(f"stochastic(num_actions={num_actions}, codes={codes}): 1 or more actions, 2 or more codes.")
+        raise ValueError(
+            f"stochastic(num_actions={num_actions}, codes={codes}): give 1 or more actions and 2 or more codes."
+        )
     width = max(num_actions, codes)
     wide = lambda x: widened(x, width)
 

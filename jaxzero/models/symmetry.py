@@ -120,7 +120,7 @@ def _back(game: Game) -> Int[np.ndarray, "S A"]:
     """For each symmetry, where an action of the original position is found in the transformed one."""
     if not game.symmetries:
         raise ValueError(
-            f"{game.id!r} has no symmetries: Game.symmetries holds the identity at least, and whatever else leaves the "
-            "rules as they are. Use the network as it is."
+            f"{game.id!r} has no symmetries: Game.symmetries must list the identity and every other symmetry of the "
+            "rules. Without them, use the network alone."
         )
     return np.argsort([symmetry.actions for symmetry in game.symmetries], -1)

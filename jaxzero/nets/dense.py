@@ -33,7 +33,7 @@ class Dense(nnx.Linear):
         kernel, bias, inputs = self.kernel[...], self.bias[...], x.shape[-1]
         given = inputs + (0 if beside is None else beside.shape[-1])
         if given != kernel.shape[0]:
-            raise ValueError(f"Dense: {given} inputs for a layer of {kernel.shape[0]}: give as many.")
+            raise ValueError(f"Dense: {given} inputs for a layer of {kernel.shape[0]}: give {kernel.shape[0]}.")
         dtype = None if self.dtype is None else jnp.dtype(self.dtype)
         plain = dtype is None or dtype == jnp.dtype(jnp.float32)
         product = jnp.matmul if plain else partial(_rounded_product, dtype)

@@ -75,7 +75,7 @@ def mlp(
     ((5, 9), (5,))
     """
     if any(width < 1 for width in hidden):
-        raise ValueError(f"mlp(hidden={hidden}): every width counts from 1.")
+        raise ValueError(f"mlp(hidden={hidden}): every width must be 1 or more.")
     values = game.num_players if game.num_players > 2 else 1
     form = form_of(game, canonical)
     features, as_seen = features_of(game, input_features)

@@ -61,7 +61,7 @@ def form_of(game: Game, canonical: bool) -> CanonicalForm | None:
     if canonical and game.canonical is None:
         raise ValueError(
             f"canonical=True needs a game that names its canonical form (Game.canonical), as Hex does; {game.id} names "
-            "none: leave it out. Where a file of weights has it, give the game the form that it learned with: "
+            "none: leave it out. For a weights file that uses it, give the game the same form: "
             "game._replace(canonical=...)."
         )
     return game.canonical if canonical else None
@@ -77,9 +77,9 @@ def features_of(game: Game, input_features: bool) -> tuple[Callable | None, Game
         return None, game
     if game.input_features is None:
         raise ValueError(
-            "input_features=True needs a game that names its input features (Game.input_features), as Connect Four "
-            f"and Hex do; {game.id} names none: leave it out. Where a file of weights has it, give the game the "
-            "features that it learned with: game._replace(input_features=...)."
+            "input_features=True needs a game that names its input features (Game.input_features), as Connect Four and "
+            f"Hex do; {game.id} names none: leave it out. For a weights file that uses it, give the game the same "
+            "features: game._replace(input_features=...)."
         )
     seen = jax.ShapeDtypeStruct((1, *game.observation_shape), jnp.float32)
     *board, planes = game.observation_shape
@@ -131,8 +131,8 @@ def to_bfloat16(net: Network, params: Params) -> Params:
     fits = jax.tree.structure(params) == jax.tree.structure(net.types)
     if not fits or not all(isinstance(x, jax.Array | np.ndarray) for x in jax.tree.leaves(params)):
         raise ValueError(
-            f"to_bfloat16: params are no dictionary of this network's arrays, {', '.join(net.types)}: give those that "
-            "came with it, as in net, params = nets.resnet(...)."
+            f"to_bfloat16: params are not a dictionary of this network's arrays, {', '.join(net.types)}: give those "
+            "that came with it, as in net, params = nets.resnet(...)."
         )
     half = jnp.dtype(jnp.bfloat16)
     return jax.tree.map(lambda x, read: x.astype(half) if read == half else x, params, net.types)

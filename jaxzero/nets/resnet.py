@@ -126,10 +126,10 @@ def resnet(
     ((5, 7), (5,))
     """
     if channels < 1 or blocks < 1:
-        raise ValueError(f"resnet(channels={channels}, blocks={blocks}): both count from 1.")
+        raise ValueError(f"resnet(channels={channels}, blocks={blocks}): both must be 1 or more.")
     if len(game.observation_shape) != 3:
         raise ValueError(
-            f"resnet needs observations of shape [height, width, planes], those of {game.id} have "
+            f"resnet needs observations of shape [height, width, planes], but those of {game.id} have "
             f"{list(game.observation_shape)}: write nets.mlp(game, key=key)."
         )
     if stone_parity:

@@ -109,7 +109,7 @@ def load(file: Path, game: Game, dtype: Any = None) -> tuple[Callable, Params, d
     """
     check_game("weights.load", game)
     if dtype is not None and dtype not in TYPES.values():
-        raise ValueError(f"weights.load(dtype={dtype!r}): use jnp.float32, jnp.bfloat16, or None, as it was saved.")
+        raise ValueError(f"weights.load(dtype={dtype!r}): use jnp.float32, jnp.bfloat16, or None for the saved type.")
     asked = {} if dtype is None else {"dtype": dtype}
     return read_params(file, lambda about, there: _fitting(about, there, game, asked))
 
@@ -133,7 +133,7 @@ def trained(game: str) -> pathlib.Path:
     if not file.is_file():
         there = ", ".join(sorted(path.stem for path in TRAINED.glob("*.safetensors")))
         raise ValueError(
-            f"no weights come with jaxzero for {short(game)}, but for {there}: train one, by `jaxzero train`."
+            f"jaxzero has no weights for {short(game)}, only for {there}. Train a network with `jaxzero train`."
         )
     return file
 
@@ -148,7 +148,7 @@ def _fitting(
     kind, given = _network_of(about, len(there))
     if about["game"] != game.id:
         raise WeightsError(
-            f"it is for the game {short(about['game'])}, and not for {short(game.id)}: name that, or other weights."
+            f"it is for the game {short(about['game'])}, not for {short(game.id)}: use that game, or other weights."
         )
     given |= asked or {}
     net, expected = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
@@ -161,7 +161,7 @@ def _fitting(
 
 def _observed(game: Game) -> str:
     """The shapes of a game in words, to tell it from another game with the same id."""
-    two = "; games.go and games.from_pgx have each a Go of their own" if game.id.startswith("go_") else ""
+    two = "; the Go of games.go is not that of games.from_pgx" if game.id.startswith("go_") else ""
     return (
         f"the {game.id} that was given has observations of shape {list(game.observation_shape)} and "
         f"{game.num_actions} actions{two}."
@@ -172,7 +172,7 @@ def _network_of(about: dict[str, Any], arrays: int) -> tuple[Kind, dict[str, Any
     """The kind of network and its arguments."""
     if "environment" in about:
         how = "models.perfect and nets.for_rules" if about.get("model") == "simulator" else "models.learned"
-        raise WeightsError(f"its network is one of an environment: use nets.load_learned, and {how} to search.")
+        raise WeightsError(f"its network is for an environment: use nets.load_learned, and {how} to search.")
     if not isinstance(about.get("game"), str) or not isinstance(about.get("network"), dict):
         raise WeightsError(
             'it does not say which game and network it is for: save it with about={"game": ..., "network": ...}.'

@@ -95,12 +95,12 @@ def windows(
     """
     if window < 1 or channels < 1 or not hidden or any(width < 1 for width in hidden):
         raise ValueError(
-            f"windows(window={window}, channels={channels}, hidden={hidden}): all count from 1, and at least one "
-            "hidden layer is needed."
+            f"windows(window={window}, channels={channels}, hidden={hidden}): all must be 1 or more, with at least one "
+            "hidden layer."
         )
     if len(game.observation_shape) != 3 or window > min(game.observation_shape[:2]):
         raise ValueError(
-            f"windows of {window} x {window} need observations of shape [height, width, planes] at least as large, "
+            f"windows of {window} x {window} need observations of shape [height, width, planes] at least as large, but "
             f"those of {game.id} have {list(game.observation_shape)}: use a smaller window, or nets.mlp(game, key=key)."
         )
     if stone_parity:

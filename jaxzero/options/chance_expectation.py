@@ -61,8 +61,8 @@ def expected_outcomes(rule: Rule) -> Rule:
     check_rule("expected_outcomes: rule", rule)
     if rule.on_plant is not None:
         raise ValueError(
-            "expected_outcomes of a rule that proves values, or of expected_outcomes(rule): nothing is proven where "
-            "chance moves. Give it the rule without."
+            "expected_outcomes of a rule that proves values, or of expected_outcomes(rule): values cannot be proven "
+            "where chance moves. Give it the plain rule."
         )
     return rule._replace(prepare=lambda logits: rule.prepare(_normalised(logits)), on_plant=_with_expectations)
 
@@ -76,8 +76,8 @@ def _normalised(logits: Float[Array, "... W"]) -> Float[Array, "... W"]:
 def _with_expectations(tree: Tree, step: Step) -> Tree:
     if step.chance is None:
         raise ValueError(
-            "expected_outcomes with a model that does not know of chance (Step.chance is None): use the rule without, "
-            "or a model of jaxzero.models.chance."
+            "expected_outcomes with a model without chance nodes (Step.chance is None): use the plain rule, or a model "
+            "of jaxzero.models.chance."
         )
     return tree.replace(hooks=HOOKS)
 
@@ -111,8 +111,8 @@ def refuse_expectations(who: str, tree: Tree) -> None:
     """Raises a ValueError for trees with expectations at chance nodes: `who` backs up in another way."""
     if tree.hooks == HOOKS:
         raise ValueError(
-            f"{who} with expected_outcomes(rule): it needs one walk at a time, in a tree. Use the rule without, or "
-            f"leave {who} out."
+            f"{who} with expected_outcomes(rule): it needs one walk at a time, in a tree. Use the plain rule, or leave "
+            f"{who} out."
         )
 
 

@@ -87,7 +87,7 @@ def with_evaluations_kept(build: Callable[[Model], Any], model: Model) -> Any:
                 "is what a policy of with_evaluations_kept returned."
             )
         if tree is not None and (tree.root.brought is None or tree.root.prior is not None):  # rounds leave both
-            raise ValueError("tree was not moved on: give advance(out.tree, action), and the state that followed.")
+            raise ValueError("tree was not advanced: give advance(out.tree, action), and the state after that action.")
         return build(_remembering(model, tree))(params, keys, state)
 
     return policy
@@ -104,8 +104,8 @@ def num_kept(tree: Tree) -> Int[Array, "B"]:
     check_tree("num_kept: tree", tree)
     if not isinstance(tree.state, Kept):
         raise ValueError(
-            "num_kept of a tree of another kind of policy: it does not tell what was asked. Give the tree of what a "
-            "policy of with_evaluations_kept returned."
+            "num_kept of a tree of another kind of policy: it does not record what was evaluated. Give the tree of "
+            "what a policy of with_evaluations_kept returned."
         )
     over = unpack_facts(tree.facts[:, :-1]).terminal
     return jnp.sum((tree.visits > 0) & ~over & ~tree.state.asked[:, :-1], -1, dtype=jnp.int32)

@@ -64,13 +64,12 @@ class Transpositions(NamedTuple):
         """
         if tree.root.brought is not None:
             raise ValueError(
-                "transpositions() on a tree of advance(...), or of rounds: plant a new one, for the games of a "
-                "graph grow alike."
+                "transpositions() cannot continue a tree of advance(...) or of rounds. Search the position anew."
             )
         if rule.returns is not None and not self.by_ply:
             raise ValueError(
-                "avoid_proven with transpositions(by_ply=False): where positions repeat, a value can hang on the way "
-                "there, and proves nothing. Use transpositions(), or the rule without avoid_proven."
+                "avoid_proven with transpositions(by_ply=False): where positions repeat, a value can depend on the "
+                "path, so it proves nothing. Use transpositions(), or the rule without avoid_proven."
             )
         refuse_expectations("transpositions", tree)
         return _with_graph(tree, self) if tree.graph is None else tree
@@ -147,7 +146,7 @@ def num_positions(tree: Tree) -> Int[Array, "B"]:
     check_tree("num_positions: tree", tree)
     if tree.graph is None:
         raise ValueError(
-            "num_positions of a tree that merges no positions: give one of simulate=transpositions(). Of any other, "
+            "num_positions of a tree that merges no positions: give one of simulate=transpositions(). In any other, "
             "tree.size counts the nodes."
         )
     return jnp.sum(tree.graph.visits[:, :-1] > 0, -1, dtype=jnp.int32)
@@ -236,8 +235,8 @@ def _link(tree: Tree, slot: Int[Array, "B"], new: Bool[Array, "B"], ply: Int[Arr
     here = how.canonical(jax.tree.map(lambda x: take(x, slot), tree.state))
     if not any(x.size for x in jax.tree.leaves(here)):
         raise ValueError(
-            "transpositions() with embeddings that hold no arrays: there is nothing by which positions could be told "
-            "apart. Have the model return the position as its embedding, and canonical=... some part of it."
+            "transpositions() with embeddings that hold no arrays: positions cannot be distinguished. Have the model "
+            "return the position as its embedding; canonical=... may return a part of it."
         )
     key = jnp.asarray(how.key(here), jnp.uint32)
     if key.shape != (len(slot), 2):

@@ -114,8 +114,8 @@ def of_legal(step: Step, width: int) -> tuple[Step, Int[Array, "B W"], Int[Array
     num_actions = step.prior_logits.shape[-1]
     if width > num_actions:
         raise ValueError(
-            f"with_legal_slots(width={width}) of {num_actions} actions: slots that could not be filled. Use a width "
-            f"between 1 and {num_actions}; the most legal moves that a position can have is enough."
+            f"with_legal_slots(width={width}) of {num_actions} actions: use a width between 1 and {num_actions}. The "
+            "largest number of legal moves in any position is enough."
         )
     legal = checked(step)[0].legal
     logits = step.prior_logits.astype(at_least_float32(step.prior_logits.dtype))
@@ -163,14 +163,14 @@ def in_slots(
             slots_of(tree)
         if tree is not None and state is not None and masks_at_root_only(model, params, keys, state):
             raise ValueError(
-                f"{name} given a tree, with a model that knows legal actions at the root only: the slots of what was "
-                "no root when they were made are not those of its legal actions. Search the position anew."
+                f"{name} given a tree, with a model that knows legal actions at the root only: nodes that were not the "
+                "root when they were made have slots that do not stand for legal actions. Search the position anew."
             )
         out = inner(params, keys, state) if tree is None else inner(params, keys, state, tree)
         if isinstance(out.tree, Tree) and not parts_of(out.tree.state, Slots):
             raise ValueError(
-                f"{name}: build(model) made a policy of another model than the one it was given, so its actions are no "
-                f"slots. Use the argument: {like}."
+                f"{name}: build(model) made a policy of another model than the one it was given, so its actions are "
+                f"not slots. Use the argument: {like}."
             )
         return present(out, _says_below(model, params, keys, slots_of(out.tree, jnp.zeros(batch, jnp.int32))))
 
@@ -188,8 +188,8 @@ def of_slots(name: str, model: Model, choose: Choice) -> Model:
         below = _says_below(model, params, keys, slots)
         if below.prior_logits.shape != given.prior_logits.shape:
             raise ValueError(
-                f"Step.prior_logits has shape {below.prior_logits.shape} by model.step and "
-                f"{given.prior_logits.shape} by model.root. Give the same in both."
+                f"Step.prior_logits has shape {below.prior_logits.shape} from model.step and "
+                f"{given.prior_logits.shape} from model.root. Return the same from both."
             )
         return step, slots
 

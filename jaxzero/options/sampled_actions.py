@@ -260,7 +260,7 @@ def _unproven(present: Callable[..., PolicyOutput]) -> Callable[..., PolicyOutpu
     def checked_present(out: PolicyOutput, step: Step) -> PolicyOutput:
         if out.tree.bounds is not None:
             raise ValueError(
-                "avoid_proven over sampled actions: that all actions of a sample lose proves nothing of the others. "
+                "avoid_proven over sampled actions: if all sampled actions lose, that proves nothing about the others. "
                 "Use the rule without avoid_proven, or with_legal_slots with a slot for every legal move."
             )
         return present(out, step)
@@ -279,7 +279,7 @@ def _check_sample(drawn: Any, step: Step) -> None:
     """Raises a ValueError if this is not what `sample` should return."""
     if step.legal is not None:
         raise ValueError(
-            "with_continuous_actions: Step.legal is given, but a sampled array has no number that it could be about. "
+            "with_continuous_actions: Step.legal is given, but sampled actions have no numbers for it to refer to. "
             "Return legal=None, and sample legal actions only."
         )
     if not isinstance(drawn, Sample):

@@ -123,15 +123,15 @@ def seek_proof(rule: Rule, least: float = -1.0, greatest: float = 1.0) -> Rule:
 def _without(rule: Rule, closed: Callable[[EdgeView], Array], least: float, greatest: float) -> Rule:
     check_rule("avoid_proven, seek_proof: rule", rule)
     if rule.returns is not None:
-        raise ValueError("the rule proves values already: avoid_proven(rule) or seek_proof(rule), and once, is enough.")
+        raise ValueError("the rule proves values already. Use avoid_proven or seek_proof only once.")
     if rule.on_plant is not None:
         raise ValueError(
-            "avoid_proven or seek_proof of expected_outcomes(rule): nothing is proven where chance moves. Use the one "
-            "or the other."
+            "avoid_proven or seek_proof of expected_outcomes(rule): values cannot be proven where chance moves. Use "
+            "only one of them."
         )
     if not least < greatest:
         raise ValueError(
-            f"returns between {least} and {greatest}: the first must be the lesser. Give the least and the greatest "
+            f"returns between {least} and {greatest}: the first must be smaller. Give the least and the greatest "
             "return of the game, -1 and 1 by default."
         )
 
@@ -157,8 +157,8 @@ def with_bounds(tree: Tree, returns: tuple[float, float], step: Step) -> Tree:
         )
     if step.terminal is None:
         raise ValueError(
-            "avoid_proven with a model that does not tell the end of the game (Step.terminal is None), as learned ones "
-            "do not: it could prove nothing. Use the rule without avoid_proven, or a model of the game's rules."
+            "avoid_proven with a model that does not mark the end of the game (Step.terminal is None), as learned ones "
+            "do not: nothing can be proven. Use the rule without avoid_proven, or a model of the game's rules."
         )
     batch, nodes = tree.best_child.shape
     per_game = jnp.broadcast_to(jnp.asarray(returns, tree.stats.dtype), (batch, 2))

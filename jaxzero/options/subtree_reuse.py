@@ -75,8 +75,8 @@ def advance(tree: Tree, action: Int[Array, "B"] | Int[Array, "B L"], reset: Bool
     check_tree("advance: tree", tree)
     if tree.graph is not None:
         raise ValueError(
-            "advance: the tree is a graph, of simulate=transpositions(...), in which a position has several ways back. "
-            "Search the next position anew, or without transpositions."
+            "advance: the tree is a graph, of simulate=transpositions(...), in which a position can have several "
+            "parents. Search the next position anew, or without transpositions."
         )
     batch = tree.size.shape[0]
     action = slot_of(tree, action) if parts_of(tree.state, Slots) else jnp.asarray(action)
@@ -130,7 +130,7 @@ def action_and_outcome(tree: Tree, action: Int[Array, "B"], outcome: Int[Array, 
     chance = unpack_facts(take(tree.facts, node)).chance
     if chance is None:
         raise ValueError(
-            "action_and_outcome: the tree's model does not know of chance (Step.chance is None): advance(tree, action)."
+            "action_and_outcome: the tree's model has no chance nodes (Step.chance is None). Use advance(tree, action)."
         )
     return jnp.stack([action, jnp.where(found & chance, outcome, NONE)], 1)
 

@@ -138,7 +138,7 @@ def play_pairs(
         ValueError: not a two-player game.
     """
     if game.num_players != 2:
-        raise ValueError(f"play: {game.id} has {game.num_players} player(s), and this is for two: use play_seats.")
+        raise ValueError(f"play: {game.id} has {game.num_players} player(s), but play needs two: use play_seats.")
     score = play_seats(game, policies, params, keys, opening_plies, max_plies).score
     return jax.tree.map(lambda x: x.sum(0), score)
 

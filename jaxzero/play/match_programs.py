@@ -168,7 +168,7 @@ def _here(tree: Any) -> Any:
             return np.asarray(x.addressable_data(0))
         raise ValueError(
             f"match: an array of shape {list(x.shape)} has parts on other hosts. Give parameters and keys that every "
-            "host has as a whole."
+            "host holds in full."
         )
 
     return jax.device_put(jax.tree.map(plain, tree))

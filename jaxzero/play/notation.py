@@ -84,7 +84,7 @@ def own_picture(game: Game, state: Any) -> str:
     except Exception as error:  # whatever the user's function raises
         return _sentence(f"draw of {game.id} failed: {type(error).__name__}: {error}")
     if not svg.startswith("<svg"):
-        return _sentence(f"draw of {game.id} returned {svg[:40]!r}, and no <svg> element.")
+        return _sentence(f"draw of {game.id} returned {svg[:40]!r}, not an <svg> element.")
     return svg if NAMESPACE in svg else svg.replace("<svg", f"<svg {NAMESPACE}", 1)
 
 

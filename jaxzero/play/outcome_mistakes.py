@@ -80,9 +80,7 @@ def played(game: Any, records: list[dict[str, Any]], path: Any) -> Positions:
     legal = np.asarray(jax.vmap(game.legal)(state))
     wrong = np.flatnonzero((legal != ~np.isnan(scores)).any(1))
     if len(wrong):
-        raise ValueError(
-            f"{path}, line {wrong[0] + 1}: the moves that are scored are not the legal moves of {game.id}."
-        )
+        raise ValueError(f"{path}, line {wrong[0] + 1}: the scored moves are not the legal moves of {game.id}.")
     column = lambda field: np.array([r[field] for r in records])
     return Positions(state, scores, column("phase"), column("kind"), np.array([is_tuning(r["moves"]) for r in records]))
 

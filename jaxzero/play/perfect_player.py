@@ -116,7 +116,7 @@ def solve(game: Game, limit: int = 100_000) -> Solution:
     """
     check_game("solve", game)
     if game.num_players != 2:
-        raise ValueError(f"solve: {game.id} has {game.num_players} players; perfect play is worked out for two.")
+        raise ValueError(f"solve: {game.id} has {game.num_players} players; only games of two can be solved.")
     positions = _explore(game, limit)
     value, best = _judge(game, positions)
     return _table(game, positions.seen, value, best)
@@ -176,8 +176,8 @@ def _explore(game: Game, limit: int) -> _Positions:
         states, seen = jax.tree.map(lambda *x: np.concatenate(x), *found)
     if len(_enter(book, starts(1))[1][1].to_play):
         raise ValueError(
-            f"solve: {game.id} begins in more ways than {STARTS} keys tell. Give a game that begins in a few, or set "
-            "jaxzero.play.perfect_player.STARTS to many times as many."
+            f"solve: {game.id} has too many first positions to find them all with {STARTS} keys. Give a game with only "
+            "a few, or set jaxzero.play.perfect_player.STARTS to a much larger number."
         )
     joined = jax.tree.map(lambda *x: np.concatenate(x), *layers)
     return _Positions(joined, np.concatenate(after), np.concatenate(paid))
@@ -196,7 +196,7 @@ def _move(game: Game, step: Callable, states: State, actions: np.ndarray, seed: 
     if any(a.tobytes() != b.tobytes() for a, b in zip(jax.tree.leaves(moved), jax.tree.leaves(again))):
         raise ValueError(f"solve: {game.id} is a game of chance: the same move led to two positions.")
     if np.abs(moved[1].rewards.sum(1)).max() > SAME:
-        raise ValueError(f"solve: in {game.id} a move paid the two players sums that do not cancel.")
+        raise ValueError(f"solve: in {game.id} a move's rewards of the two players do not add up to 0.")
     return moved
 
 
@@ -234,7 +234,7 @@ def _judge(game: Game, positions: _Positions) -> tuple[np.ndarray, np.ndarray]:
         ready = (judged[after[open_]] | (after[open_] < 0)).all(1)
         rows, open_ = open_[ready], open_[~ready]
         if not len(rows):
-            raise ValueError(f"solve: in {game.id} a position can come again, so that play need not end.")
+            raise ValueError(f"solve: in {game.id} positions can repeat, so a game need not end.")
         gained = sign[rows, None] * (paid[rows] + sign[after[rows]] * value[after[rows]])
         returns[rows] = np.where(after[rows] < 0, -np.inf, gained)
         value[rows], judged[rows] = returns[rows].max(1), True
@@ -248,7 +248,7 @@ def _table(game: Game, seen: _Seen, value: np.ndarray, best: np.ndarray) -> Solu
     if (best != best[like]).any() or np.abs(value - value[like]).max() > SAME:
         raise ValueError(
             f"solve: two positions of {game.id} look the same to the player to move, and their best moves or values "
-            "differ. Let observe() tell all that matters for the rest of the game."
+            "differ. observe() must show everything that matters for the rest of the game."
         )
     words = seen.words[rows]
     if len(np.unique(words, axis=0)) < len(rows):

@@ -123,7 +123,7 @@ def _checked(names: tuple[str, ...], results: np.ndarray) -> np.ndarray:
     if len(set(names)) < len(names):
         raise ValueError(f"ratings: the names {', '.join(names)} repeat. Give each player a name of its own.")
     if not (np.isfinite(results).all() and (results >= 0).all()):
-        raise ValueError("ratings: results count games: write 0 where there were none, and nothing below.")
+        raise ValueError("ratings: results count games: write 0 where there were none, never less.")
     if results[np.arange(len(names)), np.arange(len(names))].any():
         raise ValueError("ratings: a player met itself. Leave the diagonal 0.")
     return results
@@ -132,21 +132,21 @@ def _checked(names: tuple[str, ...], results: np.ndarray) -> np.ndarray:
 def _check_finite(names: tuple[str, ...], games: np.ndarray, points: np.ndarray, prior: float) -> None:
     """Raises a ValueError if some rating would be undetermined, or infinite (Ford 1957)."""
     if not (prior == 0 or 1e-3 <= prior < math.inf):
-        raise ValueError(f"ratings(prior={prior:g}): a number of games, 0 or from 0.001 on; 1 for instance.")
+        raise ValueError(f"ratings(prior={prior:g}): give a number of games, 0 or at least 0.001, like 1.")
     joined = _reached(games > 0)[0]
     if not joined.all():
         one, other = ([name for name, its in zip(names, joined) if its == side] for side in (True, False))
         raise ValueError(
-            f"ratings: no chain of games joins {', '.join(one)} with {', '.join(other)}, so nothing says how they "
-            "compare. Let one of these play one of those, or rate them apart."
+            f"ratings: no chain of games joins {', '.join(one)} with {', '.join(other)}, so they cannot be compared. "
+            "Add games between the two groups, or rate them separately."
         )
     beaten = _reached(points > 0)
     if prior == 0 and not beaten.all():
         i = np.flatnonzero(~beaten.all(1))[0]
         others = ", ".join(name for name, its in zip(names, beaten[i]) if not its)
         raise ValueError(
-            f"ratings(prior=0): {names[i]} took no point, not even by way of others, from {others}, which makes an "
-            "infinite difference the most likely one. Use prior=1."
+            f"ratings(prior=0): {names[i]} took no point from {others}, directly or through others, so the most likely "
+            "difference is infinite. Use prior=1."
         )
 
 
@@ -245,14 +245,14 @@ def sprt(
     counts = np.asarray(pairs)
     if counts.shape != (5,) or not (np.isfinite(counts).all() and (counts >= 0).all()):
         raise ValueError(
-            f"sprt: {np.asarray(pairs).tolist()} are no counts of pairs. Give five: of pairs that brought 0, 1/2, 1, "
-            "3/2 and 2 points."
+            f"sprt: {np.asarray(pairs).tolist()} are not counts of pairs. Give five: the numbers of pairs with 0, 1/2, "
+            "1, 3/2 and 2 points."
         )
     if not elo0 < elo1:
         raise ValueError(f"sprt(elo0={elo0:g}, elo1={elo1:g}): the hoped-for difference elo1 has to be above elo0.")
     for name, chance in (("alpha", alpha), ("beta", beta)):
         if not 0 < chance < 0.5:
-            raise ValueError(f"sprt({name}={chance:g}): a chance of error, above 0 and below 0.5; 0.05 for instance.")
+            raise ValueError(f"sprt({name}={chance:g}): give a chance of error above 0 and below 0.5, like 0.05.")
     llr = float(log_likelihood_ratio(counts, elo0, elo1))
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     return Sprt(llr, lower, upper, "accept H1" if llr >= upper else "accept H0" if llr <= lower else "continue")

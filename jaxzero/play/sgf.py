@@ -52,10 +52,10 @@ def read(text: str) -> Record:
         raise ValueError("there is no game in it: it should begin with '(;'")
     root = nodes[0]
     if root.get("GM", ["1"])[0].strip() not in ("1", ""):
-        raise ValueError(f"it is of another game (GM[{root['GM'][0][:20]}]), and Go is GM[1]")
+        raise ValueError(f"it is a record of another game (GM[{root['GM'][0][:20]}]), and Go is GM[1]")
     size = root.get("SZ", ["19"])[0].strip()
     if not size.isdigit() or not 2 <= int(size) <= 25:
-        raise ValueError(f"SZ[{size[:20]}] is no size of a board from 2 to 25")
+        raise ValueError(f"SZ[{size[:20]}] is not a board size from 2 to 25")
     komi, setup, moves = None, [], []
     for node in nodes:
         if "AW" in node or "AE" in node:
@@ -71,9 +71,9 @@ def read(text: str) -> Record:
         except ValueError:
             komi = math.nan
         if not math.isfinite(komi):
-            raise ValueError(f"KM[{root['KM'][0][:20]}] is no number")
+            raise ValueError(f"KM[{root['KM'][0][:20]}] is not a number")
     if None in setup:
-        raise ValueError("a handicap stone is nowhere on the board")
+        raise ValueError("a handicap stone is not on the board")
     return Record(int(size), komi, tuple(setup), tuple(moves))
 
 
@@ -145,7 +145,7 @@ def _main_line(text: str) -> list[dict[str, list[str]]]:
                 nodes[-1].setdefault(found[1], []).extend(values)
             at = found.end() - 1
         elif not character.isspace():
-            raise ValueError(f"{character!r} at character {at} is no part of SGF")
+            raise ValueError(f"{character!r} at character {at} is not part of SGF")
         at += 1
     return nodes
 
@@ -155,7 +155,7 @@ def _point(value: str, size: int) -> tuple[int, int] | None:
     if value == "" or (value == "tt" and size <= 19):
         return None
     if len(value) != 2 or any(letter not in LETTERS[:size] for letter in value):
-        raise ValueError(f"[{value[:20]}] is no point of a board of {size}")
+        raise ValueError(f"[{value[:20]}] is not a point of a board of size {size}")
     return LETTERS.index(value[0]), LETTERS.index(value[1])
 
 

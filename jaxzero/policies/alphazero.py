@@ -90,8 +90,9 @@ def alphazero(
     check_loop(simulate, stop)
     if goes_by_visits(stop) and not goes_by_most_visits(act):
         raise ValueError(
-            "stop=decided without act=most_visited: decided is which action has the most visits, not their shares, by "
-            "which actions are drawn, nor which has the best value. Use both together, or stop=total_visits(n)."
+            "stop=decided without act=most_visited: it settles only which action has the most visits, neither the "
+            "shares from which actions are drawn nor which has the best value. Use both together, or "
+            "stop=total_visits(n)."
         )
     explore = _noise(rule, dirichlet_alpha, dirichlet_fraction, explore)
     root_rule = _for_root(rule, root_rule)
@@ -141,16 +142,15 @@ def _noise(rule: Rule, alpha: Any, fraction: Any, explore: exploration.Explore |
     plain = explore is None
     if not plain and not (alpha is ALPHA and fraction is FRACTION):
         raise ValueError(
-            f"explore with dirichlet_alpha={alpha}, dirichlet_fraction={fraction}: it takes the place of that noise. "
-            "Leave the numbers out, or use chain(..., dirichlet(alpha, fraction))."
+            f"explore with dirichlet_alpha={alpha}, dirichlet_fraction={fraction}: explore replaces that noise. Leave "
+            "the numbers out, or use chain(..., dirichlet(alpha, fraction))."
         )
     if plain and isinstance(fraction, int | float) and fraction == 0:
         return None
     if stores_probabilities(rule) is False:
         raise ValueError(
-            f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: "
-            "there is nothing that the noise could be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule "
-            "like puct()."
+            f"{f'dirichlet_fraction={fraction}' if plain else 'explore'} with a rule that stores no probabilities: the "
+            "noise has no prior to be mixed with. Use dirichlet_fraction=0 (and no explore), or a rule like puct()."
         )
     return exploration.dirichlet(alpha, fraction) if plain else exploration.checked(explore)
 
@@ -163,7 +163,7 @@ def _for_root(rule: Rule, root_rule: Rule | None) -> Rule:
     if None not in (stored, read) and stored != read:
         kind = {True: "probabilities", False: "logits"}
         raise ValueError(
-            f"root_rule reads {kind[read]} where rule stores {kind[stored]}. Use two rules of one kind: puct() and "
+            f"root_rule reads {kind[read]}, but rule stores {kind[stored]}. Use two rules of one kind: puct() and "
             "muzero_puct(), or ucb1() and ucb1_uctk(); a Gumbel root needs jz.gumbel()."
         )
     if rule.returns is None or root_rule.returns is not None:

@@ -102,8 +102,8 @@ def gumbel(
         resumed = isinstance(tree, Tree) and tree.root.prior is not None  # what is no tree is refused below
         if resumed and rounds is not None:
             raise ValueError(
-                "gumbel(rounds=...) given a tree that it searched already: its plan is made as a whole, and was carried"
-                " out. Give advance(tree, action) of it and the next state, or think on without rounds."
+                "gumbel(rounds=...) given a tree that it searched already: its plan is complete. Give advance(tree, "
+                "action) and the next state, or continue without rounds."
             )
         planted = tree.size == 0 if resumed and tree.root.brought is not None else None
         tree, keys = begin(params, keys, state, tree, model, rule, room, layout)
@@ -134,11 +134,11 @@ def _check_gumbel(wrap: Any, rounds: Any, simulation: Callable, stop: Stop | Non
         check_virtual("rounds", rounds)
     if rounds is not None and (simulation is not simulate or stop is not None):
         raise ValueError(
-            "gumbel(rounds=...) with simulate or stop: rounds say themselves how simulations are made, and their plan "
-            "is made as a whole. Leave out the one or the other."
+            "gumbel(rounds=...) with simulate or stop: the plan of the rounds fixes how, and how many, simulations are "
+            "made. Leave out the one or the other."
         )
     if goes_by_visits(stop):
         raise ValueError(
-            "gumbel(stop=decided): what is decided there goes by visits, and the halving by its schedule. Use "
-            "stop=solved, or plan for fewer simulations."
+            "gumbel(stop=decided): it compares visits, but sequential halving follows its schedule. Use stop=solved, "
+            "or plan for fewer simulations."
         )

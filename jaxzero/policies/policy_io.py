@@ -103,13 +103,13 @@ def _check_same(tree: Tree, batch: int, step: Step, embedding: State) -> None:
     stored, given = shapes_of(tree.state, batch), shapes_of(embedding)
     if stored != given:
         raise ValueError(
-            f"the tree stores positions of shapes and types {stored[0]}, and the model makes {given[0]} of the state: "
+            f"the tree stores positions of shapes and types {stored[0]}, but the model makes {given[0]} of the state: "
             "it is a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
         )
     if step.prior_logits.shape[1] != tree.num_edges:
         raise ValueError(
-            f"the tree has {tree.num_edges} edges per node, and the model {step.prior_logits.shape[1]} actions: it is "
-            "a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
+            f"the tree has {tree.num_edges} edges per node, but the model has {step.prior_logits.shape[1]} actions: it "
+            "is a tree of another game, or of another kind of policy. Use the policy that made it, or search anew."
         )
 
 
@@ -121,7 +121,7 @@ def _check_players(step: Step, params: Params, keys: Keys, model: Model, embeddi
         told = {True: "None", False: "given"}
         raise ValueError(
             f"Step.to_play is {told[step.to_play is None]} by model.root and {told[below.to_play is None]} by "
-            "model.step. Give it in both, or in neither (then the discounts carry the sign)."
+            "model.step. Give it in both or in neither (then the discounts carry the sign)."
         )
 
 

@@ -69,7 +69,7 @@ def checked(explore: Explore) -> Explore:
         prior, clean = explore(keys, tree), edge_view(tree).prior
         if getattr(prior, "shape", None) != clean.shape:
             raise ValueError(
-                f"explore answered {getattr(prior, 'shape', prior)!r}; it must be a prior {clean.shape}. Give a "
+                f"explore returned {getattr(prior, 'shape', prior)!r}; it must be a prior {clean.shape}. Give a "
                 "function of keys and tree, like shaped_dirichlet(10.83, 0.25) with its parentheses."
             )
         return jnp.where(jnp.isneginf(clean), -jnp.inf, prior)

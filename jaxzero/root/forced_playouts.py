@@ -49,9 +49,9 @@ def forced_playouts(rule: Rule, k: Any = 2.0) -> Rule:
     check_rule("forced_playouts: rule", rule)
     if stores_probabilities(rule) is False:
         raise ValueError(
-            f"forced_playouts(k={k}) of a rule that stores no probabilities: how often an edge is forced goes by its "
-            "prior. Use a rule like puct(); gumbel needs none, for its halving tries every action it considers, and "
-            "neither does ucb1, which tries every action."
+            f"forced_playouts(k={k}) of a rule that stores no probabilities: how often an edge is forced depends on "
+            "its prior. Use a rule like puct(); gumbel needs none, for its halving tries every action it considers, "
+            "and neither does ucb1, which tries every action."
         )
     in_range("k", k, 0, float("inf"))
 

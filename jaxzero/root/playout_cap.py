@@ -99,7 +99,8 @@ def playout_cap(full: Any, fast: Any, p: float = 0.25, group: int = 32) -> Any:
         if not hasattr(slow.info, "has_target") or jax.tree.structure(slow.info) != jax.tree.structure(quick.info):
             raise ValueError(
                 f"playout_cap of policies that give a {type(slow.info).__name__} and a {type(quick.info).__name__} as "
-                "info: both must be a SearchInfo, to be put together. Use policies like alphazero(model, 600)."
+                "info: both must be a SearchInfo, so that they can be combined. Use policies like alphazero(model, "
+                "600)."
             )
         games = order + group * jnp.arange(len(order))[:, None]
         trees = BothTrees(slow.tree, quick.tree, games[:, :chosen].reshape(-1), games[:, chosen:].reshape(-1))

@@ -38,12 +38,16 @@ def steps(*parts: tuple[int, float], start: float = 1.0) -> Schedule:
     [1.0, 1.0, 0.0, 0.0]
     """
     if not all(isinstance(part, tuple | list) and len(part) == 2 for part in parts):
-        raise ValueError(f"steps{parts}: give pairs of a move number and the number from there on, steps((30, 0.0)).")
+        raise ValueError(
+            f"steps{parts}: give pairs of a move number and the value from that move on, like steps((30, 0.0))."
+        )
     moves = [move for move, _ in parts]
     if sorted({*moves}) != moves or any(move < 1 for move in moves):
-        raise ValueError(f"steps at the moves {moves}: they must rise, from 1 on. Use steps((30, 0.0), (60, 0.5)).")
+        raise ValueError(
+            f"steps at the moves {moves}: they must increase, and begin at 1 or more. Use steps((30, 0.0), (60, 0.5))."
+        )
     for x in (start, *(x for _, x in parts)):
-        in_range("a step's number", x, 0, float("inf"))
+        in_range("a step's value", x, 0, float("inf"))
 
     def schedule(move: Array) -> Array:
         values = jnp.stack([jnp.asarray(x, jnp.result_type(float)) for x in (start, *(x for _, x in parts))])
@@ -127,7 +131,7 @@ def by_move(schedule: Schedule, count: Callable[[State], Int[Array, "B"]]) -> Ca
 def _number(move: Any) -> Int[Array, "..."]:
     if isinstance(move, Tree):
         raise ValueError(
-            "a schedule is asked for a tree, and counts moves: say how they are counted, like by_temperature("
-            "by_move(steps((30, 0.0)), lambda state: state._step_count))."
+            "a schedule was called with a tree, but needs a move number: say how moves are counted, like "
+            "by_temperature(by_move(steps((30, 0.0)), lambda state: state._step_count))."
         )
     return jnp.asarray(move)

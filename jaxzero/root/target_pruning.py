@@ -226,8 +226,8 @@ def _check(name: str, rule: Any) -> None:
     check_rule(f"{name}: rule", rule)
     if rule.returns is not None:
         raise ValueError(
-            f"{name} of a rule with avoid_proven or seek_proof around it: give the puct() inside; what is proven to be "
-            "worse has no weight anyway."
+            f"{name} of a rule with avoid_proven or seek_proof around it: give the puct() inside; actions that are "
+            "proven worse have no weight anyway."
         )
     if stores_probabilities(rule) is not False and _is_puct(rule):
         return

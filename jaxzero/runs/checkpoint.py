@@ -59,7 +59,7 @@ def save(folder: Path, step: int, tree: Any, keep: int = 2, about: dict[str, Any
     """
     root, step, entries = _root(folder), int(step), checkpoint_manifest.described(tree)
     if step < 0 or keep < 1:
-        raise CheckpointError(f"save(step={step}, keep={keep}): steps count from 0, and at least one checkpoint stays.")
+        raise CheckpointError(f"save(step={step}, keep={keep}): give step 0 or more, and keep 1 or more.")
 
     def guarded(work: Callable[[], Any]) -> Any:
         try:
@@ -109,8 +109,8 @@ def restore(folder: Path, like: Any, say: Callable[[str], Any] = print) -> tuple
     if said:
         kind, version = said.split(":")[0], metadata.version("orbax-checkpoint")
         raise CheckpointError(
-            f"Checkpoint {step} in {root} is as it was written, but orbax {version} cannot load it here ({kind}): see "
-            "that there is memory for it, and that this is the version of orbax that wrote it."
+            f"Checkpoint {step} in {root} is undamaged, but orbax {version} cannot load it here ({kind}): check that "
+            "there is enough memory, and that this version of orbax wrote it."
         ) from cause
     return step, tree
 
@@ -159,8 +159,8 @@ def _bring_back_settings(folder: pathlib.Path, say: Callable[[str], Any]) -> Non
     if settings:
         aside = folders.keep_aside(file)
         folders.write_whole(file, folders.written(settings))
-        kept = f"; the file as it was is {aside}" if aside else ""
-        say(f"{file} was damaged or missing: its settings came back from checkpoint {step}{kept}.")
+        kept = f"; the old file is now {aside}" if aside else ""
+        say(f"{file} was damaged or missing: its settings are restored from checkpoint {step}{kept}.")
 
 
 def newest(folder: Path) -> int | None:
@@ -201,17 +201,17 @@ def _chosen(root: pathlib.Path, entries: dict[str, str], say: Callable[[str], An
             there = checkpoint_manifest.verified(root, step)
         except checkpoint_manifest.Damaged as damage:
             damaged[step] = damage
-            say(f"Checkpoint {step} in {root} is passed over: {damage}.")
+            say(f"Checkpoint {step} in {root} is skipped: {damage}.")
             continue
         if damaged:
-            say(f"Checkpoint {step} is the newest that is sound, and the one that is used.")
+            say(f"Checkpoint {step} is the newest sound one, and is used.")
         _check_entries(root, step, there, entries)
         return step
     if damaged:
         raise CheckpointError(
             f"No sound checkpoint in {root}: {'; '.join(map(str, [*damaged.values()][:3]))}"
-            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Make readable what "
-            "is not, name another --folder, or remove the damaged ones to begin anew."
+            f"{f'; and {len(damaged) - 3} more' if len(damaged) > 3 else ''}. Make "
+            "unreadable ones readable, name another --folder, or remove damaged ones to start again."
         )
     return None
 
@@ -334,13 +334,13 @@ def _failed(root: pathlib.Path, step: int, tree: Any, said: str) -> CheckpointEr
     good = _newest_sound(root)
     if good == step:
         return CheckpointError(
-            f"Checkpoint {step} in {root} is whole, but may not outlast a power failure: {said}. Mend that, and run "
-            "the same command again."
+            f"Checkpoint {step} in {root} is complete, but may not survive a power failure: {said}. Fix this, and "
+            "run the same command again."
         )
     there = next(path for path in [root, *root.parents] if path.exists())
     return CheckpointError(
         f"Checkpoint {step} cannot be written to {root}: {said}. It takes about {_bytes(tree) / 1e6:,.1f} MB, and "
         f"{shutil.disk_usage(there).free / 1e6:,.1f} MB are free; "
-        f"{'no other is there' if good is None else f'checkpoint {good} is still there, whole'}. Mend that, by "
-        "making room for instance, and run the same command again."
+        f"{'there is no other' if good is None else f'checkpoint {good} is still intact'}. Fix this, for instance "
+        "free some space, and run the same command again."
     )

@@ -98,8 +98,8 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
     if (number := finite.get("loss/skipped", 0)) > 0 and "skipped" not in standing:
         standing |= {"skipped"}
         sentences.append(
-            f"{number:.0f} minibatch{'es were' if number > 1 else ' was'} skipped, for the loss or the gradient was "
-            "not finite. Likely the learning rate is too high, or numbers in the network overflow: lower "
+            f"{number:.0f} minibatch{'es were' if number > 1 else ' was'} skipped, because the loss or gradient was "
+            "not finite. Likely the learning rate is too high, or the network overflows: lower "
             "--learn.learning-rate, or use a smaller network."
         )
     health = health._replace(block=block, standing=standing)
@@ -151,8 +151,8 @@ def one_sided(health: Health) -> str | None:
         return None
     return (
         f"The {who} player won {share:.1%} of the last {block.games:,.0f} games. Likely all of them follow openings "
-        "that one side wins (or the game is such, as Hex on a small board is): raise --selfplay.random-plies, so that "
-        "openings are more even and more varied."
+        "that one side wins (or the game is one-sided, as Hex on a small board): raise --selfplay.random-plies, so "
+        "that openings are more even and more varied."
     )
 
 
@@ -163,7 +163,7 @@ def all_drawn(health: Health) -> str | None:
         return None
     return (
         f"{draws:.1%} of the last {health.block.games:,.0f} games were draws. Likely both sides repeat safe lines, or "
-        "games are cut before they are decided (or the game is such, as tic-tac-toe is): raise "
+        "games are cut before they are decided (or the game is a draw, as tic-tac-toe): raise "
         "--selfplay.random-plies or --selfplay.random-rate, so that positions arise that one side can win."
     )
 
@@ -191,7 +191,7 @@ def collapsed(health: Health) -> str | None:
     if not certain(health):
         return None
     if change < IDLE:
-        also = f"it differs from the network's by {change:.4f} nats only"
+        also = f"it differs from the network's by only {change:.4f} nats"
     elif same > ALIKE:
         also = f"{same:.1%} of all pairs of games had the same position after a few moves"
     else:
@@ -216,9 +216,9 @@ def search_idle(health: Health) -> str | None:
     if not (change < IDLE and much) or certain(health):
         return None
     return (
-        f"The search changed the network's policy by {change:.4f} nats only, over {health.block.iterations} "
+        f"The search changed the network's policy by only {change:.4f} nats, over {health.block.iterations} "
         f"iterations, while the losses are still high (policy {policy:.3f}, value {value:.3f}). Likely searches are "
-        "too short, or values tell positions apart too little to guide them: raise --selfplay.simulations; if the "
+        "too short, or values differ too little to guide them: raise --selfplay.simulations; if the "
         "value loss does not fall, lower --learn.learning-rate."
     )
 
@@ -233,8 +233,8 @@ def replay_too_old(health: Health) -> str | None:
     if not (learning and block.age > OLD and block.age > OLD_SHARE * block.step):
         return None
     return (
-        f"Rows up to {block.age:,.0f} iterations old are learned from, of {block.step:,.0f} in all. Likely many of "
-        "them are from games of much weaker networks: lower --learn.newest to 0.6 or less, or --learn.capacity, or "
+        f"Rows up to {block.age:,.0f} iterations old are sampled, of {block.step:,.0f} in all. Likely many of them are "
+        "from games of much weaker networks: lower --learn.newest to 0.6 or less, or --learn.capacity, or "
         "--learn.start."
     )
 

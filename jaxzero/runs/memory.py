@@ -138,7 +138,7 @@ def check(
     listed = ", ".join(f"{name} {in_words(amount)}" for name, amount in taken)
     where = f" on each of {devices} devices" if devices > 1 else ""
     raise ValueError(
-        f"The run needs {in_words(total)} of memory{where} ({listed}), and may have {in_words(share * limit)}: "
+        f"The run needs {in_words(total)} of memory{where} ({listed}), and may use {in_words(share * limit)}: "
         f"{share:.0%} of the {in_words(limit)} of device {device.id} ({device.device_kind}). "
         + _remedy(taken, hints, share * limit)
     )

@@ -39,8 +39,8 @@ def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = pr
     with _named(file):
         if damaged or (step and not kept):
             aside = folders.keep_aside(file)
-            lost = f"has {damaged} damaged lines, which are left out" if damaged else "is empty or missing"
-            say(f"{file} {lost}; the run goes on." + (f" The file as it was is {aside}." if aside else ""))
+            lost = f"has {damaged} damaged lines, which are dropped" if damaged else "is empty or missing"
+            say(f"{file} {lost}; the run continues." + (f" The old file is now {aside}." if aside else ""))
         folders.write_whole(file, "".join(json.dumps(line) + "\n" for line in kept))
     with _board(folder / "tensorboard", step) as show, file.open("a") as lines:
 
@@ -59,7 +59,7 @@ def _named(file: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        says = f"{error.strerror}. Once it can be written, the same command goes on from the last checkpoint"
+        says = f"{error.strerror}. Once it can be written, the same command continues from the last checkpoint"
         raise OSError(error.errno, says, str(file)) from error
 
 

@@ -50,7 +50,7 @@ def interruptible() -> Iterator[Callable[[], str | None]]:
         received.append("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
         if number == signal.SIGINT:
             signal.signal(number, before[number])
-            console.print("Stopping as soon as this is done; Ctrl-C once more stops at once.")
+            console.print("Stopping as soon as this is done; press Ctrl-C again to stop at once.")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.signal(number, note)

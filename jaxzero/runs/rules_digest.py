@@ -30,7 +30,7 @@ def same_rules(folder: str | os.PathLike, digest: str, begun: bool) -> None:
         ...     same_rules(folder, "1a", begun=False)
         ...     same_rules(folder, "2b", begun=True)
         Traceback (most recent call last):
-        ValueError: random games went otherwise than when the run in ... began. ...
+        ValueError: random games differ from those when the run in ... began. ...
     """
     if len(set(process_coordination.gathered(digest))) > 1:
         raise ValueError("the processes of this run have a game with different rules: give all of them the same file.")
@@ -44,7 +44,7 @@ def _compare(folder: pathlib.Path, digest: str, begun: bool) -> None:
         run_folder.write_whole(file, digest + "\n")
     elif known != digest.encode():
         raise ValueError(
-            f"random games went otherwise than when the run in {folder} began. Either the rules or the observations "
-            "have changed since, or this version of jax or this device computes otherwise. Nothing was changed. For a "
-            f"new run name another folder: --folder {folder}-2. To go on all the same, remove {file}."
+            f"random games differ from those when the run in {folder} began. The rules or the observations have "
+            "changed since, or this version of jax or this device computes differently. Nothing was changed. For a new "
+            f"run, name another folder: --folder {folder}-2. To continue anyway, remove {file}."
         )

@@ -90,7 +90,7 @@ def _open(
                     known = _flat(there)
                     asked = [one for one in asked if one[0] not in together]
                     asked += [(name, known[name], None) for name in together if name in known]
-                raise _refused(folder, said, f"Go on with the settings that are there{_as_flags(asked, there, config)}")
+                raise _refused(folder, said, f"Continue with the settings of the run{_as_flags(asked, there, config)}")
             return True
         _check_room(folder)
         atomic_files.make_folder(folder)
@@ -103,7 +103,7 @@ def _open(
 def _check_room(folder: pathlib.Path) -> None:
     """Raises a ValueError if the folder holds something that is no run."""
     if folder.exists() and not folder.is_dir():
-        raise _refused(folder, f"{folder} is no folder. ")
+        raise _refused(folder, f"{folder} is not a folder. ")
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if "config.json" not in names and names - BEFORE_A_RUN:
         raise _refused(folder, f"{folder} is not empty and holds no run (no config.json). ")
@@ -214,10 +214,10 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):  # a file system without locks
-            said = f"{folder} cannot be locked ({error.strerror}): see that one program at a time writes to it."
+            said = f"{folder} cannot be locked ({error.strerror}): make sure that only one program writes to it."
             warnings.warn(said, stacklevel=1)
             return
-        said = f"{folder} is being written to by {_holder(file)}: two runs in one folder would spoil each other. "
+        said = f"{folder} is being written to by {_holder(file)}: two runs in one folder would damage each other. "
         raise _refused(folder, said, "Wait for it or stop it") from error
     who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
     held.callback(_note, file, b"")

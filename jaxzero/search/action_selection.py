@@ -102,8 +102,8 @@ def _scores(rule: Rule, view: EdgeView) -> Float[Array, "... W"]:
     scores = rule.score(view)
     if jnp.shape(scores) != view.visits.shape:
         raise ValueError(
-            f"score of a Rule returned shape {list(jnp.shape(scores))}, of edges whose visits are "
-            f"{list(view.visits.shape)}: return one score for each edge, and reduce over edges with keepdims=True."
+            f"score of a Rule returned shape {list(jnp.shape(scores))} for edges of shape {list(view.visits.shape)}: "
+            "return one score for each edge, and reduce over edges with keepdims=True."
         )
     return scores
 

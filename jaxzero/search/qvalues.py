@@ -42,7 +42,7 @@ def raw(first_play: float | FirstPlay = 0.0) -> QValues:
     def transform(view: EdgeView) -> Array:
         unvisited = first_play(view)
         if callable(unvisited):
-            raise ValueError(f"first_play={first_play!r} answered a function. Use reduced_parent(0.2), called.")
+            raise ValueError(f"first_play={first_play!r} returned a function. Call it: reduced_parent(0.2).")
         return jnp.where(view.visits > 0, view.value, unvisited[..., None])
 
     return transform
@@ -71,7 +71,7 @@ def by_min_max(min_value: float, max_value: float) -> QValues:
         ValueError: numbers that leave no range between them.
     """
     if all(isinstance(x, int | float) for x in (min_value, max_value)) and min_value >= max_value:
-        raise ValueError(f"by_min_max({min_value}, {max_value}): the first must be the lesser. Use by_min_max(-1, 1).")
+        raise ValueError(f"by_min_max({min_value}, {max_value}): the first must be smaller. Use by_min_max(-1, 1).")
     return lambda view: (jnp.where(view.visits > 0, view.value, min_value) - min_value) / (max_value - min_value)
 
 

@@ -102,8 +102,8 @@ def descend(tree: Tree, max_depth: int | None = None, path: Path | None = None) 
     group, longest = group_size(tree.size.shape[0]), longest_walk(tree, max_depth)
     if path is not None and path.nodes.shape[1] < longest + group:
         raise ValueError(
-            f"a path with room for {path.nodes.shape[1]} nodes, where trees of {tree.capacity} nodes and max_depth="
-            f"{max_depth} take {longest + group}. Use enter(tree, root_rule, max_depth) with that max_depth."
+            f"a path with room for {path.nodes.shape[1]} nodes, but trees of {tree.capacity} nodes with max_depth="
+            f"{max_depth} need {longest + group}. Use enter(tree, root_rule, max_depth) with that max_depth."
         )
 
     def follow(node: Array) -> Array:

@@ -178,14 +178,14 @@ def searched_by(tree: Tree, rule: Rule) -> Tree:
     unknown = None in (kept.probabilities, wanted.probabilities)
     if (kept.probabilities != wanted.probabilities and not unknown) or kept.mass != wanted.mass:
         raise ValueError(
-            f"the tree keeps {kept}, and the rule that shall search it wants {wanted}: it is of another kind of policy "
-            "(alphazero and muzero keep the one, uct another, gumbel a third). Use the policy that made the tree, or "
+            f"the tree stores {kept}, but this rule needs {wanted}: the tree is of another kind of policy (alphazero "
+            "and muzero share a kind; uct and gumbel each have their own). Use the policy that made the tree, or "
             "search the position anew."
         )
     if wanted.by_prior and not kept.by_prior:
         raise ValueError(
-            "the tree was searched by a rule without by_prior, which does not keep track of the edge to be tried next; "
-            "the rule that shall search it goes by that. Use rescore(tree, rule) first, or the rule that made the tree."
+            "this rule needs the next edge to try at each node, but a rule without by_prior, which does not record it, "
+            "searched the tree. Use rescore(tree, rule) first, or the rule that made the tree."
         )
     return tree.replace(prior_kind=wanted)
 

@@ -77,7 +77,7 @@ class PriorKind:
 
     def __str__(self) -> str:
         """In words, for error messages."""
-        kind = {True: "probabilities", False: "logits", None: "a prior of its own"}[self.probabilities]
+        kind = {True: "probabilities", False: "logits", None: "its own kind of prior"}[self.probabilities]
         return kind + (" and their mass" if self.mass else "")
 
 

@@ -59,7 +59,7 @@ def board(
         ("first", first, game.num_players, "players", "the player who moved first"),
     ):
         if given is not None and not (hasattr(given, "__index__") and 0 <= operator.index(given) < most):
-            raise ValueError(f"board: {name}={given!r} of {most} {of}: give {is_what}, or None.")
+            raise ValueError(f"board: {name}={given!r} is not one of {most} {of}: give {is_what}, or None.")
     ground = drawable("board", game)
     mover, first, seen = _read(game, state, first)
     return Picture(_picture(game, ground, seen, report, int(mover != first), last))
@@ -79,8 +79,8 @@ def _read(game: Game, state: State, first: int | None) -> tuple[int, int, np.nda
         seen = stones(game, state, first or 0) if movers.ndim == 0 else None
     except Exception as error:  # whatever a game raises for something that is no state of it
         raise ValueError(
-            f"board: the state is a {type(state).__name__}, from which {game.id} cannot be read "
-            f"({type(error).__name__}). Give one position of this game, as game.init(key) and game.step make them."
+            f"board: the state is a {type(state).__name__}, not a position of {game.id} ({type(error).__name__}). Give "
+            "one position of this game, as game.init(key) and game.step make them."
         ) from error
     if seen is None:
         raise ValueError("board: this is a batch of positions. Give one: jax.tree.map(lambda x: x[0], state).")

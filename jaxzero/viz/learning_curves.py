@@ -64,7 +64,7 @@ def curves(
         raise ValueError("curves: no series were given: give a dictionary of names and pairs (xs, ys).")
     for name in bands:
         if name not in drawn:
-            raise ValueError(f"curves: bands of {name!r}, which is no series. Use one of {', '.join(drawn)}.")
+            raise ValueError(f"curves: bands of {name!r}, which is not a series. Use one of {', '.join(drawn)}.")
     with matplotlib.rc_context(LOOK):
         figure = Figure(figsize=(7.6, 4.0), layout="constrained")
         axes = figure.add_subplot()
@@ -98,7 +98,7 @@ def _pair(name: str, pair: Any, length: int | None = None) -> tuple[np.ndarray, 
         one = other = np.zeros(())
     if one.ndim != 1 or one.shape != other.shape or len(one) != (len(one) if length is None else length):
         wanted = "equally many numbers each" if length is None else f"{length} numbers each, as many as the curve has"
-        raise ValueError(f"curves: {name!r} is no pair of rows of numbers: give two, {wanted}.")
+        raise ValueError(f"curves: {name!r} is not a pair of rows of numbers: give two, {wanted}.")
     return one, other
 
 

@@ -96,7 +96,7 @@ def _free(path: Any, overwrite: bool, endings: tuple[str, ...]) -> pathlib.Path:
     """The path; raises an error that says what to write instead if the file cannot be written there."""
     path = pathlib.Path(path)
     if path.suffix not in endings:
-        raise ValueError(f"save({str(path)!r}): it is written as {' or '.join(endings)}. Use a name that ends so.")
+        raise ValueError(f"save({str(path)!r}): use a name that ends in {' or '.join(endings)}.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"save({str(path)!r}): there is such a file. Use overwrite=True, or another name.")
     return path

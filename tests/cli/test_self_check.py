@@ -26,7 +26,7 @@ class Plain(NamedTuple):
 
 
 PLAIN = {
-    "PUCT, and on from its tree": Plain(ref.puct()),
+    "PUCT, with its tree reused": Plain(ref.puct()),
     "UCB1": Plain(ref.ucb1()),
     "Gumbel": Plain(ref.gumbel_interior(), ref.gumbel_root(NO_DRAWS, self_check.SIMULATIONS, 4)),
     "PUCT, 4 leaves at a time": Plain(ref.puct(), lanes=4),
@@ -126,5 +126,5 @@ def test_copies_that_differ_and_a_status_are_faults():
     assert self_check.faults(counts, status) == ""
     other = counts.copy()
     other[0, 1, 2, 3] = 1
-    assert self_check.faults(other, status) == "games that are the same have other counts"
-    assert self_check.faults(counts, status + jz.Status.FULL.value) == "info.status is not 0 but 1"
+    assert self_check.faults(other, status) == "equal games have different visits"
+    assert self_check.faults(counts, status + jz.Status.FULL.value) == "info.status is 1 instead of 0"

@@ -239,7 +239,7 @@ def test_mctx_records_and_functions_give_the_same():
             {"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0].replace(discount=1.0), ())},
             r"discount has shape \(\).*jnp.full\(\(3,\)",
         ),
-        ({"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0], {})}, "embedding of the structure"),
+        ({"recurrent_fn": lambda *given: (bandit(jnp.zeros((3, 4)))(*given)[0], {})}, "embedding with structure"),
     ],
 )
 def test_wrong_use_is_told(change, message):
@@ -253,7 +253,7 @@ def test_wrong_use_is_told(change, message):
 
 def test_gumbel_without_simulations_is_told():
     root = front.RootFnOutput(prior_logits=jnp.zeros((3, 4)), value=jnp.zeros(3), embedding=())
-    with pytest.raises(ValueError, match="num_simulations=0: allowed are 1 and more"):
+    with pytest.raises(ValueError, match="num_simulations=0: at least 1 is needed"):
         front.gumbel_muzero_policy((), jax.random.key(0), root, bandit(jnp.zeros((3, 4))), 0)
 
 

@@ -58,9 +58,9 @@ def test_ones_own_is_found_by_module_and_by_file(here):
     ("own_cart:cart", "there is no module own_cart. Modules in this folder: own_carts"),
     ("own_carts:bike", "own_carts has no 'bike'. Environments there: own_carts:cart, own_carts:wrong, own_carts:game"),
     ("own_carts:number", "number is of type int, not jaxzero.environments.Environment or jaxzero.games.Game"),
-    ("own_carts:need", "called without arguments, it fails: TypeError"),
-    ("json:dumps", "called without arguments, it fails"),
-    ("gymnasium:CartPole-v1", r"make it with from_gymnasium\('CartPole-v1', num_envs, seed\)"),
+    ("own_carts:need", "calling it without arguments fails: TypeError"),
+    ("json:dumps", "calling it without arguments fails"),
+    ("gymnasium:CartPole-v1", r"Use from_gymnasium\('CartPole-v1', num_envs, seed\)"),
     ("cartpoel", "no such environment or game. Did you mean 'cartpole'"),
     ("conect_four", "no such game. Did you mean 'connect_four'.*othello.*Environments: cartpole, pendulum, gymnax"),
 ])  # fmt: skip

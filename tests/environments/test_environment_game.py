@@ -66,12 +66,13 @@ def test_so_it_does_behind_the_limit_of_a_game():
 
 def test_two_players_without_a_game_are_refused():
     environment = environments.from_game(games.from_pgx("tic_tac_toe"))._replace(game=None)
-    with pytest.raises(ValueError, match=r"to_game\(tic_tac_toe\): 2 players, and nothing says whose turn it is"):
+    says = r"to_game\(tic_tac_toe\): it has 2 players, but does not say whose turn it is"
+    with pytest.raises(ValueError, match=says):
         to_game(environment)
 
 
 def test_continuous_actions_are_refused():
-    with pytest.raises(ValueError, match=r"to_game\(pendulum\): actions of a game are numbers"):
+    with pytest.raises(ValueError, match=r"to_game\(pendulum\): its actions are continuous"):
         to_game(environments.pendulum())
     with pytest.raises(ValueError, match="to_game: the environment is a int"):
         to_game(3)

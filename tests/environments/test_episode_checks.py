@@ -54,7 +54,10 @@ def test_what_is_right_passes_in_silence():
 @pytest.mark.parametrize("change, said", [
     (dict(step=outcome(reward=lambda s, o: 1 / (s.value - 3))), r"a reward is not finite \(first at step 3 of game 0"),
     (dict(observe=lambda s: (0 / (s.value - 6))[None]), r"an observation is not finite \(first at step 5"),
-    (dict(legal=lambda s: jnp.bool_([True, True]) & (s.value != 4)), r"no legal action \(first at step 4 of game 0\)"),
+    (
+        dict(legal=lambda s: jnp.bool_([True, True]) & (s.value != 4)),
+        r"no legal action, but the episode is not over \(first at step 4 of game 0\)",
+    ),
     (dict(longest=5), r"longer than longest=5 \(first at step 5"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_with_its_step(change, said):
@@ -81,7 +84,7 @@ def test_episodes_of_one_step_are_warned_of():
 
 def test_chance_that_is_not_said_is_warned_of():
     rolled = lambda state, action, key: step(Count(state.value + jax.random.randint(key, (), 0, 2)), action, key)
-    with pytest.warns(UserWarning, match=r"depends on step's key \(first at step \d+ of game \d\): say chance=True"):
+    with pytest.warns(UserWarning, match=r"depends on step's key \(first at step \d+ of game \d\): set chance=True"):
         checked(step=rolled)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -83,7 +83,7 @@ def test_a_second_move_late_in_a_game_is_found():
 
 
 def test_backgammon_is_refused_for_its_dice():
-    with pytest.raises(ValueError, match=r"from_game\(backgammon\): its step draws from its key.*Game.outcomes where"):
+    with pytest.raises(ValueError, match=r"from_game\(backgammon\): its step uses its key.*Game.outcomes where"):
         from_game(games.from_pgx("backgammon"))
 
 

@@ -51,10 +51,10 @@ def test_it_keeps_the_contract():
 
 @pytest.mark.parametrize("changed, said", [
     (dict(bounds=Bounds((1.0,), (1.0,))), "low below high"),
-    (dict(bounds=Bounds((), ())), "a finite number for each coordinate"),
-    (dict(bounds=Bounds((0.0,), (float("inf"),))), "a finite number for each coordinate"),
-    (dict(legal=lambda state: jnp.ones(20, bool)), "all of them are legal"),
-    (dict(num_players=2), "for one player"),
+    (dict(bounds=Bounds((), ())), "give finite numbers, one for each coordinate"),
+    (dict(bounds=Bounds((0.0,), (float("inf"),))), "give finite numbers, one for each coordinate"),
+    (dict(legal=lambda state: jnp.ones(20, bool)), "need num_players=1 and legal=None"),
+    (dict(num_players=2), "need num_players=1 and legal=None"),
 ])  # fmt: skip
 def test_records_of_continuous_actions_that_mean_nothing_are_refused(changed, said):
     with pytest.raises(ValueError, match=said):

@@ -172,10 +172,10 @@ def test_the_list_says_where_a_kernel_comes_from():
     counting, body = counted(TEXT, 8, nodes=12, levels=8)
     lines = list(counting.listing(body))
     assert lines[0] == "copy.2 of zero  s32[]"
-    assert lines[1].startswith("LOOP of 2 turns (counted for walks") and "7 kernels, 3 waits, 0.26 MB" in lines[1]
+    assert lines[1].startswith("LOOP of 2 iterations (counted for walks") and "7 kernels, 3 waits, 0.26 MB" in lines[1]
     assert lines[2] == "    deeper  s32[]  body/add  [rows.py:20 descend.turn]"
     assert lines[3] == "    copy.1 of rows  f32[256,128]  COPIES 0.13 MB"
-    assert "LOOP of 5 turns (known to XLA): 5 kernels, 0 waits, 0.00 MB copied" in lines
+    assert "LOOP of 5 iterations (known to XLA): 5 kernels, 0 waits, 0.00 MB copied" in lines
     assert "two  (f32[256,128], s32[])  COPIES 0.13 MB" in lines
     assert "ONE OF 3: 0-2 kernels, 1 waits, 0.13 MB copied" in lines and "  branch 1: 2 kernels, " in "\n".join(lines)
     assert not any("said" in line or "done" in line for line in lines)
@@ -190,7 +190,7 @@ def test_bytes_of_shapes(shape, expected):
 
 
 def test_a_program_without_that_loop_is_refused():
-    with pytest.raises(ValueError, match="no loop of 9 turns"):
+    with pytest.raises(ValueError, match="no loop of 9 iterations"):
         counted(TEXT, 9)
 
 

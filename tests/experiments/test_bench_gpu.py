@@ -48,7 +48,7 @@ def test_without_an_accelerator_it_says_so_in_one_sentence():
     done = run("--parts", "steps")
     assert done.returncode != 0 and done.stdout == ""
     assert done.stderr == (
-        "bench-gpu: jax sees no accelerator here, only the CPU; to see on it that everything works: "
+        "bench-gpu: jax sees only the CPU, no accelerator. To check on it that everything works: "
         'make bench-gpu ARGS="--quick"\n'
     )
 

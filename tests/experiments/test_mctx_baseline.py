@@ -44,7 +44,7 @@ def test_help_answers_without_jax():
 
 @pytest.mark.parametrize("flags, expected", [
     (("--games", "0"), "--games 0: at least 1"), (("--minutes", "0"), "--minutes 0: more than 0"),
-    (("--learning-rate", "nan"), "more than 0"), (("--json", __file__), "is there already"),
+    (("--learning-rate", "nan"), "more than 0"), (("--json", __file__), "that file exists. Name a new one"),
     (("--positions", "nowhere.jsonl"), "no such file"),
     (("--games", "4", "--plies", "8", "--passes", "2", "--batch-size", "65"), "learns from 64 rows"),
 ])  # fmt: skip
@@ -168,4 +168,4 @@ def test_a_run_ends_with_mistakes_beside_minutes_and_overwrites_nothing(tmp_path
     assert "Written to" in done.stdout and "jaxzero's search" in done.stdout
     before = file.read_bytes()
     again = run(*flags)
-    assert again.returncode != 0 and "is there already" in again.stderr and file.read_bytes() == before
+    assert again.returncode != 0 and "that file exists. Name a new one" in again.stderr and file.read_bytes() == before

@@ -92,9 +92,10 @@ def test_features_and_channels_change_nothing_at_first_and_learn(tmp_path, monke
 
 @pytest.mark.parametrize("words, said", [
     (["--channels", "5"], "--channels 5: this network has no windows"),
-    (["--hidden", "5", "5"], r"--hidden 5 5: as many or more for each of \[6, 5\]"),
+    (["--hidden", "5", "5"], r"--hidden 5 5: give at least as many for each of \[6, 5\]"),
     ([], "give --hidden, --channels, --canonical or --input-features"),
-    (["--hidden", "9"], r"--hidden 9: as many or more"), (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
+    (["--hidden", "9"], r"--hidden 9: give at least as many"),
+    (["--weights", "nowhere", "--hidden", "9", "9"], "nowhere"),
     (["--hidden", "6", "5"], "the network has all of that already"),
 ])  # fmt: skip
 def test_what_cannot_be_widened_is_answered(tmp_path, monkeypatch, capsys, words, said):
@@ -112,7 +113,7 @@ def test_towers_and_games_without_the_form_are_refused(tmp_path, monkeypatch, ca
     )
     with pytest.raises(SystemExit):
         widen.main()
-    assert "of the kind resnet: widened are mlp and windows" in capsys.readouterr().err
+    assert "of the kind resnet: only mlp and windows can be widened" in capsys.readouterr().err
     words = ["widen.py", "--game", "othello", "--hidden", "512", "256", "--canonical", "--out", str(tmp_path / "a")]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):

@@ -284,5 +284,5 @@ def test_large_go_board_has_the_same_symmetries():
 
 
 def test_games_with_hidden_cards_say_that_a_search_sees_them():
-    with pytest.warns(UserWarning, match="kuhn_poker has hidden cards, and a search sees the whole state"):
+    with pytest.warns(UserWarning, match="kuhn_poker has hidden cards, but a search sees the whole state"):
         games.from_pgx.__wrapped__("kuhn_poker")

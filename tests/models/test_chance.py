@@ -247,16 +247,16 @@ def test_outcomes_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match=r"with_outcomes: the game is a Model: give a Game"):
         with_outcomes(game, know_nothing(game), outcomes)
     model = with_outcomes(know_nothing(game), game, outcomes._replace(count=3))
-    with pytest.raises(ValueError, match=r"probabilities returned shape \(4,\); by its count it must be \(3,\)"):
+    with pytest.raises(ValueError, match=r"probabilities returned shape \(4,\); to match its count it must be \(3,\)"):
         searched(model, game, 4)
     policy = for_actions(jz.alphazero(with_outcomes(know_nothing(game), game, outcomes), 4), 9)
-    with pytest.raises(ValueError, match=r"for_actions\(policy, 9\): its trees have 4 slots only"):
+    with pytest.raises(ValueError, match=r"for_actions\(policy, 9\): its trees have only 4 slots"):
         jax.eval_shape(policy, None, jax.random.key(0), jax.vmap(game.init)(jax.random.split(jax.random.key(0), 2)))
 
 
 @pytest.mark.parametrize("count", [1, 0])
 def test_one_sample_is_no_chance_node(count):
-    with pytest.raises(ValueError, match=rf"sampled\(count={count}\): a chance node takes two outcomes or more"):
+    with pytest.raises(ValueError, match=rf"sampled\(count={count}\): a chance node needs two outcomes or more"):
         sampled(race((0,), 1)[0], count)
 
 

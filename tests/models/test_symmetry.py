@@ -213,5 +213,5 @@ def test_values_per_player_stay_with_their_players():
 
 @pytest.mark.parametrize("build", [symmetry.averaged, symmetry.drawn])
 def test_a_game_that_lists_no_symmetry_is_refused(build):
-    with pytest.raises(ValueError, match="'race' has no symmetries: Game.symmetries holds the identity at least"):
+    with pytest.raises(ValueError, match="'race' has no symmetries: Game.symmetries must list the identity"):
         build(race((0,), 1)[0], lambda params, x: (x, x))

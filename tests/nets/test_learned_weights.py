@@ -186,7 +186,7 @@ def test_a_damaged_file_and_one_that_is_there(built, tmp_path):
 def test_a_file_of_the_other_sort(built, tmp_path):
     """Neither loader takes the other's files."""
     save_learned(tmp_path / "learned", built["muzero_mlp"][1], told())
-    with pytest.raises(WeightsError, match="is one of an environment: use nets.load_learned, and models.learned"):
+    with pytest.raises(WeightsError, match="is for an environment: use nets.load_learned, and models.learned"):
         weights.load(tmp_path / "learned", games.from_pgx("tic_tac_toe"))
     with pytest.raises(WeightsError, match="does not say which environment and network"):
         load_learned(weights.trained("tic_tac_toe"))

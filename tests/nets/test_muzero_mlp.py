@@ -141,9 +141,9 @@ def test_a_search_sees_numbers():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(width=0), r"muzero_mlp\(.*width=0.*\): all count from 1"),
+        (dict(width=0), r"muzero_mlp\(.*width=0.*\): all must be 1 or more"),
         (dict(depth=0), r"depth=0"),
-        (dict(projection=-1), r"projection=-1\): .*projection from 0"),
+        (dict(projection=-1), r"projection=-1\): .*projection 0 or more"),
         (dict(window=2), r"muzero_mlp\(window=2, .*needs observations of shape \[height, width, planes\]"),
         (dict(normalisation="batch"), r"normalisation='batch'\): use layer or min_max"),
     ],

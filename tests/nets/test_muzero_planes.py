@@ -126,9 +126,9 @@ def test_without_a_projection_embeddings_are_compared():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(channels=0), r"muzero_planes\(.*channels=0.*\): all count from 1"),
+        (dict(channels=0), r"muzero_planes\(.*channels=0.*\): all must be 1 or more"),
         (dict(blocks=0), r"blocks=0"),
-        (dict(projection=-1), r"projection=-1\): .*projection from 0"),
+        (dict(projection=-1), r"projection=-1\): .*projection 0 or more"),
         (dict(normalisation="batch"), r"normalisation='batch'\): use layer or min_max"),
     ],
 )

@@ -128,7 +128,7 @@ def test_resnet_wants_a_board():
 
 @pytest.mark.parametrize("wrong", [{"channels": 0}, {"blocks": 0}])
 def test_resnet_sizes_count_from_one(wrong):
-    with pytest.raises(ValueError, match="count from 1"):
+    with pytest.raises(ValueError, match="must be 1 or more"):
         nets.resnet(board_game(), **wrong, key=jax.random.key(0))
 
 
@@ -147,7 +147,7 @@ def test_windows_are_a_convolution():
 @pytest.mark.parametrize(
     "shape, wrong, said",
     [
-        ((6, 7, 2), {"channels": 0}, "count from 1"),
+        ((6, 7, 2), {"channels": 0}, "must be 1 or more"),
         ((6, 7, 2), {"hidden": ()}, "at least one hidden layer"),
         ((3, 3, 2), {}, r"windows of 4 x 4 .* board have \[3, 3, 2\]: use a smaller window"),
         ((7,), {}, r"board have \[7\]"),

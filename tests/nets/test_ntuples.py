@@ -61,5 +61,5 @@ def test_tuples_that_mean_nothing_are_refused(tuples):
 
 
 def test_weights_of_another_game_are_named():
-    with pytest.raises(weights.WeightsError, match="it is for the game 'tic_tac_toe', and not an n-tuple network"):
+    with pytest.raises(weights.WeightsError, match="it is for the game 'tic_tac_toe', but must be an n-tuple network"):
         load_ntuples(weights.trained("tic_tac_toe"))

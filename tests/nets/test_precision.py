@@ -90,7 +90,7 @@ def test_of_a_float32_network_nothing_is_rounded(kind, dtype):
 ])  # fmt: skip
 def test_other_parameters_are_refused(wrong):
     _, net, params = built("resnet")
-    with pytest.raises(ValueError, match="no dictionary of this network's arrays, block_0, .*give those that came"):
+    with pytest.raises(ValueError, match="not a dictionary of this network's arrays, block_0, .*give those that came"):
         nets.to_bfloat16(net, wrong(params))
 
 

@@ -177,7 +177,7 @@ def test_it_computes_in_the_type_that_is_asked_for(tmp_path, saved, asked, compu
 
 @pytest.mark.parametrize("dtype", ["bfloat16", jnp.float16, jnp.int8, 16])
 def test_no_network_computes_in_another_type(tmp_path, dtype):
-    with pytest.raises(ValueError, match="use jnp.float32, jnp.bfloat16, or None, as it was saved"):
+    with pytest.raises(ValueError, match="use jnp.float32, jnp.bfloat16, or None for the saved type"):
         weights.load(tmp_path / "weights", GAME, dtype=dtype)
 
 
@@ -276,8 +276,8 @@ def test_what_cannot_be_loaded_is_not_saved(tmp_path, params, about, message):
     ("about", "game", "message"),
     [
         (ABOUT | {"network": {"kind": "mlp", "hidden": [4, 5]}}, GAME, r"written: 'dense_1.bias' is of shape \[3\]"),
-        (ABOUT, board_game(num_actions=6), r"written: 'policy.bias' is of shape \[5\], and .* has \[6\]"),
-        (ABOUT, board_game("chess"), "written: it is for the game 'board', and not for 'chess'"),
+        (ABOUT, board_game(num_actions=6), r"written: 'policy.bias' is of shape \[5\], but .* has \[6\]"),
+        (ABOUT, board_game("chess"), "written: it is for the game 'board', not for 'chess'"),
         (ABOUT, "board", r"weights\.save: the game is a str"),
     ],
 )
@@ -311,10 +311,10 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("game", "message"),
     [
-        (board_game("chess"), "for the game 'board', and not for 'chess'"),
-        (board_game(num_actions=6), r"'policy.bias' is of shape \[5\], and the network that it describes has \[6\]"),
-        (board_game(shape=(3, 3, 3)), r"'dense_0.kernel' is of shape \[18, 4\], and .* has \[27, 4\]"),
-        (board_game(num_players=3), r"'value.bias' is of shape \[1\], and .* has \[3\]"),
+        (board_game("chess"), "for the game 'board', not for 'chess'"),
+        (board_game(num_actions=6), r"'policy.bias' is of shape \[5\], but the described network has \[6\]"),
+        (board_game(shape=(3, 3, 3)), r"'dense_0.kernel' is of shape \[18, 4\], but .* has \[27, 4\]"),
+        (board_game(num_players=3), r"'value.bias' is of shape \[1\], but .* has \[3\]"),
     ],
 )
 def test_another_game(good, tmp_path, game, message):
@@ -337,10 +337,10 @@ def test_the_game_is_a_game(good, tmp_path):
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        ({"kind": "mlp", "hidden": [4, 5]}, r"'dense_1.bias' is of shape \[3\], and .* has \[5\]"),
-        ({"kind": "mlp", "hidden": [4]}, r"'policy.kernel' is of shape \[3, 5\], and .* has \[4, 5\]"),
+        ({"kind": "mlp", "hidden": [4, 5]}, r"'dense_1.bias' is of shape \[3\], but .* has \[5\]"),
+        ({"kind": "mlp", "hidden": [4]}, r"'policy.kernel' is of shape \[3, 5\], but .* has \[4, 5\]"),
         ({"kind": "mlp", "hidden": [4, 3, 3]}, "'dense_2.bias' is not there"),
-        ({"kind": "resnet", "channels": 4, "blocks": 1}, "is not there, and the network that it describes has"),
+        ({"kind": "resnet", "channels": 4, "blocks": 1}, "is not there, but the described network has"),
         ({"kind": "mlp", "hidden": [4] * 5}, "has 8 arrays only: too few"),
         ({"kind": "resnet", "channels": 4, "blocks": 3}, "has 8 arrays only: too few"),
         ({"kind": "windows", "window": 2, "channels": 4, "hidden": [4] * 5}, "has 8 arrays only: too few"),
@@ -412,30 +412,30 @@ def half_the_type(entries, data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (missing, "'value.kernel' is not there, and the network that it describes has"),
+        (missing, "'value.kernel' is not there, but the described network has"),
         (appended("more.bias"), "'more.bias' is of shape .*has no such array"),
         (appended("x" * 1000), "'x+\\.\\.\\. is of shape .*has no such array"),
         (appended("\ud800\x1b[2J"), r"'\\ud800\\x1b\[2J' is of shape"),
         (not_finite(0x7FC00000), "'dense_0.bias' has numbers that are not finite"),
         (not_finite(0xFF800000), "'dense_0.bias' has numbers that are not finite"),
-        (half_the_type, "'policy.bias' is of shape .10., and"),
+        (half_the_type, "'policy.bias' is of shape .10., but"),
         (entry(dtype="I32"), "'policy.bias' is of type 'I32': use one of F32, BF16, F16"),
         (entry(dtype=["F32"]), "is of type .'F32'."),
         (entry(shape=[6]), "for the shape .6."),
-        (entry(shape=[-5]), "no such array"),
-        (entry(shape=[5.0]), "no such array"),
-        (entry(shape=[True]), "no such array"),
+        (entry(shape=[-5]), "no array can have these"),
+        (entry(shape=[5.0]), "no array can have these"),
+        (entry(shape=[True]), "no array can have these"),
         (entry(shape=[10**9] * 8), "for the shape"),
-        (entry(shape=[1] * 9), "no such array"),
-        (entry(shape=5), "no such array"),
-        (entry(shape=[[5]]), "no such array"),
-        (entry(data_offsets=[-20, 0]), "no such array"),
+        (entry(shape=[1] * 9), "no array can have these"),
+        (entry(shape=5), "no array can have these"),
+        (entry(shape=[[5]]), "no array can have these"),
+        (entry(data_offsets=[-20, 0]), "no array can have these"),
         (entry(data_offsets=[0, 20]), "begins at byte"),
-        (entry(data_offsets=[10**9, 10**9 + 20]), "no such array"),
+        (entry(data_offsets=[10**9, 10**9 + 20]), "no array can have these"),
         (entry(data_offsets=[20, 0]), "for the shape"),
-        (entry(data_offsets=[20]), "no such array"),
-        (entry(data_offsets="ab"), "no such array"),
-        (entry(more=1), "which is no array"),
+        (entry(data_offsets=[20]), "no array can have these"),
+        (entry(data_offsets="ab"), "no array can have these"),
+        (entry(more=1), "which is not an array"),
         (lambda entries, data: entries.update({"policy.bias": None}), "'policy.bias' is described by None"),
         (lambda entries, data: data.extend(b"tail"), "bytes instead of"),
         (lambda entries, data: data.clear(), "bytes instead of"),
@@ -462,26 +462,26 @@ def headers(good):
     yield joined(text.encode("utf-16"), data), "its header is not JSON"
     yield joined(b"\xef\xbb\xbf" + text.encode(), data), "its header is not JSON"
     yield joined(text[:-1].encode(), data), "its header is not JSON"
-    yield joined(b"[]", data), "its header is no JSON object"
+    yield joined(b"[]", data), "its header is not a JSON object"
     yield joined(b"{}", data), "not of the kind"
     yield joined({"__metadata__": [1]} | entries, data), "not of the kind"
     yield joined({"__metadata__": metadata | {"format": "jaxzero weights 2"}} | entries, data), "not of the kind"
     yield joined({"__metadata__": metadata | {"more": "x"}} | entries, data), "checksum differs"
     yield joined({"__metadata__": metadata | {"sha256": None}} | entries, data), "checksum differs"
     yield joined({"__metadata__": {"format": metadata["format"]}} | entries, data), "checksum differs"
-    yield signed(metadata | {"about": [1]}, entries, data), "its metadata are no texts"
+    yield signed(metadata | {"about": [1]}, entries, data), "its metadata are not all text"
     for about in ("[" * 100_000, '{"a": NaN}', '{"a": 1, "a": 1}', "", "{", '{"a": -Infinity}'):
-        yield signed_about(good[0], about), "what it says about itself is not JSON"
-    yield signed_about(good[0], "[]"), "what it says about itself is no JSON object"
+        yield signed_about(good[0], about), "its description is not JSON"
+    yield signed_about(good[0], "[]"), "its description is not a JSON object"
     yield signed_about(good[0], {}), "does not say which game and network"
     yield struct.pack("<Q", 2**63) + good[0][8:], "header of 9,223,372,036,854,775,808 bytes"
-    yield struct.pack("<Q", len(good[0])) + good[0][8:], "no safetensors file, or it was cut short"
-    yield struct.pack("<Q", 0) + good[0][8:], "no safetensors file, or it was cut short"
-    yield joined(b" " * (10**6 + 1), data), "no safetensors file, or it was cut short"
+    yield struct.pack("<Q", len(good[0])) + good[0][8:], "not a safetensors file, or it was cut short"
+    yield struct.pack("<Q", 0) + good[0][8:], "not a safetensors file, or it was cut short"
+    yield joined(b" " * (10**6 + 1), data), "not a safetensors file, or it was cut short"
     yield b"", "it has 0 bytes, and files of weights have 10 to"
     yield b"{" * 9, "it has 9 bytes"
-    yield pickle.dumps({"weights": np.zeros(100)}), "no safetensors file"
-    yield bytes(1000), "no safetensors file"
+    yield pickle.dumps({"weights": np.zeros(100)}), "not a safetensors file"
+    yield bytes(1000), "not a safetensors file"
 
 
 def test_headers_that_are_wrong(good, tmp_path):
@@ -492,15 +492,15 @@ def test_headers_that_are_wrong(good, tmp_path):
 
 def test_what_is_no_file_of_weights(good, tmp_path):
     refused(tmp_path / "nowhere", "No such file or directory")
-    refused(tmp_path, "it is no file, but a folder")
+    refused(tmp_path, "it is a folder")
     os.mkfifo(tmp_path / "pipe")
-    refused(tmp_path / "pipe", "it is no file, but a folder without weights.safetensors, or a device")
+    refused(tmp_path / "pipe", "it is a folder without weights.safetensors, or a device")
     (tmp_path / "weights.safetensors").write_bytes(good[0])  # as in the folder of a run
     assert weights.load(tmp_path, GAME)[2] == weights.read_about(tmp_path / "weights.safetensors")
     assert weights.read_about(tmp_path)["game"] == GAME.id
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("weights.npy", bytes(1000))
-    refused(tmp_path / "zip", "no safetensors file")
+    refused(tmp_path / "zip", "not a safetensors file")
     with open(tmp_path / "huge", "wb") as huge:
         huge.truncate(10**9 + 1)  # takes no room
     refused(tmp_path / "huge", "it has 1,000,000,001 bytes")
@@ -512,7 +512,7 @@ def test_a_pickle_is_not_run(tmp_path):
             return os.mkdir, (str(tmp_path / "it ran"),)
 
     (tmp_path / "file").write_bytes(pickle.dumps(Evil()))
-    refused(tmp_path / "file", "no safetensors file")
+    refused(tmp_path / "file", "not a safetensors file")
     assert not (tmp_path / "it ran").exists()
 
 
@@ -698,7 +698,8 @@ def test_weights_of_one_go_are_refused_for_the_other(tmp_path):
         params = nets.mlp(there, hidden=(2,), key=jax.random.key(0))[1]
         weights.save(file, params, {"game": there.id, "network": {"kind": "mlp", "hidden": [2]}}, game=there)
         shape = re.escape(str(list(here.observation_shape)))
-        says = rf"another game of this name: the go_9x9 .* has observations of shape {shape} and 82 actions; games.go"
+        named = "another game of this name: the go_9x9 .* has observations of shape"
+        says = rf"{named} {shape} and 82 actions; the Go of games.go"
         with pytest.raises(WeightsError, match=says):
             weights.load(file, here)
         weights.load(file, there)

@@ -227,7 +227,7 @@ def test_what_cannot_be_combined_is_refused():
         with pytest.raises(ValueError, match="where positions repeat"):
             searched(jz.transpositions(by_ply=False), rule=jz.avoid_proven(jz.puct()))
         tree = jz.advance(plain, np.zeros(GAMES, np.int32))
-        with pytest.raises(ValueError, match="plant a new one"):
+        with pytest.raises(ValueError, match="Search the position anew"):
             jz.search.search(world, keys, tree, worlds.model, jz.puct(), 8, simulate=jz.transpositions())
         with pytest.raises(ValueError, match=r"transpositions\(key=3\)"):
             jz.transpositions(key=3)

@@ -446,7 +446,7 @@ def test_what_is_refused(found):
             *worlds.model.step(*given)
         )
     )
-    refused(lambda: wrap(build, fewer, 3)(world, keys, start), "(64, 5) by model.step", "(64, 12) by model.root")
+    refused(lambda: wrap(build, fewer, 3)(world, keys, start), "(64, 5) from model.step", "(64, 12) from model.root")
     bare = worlds.model._replace(root=lambda *given: worlds.model.root(*given)[0])
     refused(lambda: wrap(build, bare, 3)(world, keys, start), "model.root returned a Step")
 

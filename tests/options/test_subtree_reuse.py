@@ -257,12 +257,12 @@ def test_what_evaluations_kept_refuses():
     with pytest.raises(ValueError, match="of another kind of policy"):
         policy(worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32), searched())
     start = worlds.make(range(GAMES)), jax.random.key(0), jnp.zeros(GAMES, jnp.int32)
-    with pytest.raises(ValueError, match="was not moved on.*advance"):
+    with pytest.raises(ValueError, match="was not advanced.*advance"):
         policy(*start, jax.eval_shape(policy, *start).tree)
     rounds = jz.options.with_evaluations_kept(
         lambda model: jz.gumbel(model, 8, rounds=jz.options.virtual_mean()), worlds.model
     )
-    with pytest.raises(ValueError, match="was not moved on.*advance"):
+    with pytest.raises(ValueError, match="was not advanced.*advance"):
         rounds(*start, jax.eval_shape(rounds, *start).tree)
     with pytest.raises(ValueError, match="build=3: give a function of model, like lambda model"):
         jz.options.with_evaluations_kept(3, worlds.model)

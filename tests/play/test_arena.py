@@ -92,7 +92,7 @@ def test_share_and_interval():
 
 def test_one_player_games_are_refused():
     game = games.from_pgx("connect_four")._replace(num_players=1)
-    with pytest.raises(ValueError, match=r"1 player\(s\), and this is for two"):
+    with pytest.raises(ValueError, match=r"1 player\(s\), but play needs two"):
         arena.play(game, (None, None), (None, None), jax.random.split(jax.random.key(0), 2))
 
 

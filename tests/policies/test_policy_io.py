@@ -47,14 +47,14 @@ def test_a_tree_of_another_kind_of_policy_is_refused(made, asked, moved_on):
         if made == asked:
             jax.eval_shape(think_on, tree)
         else:
-            with pytest.raises(ValueError, match=f"the tree keeps {made}, and the rule .* wants {asked}: .*or search"):
+            with pytest.raises(ValueError, match=f"the tree stores {made}, but this rule needs {asked}: .*or search"):
                 jax.eval_shape(think_on, tree)
 
 
 def test_rounds_refuse_them_too():
     tree = jax.eval_shape(jz.advance, tree_of(jz.alphazero(MODEL, 4)), jnp.zeros(GAMES, jnp.int32))
     policy = jz.gumbel(MODEL, 4, rounds=jz.options.virtual_mean())
-    with pytest.raises(ValueError, match="the tree keeps probabilities"):
+    with pytest.raises(ValueError, match="the tree stores probabilities"):
         jax.eval_shape(lambda tree: policy(world(), KEYS, jnp.zeros(GAMES, jnp.int32), tree=tree), tree)
 
 
@@ -62,7 +62,7 @@ def test_choosing_anew_goes_by_another_mass_but_not_by_another_prior():
     tree = jax.eval_shape(lambda: worlds.grow(world(), jz.ucb1(), 4))
     kept = jax.eval_shape(lambda tree: jz.search.rescore(tree, jz.root.gumbel_interior()), tree)
     assert str(kept.prior_kind) == "logits and their mass"
-    with pytest.raises(ValueError, match="keeps logits, and the rule .* wants probabilities"):
+    with pytest.raises(ValueError, match="stores logits, but this rule needs probabilities"):
         jax.eval_shape(lambda tree: jz.search.rescore(tree, jz.puct()), tree)
 
 
@@ -141,7 +141,7 @@ def test_a_tree_of_another_game_is_refused():
     moved = jax.eval_shape(jz.advance, tree, start)
     with pytest.raises(ValueError, match="the tree stores positions of shapes.*another game"):
         jax.eval_shape(lambda tree: jz.uct(other, 4)(world(), KEYS, start, tree=tree), moved)
-    with pytest.raises(ValueError, match="the tree has 4 edges per node, and the model 5 actions"):
+    with pytest.raises(ValueError, match="the tree has 4 edges per node, but the model has 5 actions"):
         jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(wider, KEYS, start, tree=tree), moved)
     with pytest.raises(ValueError, match="state is a Tree: call policy"):
         jax.eval_shape(lambda tree: jz.uct(MODEL, 4)(world(), KEYS, tree), tree)

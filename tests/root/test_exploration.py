@@ -235,12 +235,12 @@ MODEL = worlds.model
         (lambda: jz.forced_playouts(jz.root.gumbel_root(8, 4)), "stores no probabilities.*gumbel needs none"),
         (lambda: jz.search.reduced_parent(-0.2), "reduction=-0.2 is out of range. Use a value between 0"),
         (lambda: jz.alphazero(MODEL, 8, rule=jz.ucb1(), explore=jz.dirichlet()), "explore with a rule .*no explore"),
-        (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_fraction=0.0), "takes the place of that"),
-        (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_alpha=1.0), "takes the place of that"),
+        (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_fraction=0.0), "explore replaces that"),
+        (lambda: jz.alphazero(MODEL, 8, explore=jz.dirichlet(), dirichlet_alpha=1.0), "explore replaces that"),
         (lambda: jz.alphazero(MODEL, 8, explore=0.3), "explore=0.3: give a function of keys, tree"),
         (lambda: jz.alphazero(MODEL, 8, root_rule=jz.puct), "root_rule=.*give a Rule"),
-        (lambda: jz.alphazero(MODEL, 8, root_rule=jz.root.gumbel_root(8, 4)), "reads logits where .* needs jz.gumbel"),
-        (lambda: jz.uct(MODEL, 8, root_rule=jz.puct()), "reads probabilities where rule stores logits.*rules of one"),
+        (lambda: jz.alphazero(MODEL, 8, root_rule=jz.root.gumbel_root(8, 4)), "reads logits, but .* needs jz.gumbel"),
+        (lambda: jz.uct(MODEL, 8, root_rule=jz.puct()), "reads probabilities, but rule stores logits.*rules of one"),
     ],
 )  # fmt: skip
 def test_what_cannot_hold_together_is_refused_with_a_way_out(build, says):
@@ -279,7 +279,7 @@ def test_what_is_no_number_is_not_in_force_and_reported():
 
 def test_what_does_not_answer_with_a_prior():
     wrong = jz.alphazero(MODEL, 4, explore=lambda keys, tree: jnp.zeros(3))
-    with pytest.raises(ValueError, match=r"explore answered .*\(32, 6\).*with its parentheses"):
+    with pytest.raises(ValueError, match=r"explore returned .*\(32, 6\).*with its parentheses"):
         jax.eval_shape(wrong, WORLD, keys_of(32), START)
     with pytest.raises(ValueError, match=r"shape \(3,\) in a search of 32 games: give a number, or \[32\]"):
         jax.eval_shape(jz.alphazero(MODEL, 4, explore=jz.root.root_temperature(jnp.ones(3))), WORLD, keys_of(32), START)

@@ -30,7 +30,7 @@ def test_first_play_by_hand(first_play, expected):
 
 
 def test_a_first_play_not_called():
-    with pytest.raises(ValueError, match=r"first_play=.*answered a function. Use reduced_parent\(0.2\)"):
+    with pytest.raises(ValueError, match=r"first_play=.*returned a function. Call it: reduced_parent\(0.2\)"):
         jz.search.raw(jz.search.reduced_parent)(SEEN)
 
 

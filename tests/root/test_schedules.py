@@ -60,9 +60,9 @@ def test_an_action_is_drawn_by_its_own_games_temperature():
     "build, says",
     [
         (lambda: jz.root.steps(30, 0.0), r"steps\(30, 0.0\): give pairs .* steps\(\(30, 0.0\)\)"),
-        (lambda: jz.root.steps((30, -1.0)), "a step's number=-1.0 is out of range. Use a value between 0"),
-        (lambda: jz.root.steps((30, 0.5), (20, 0.0)), r"steps at the moves \[30, 20\]: they must rise"),
-        (lambda: jz.root.steps((0, 0.5)), "they must rise, from 1 on"),
+        (lambda: jz.root.steps((30, -1.0)), "a step's value=-1.0 is out of range. Use a value between 0"),
+        (lambda: jz.root.steps((30, 0.5), (20, 0.0)), r"steps at the moves \[30, 20\]: they must increase"),
+        (lambda: jz.root.steps((0, 0.5)), "they must increase, and begin at 1 or more"),
         (lambda: jz.root.decaying(-1.0), "early=-1.0 is out of range"),
         (lambda: jz.root.decaying(1.0, -0.1), "late=-0.1 is out of range"),
         (lambda: jz.root.decaying(half_life=0), "half_life=0 is out of range. Use a value above 0"),

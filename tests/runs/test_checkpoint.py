@@ -114,7 +114,7 @@ def test_all_damage_to_any_file_is_found_and_named(run, monkeypatch):
             step, _ = checkpoint.restore(run, tree(0), said.append)
             assert step == 1 and asked.pop() == "1", f"{file}: {what}"
             assert str(file.relative_to(run / "checkpoints")) in said[0], f"{file}: {what}: {said}"
-            assert "Checkpoint 2" in said[0] and "passed over" in said[0] and "Checkpoint 1 is the newest" in said[1]
+            assert "Checkpoint 2" in said[0] and "is skipped" in said[0] and "Checkpoint 1 is the newest" in said[1]
             file.write_bytes(data)
             tried += 1
     assert len(files) > 8 and tried > 6 * len(files)
@@ -205,7 +205,7 @@ def test_what_cannot_be_read_is_neither_used_nor_removed(run, monkeypatch, file)
         shutil.rmtree(run / "checkpoints" / "3")
         assert checkpoint.restore(run, tree(0), said.append)[0] == checkpoint.newest(run) == 1
         shutil.rmtree(run / "checkpoints" / "1")
-        with pytest.raises(checkpoint.CheckpointError, match="No sound checkpoint in .*Make readable what is not"):
+        with pytest.raises(checkpoint.CheckpointError, match="No sound checkpoint in .*Make unreadable ones readable"):
             checkpoint.restore(run, tree(0), said.append)
     assert f"2/{file} cannot be read (Stale file handle)" in said[0]
     assert checkpoint.restore(run, tree(0), pytest.fail)[0] == 2
@@ -257,7 +257,7 @@ def test_what_orbax_cannot_load_is_one_sentence(sound, monkeypatch):
         raise RuntimeError("NoEntryError in handler 17")
 
     monkeypatch.setattr(checkpoint.ocp, "load", fail)
-    with pytest.raises(checkpoint.CheckpointError, match=r"as it was written, but orbax .* \(RuntimeError\)") as raised:
+    with pytest.raises(checkpoint.CheckpointError, match=r"undamaged, but orbax .* \(RuntimeError\)") as raised:
         checkpoint.restore(sound, tree(0))
     assert "handler" not in str(raised.value)
 
@@ -271,12 +271,12 @@ def test_only_arrays_are_saved(tmp_path, leaf):
 
 @pytest.mark.parametrize(("step", "keep"), [(-1, 2), (1, 0)])
 def test_counts(tmp_path, step, keep):
-    with pytest.raises(checkpoint.CheckpointError, match="steps count from 0"):
+    with pytest.raises(checkpoint.CheckpointError, match="give step 0 or more"):
         checkpoint.save(tmp_path, step, tree(0), keep=keep)
 
 
 CLOSES = Version("0.12.8")  # orbax up to 0.12.6 keeps the idle threads of a save that failed
-FULL = r"^Checkpoint 3 cannot be written to .*: {}\. It takes about .* MB, and .* MB are free; {}\. Mend that"
+FULL = r"^Checkpoint 3 cannot be written to .*: {}\. It takes about .* MB, and .* MB are free; {}\. Fix this"
 
 
 def test_a_full_disk_costs_no_checkpoint(run, capfd):
@@ -288,7 +288,7 @@ def test_a_full_disk_costs_no_checkpoint(run, capfd):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
         try:
             with pytest.raises(
-                checkpoint.CheckpointError, match=FULL.format("File too large", "checkpoint 2 is still there, whole")
+                checkpoint.CheckpointError, match=FULL.format("File too large", "checkpoint 2 is still intact")
             ):
                 checkpoint.save(run, 3, big)
         finally:
@@ -324,14 +324,14 @@ def test_a_checkpoint_of_which_the_last_flush_fails_is_said_to_be_there(run, mon
         flush(folder)
 
     monkeypatch.setattr(checkpoint_manifest, "flush", fails)
-    with pytest.raises(checkpoint.CheckpointError, match="^Checkpoint 3 in .* is whole, but .*: Input/output error"):
+    with pytest.raises(checkpoint.CheckpointError, match="^Checkpoint 3 in .* is complete, but .*: Input/output error"):
         checkpoint.save(run, 3, tree(3))
     assert checkpoint.newest(run) == 3
 
 
 def test_a_first_checkpoint_that_cannot_be_written(tmp_path):
     (tmp_path / "checkpoints").write_text("a file")
-    with pytest.raises(checkpoint.CheckpointError, match=FULL.format("File exists", "no other is there")):
+    with pytest.raises(checkpoint.CheckpointError, match=FULL.format("File exists", "there is no other")):
         checkpoint.save(tmp_path, 3, tree(3))
 
 
@@ -482,7 +482,7 @@ with checkpoint.writing(folder):
         raise OSError(28, "No space left on device")
 
     whole, manifest.write_whole = manifest.write_whole, full  # process 1 never calls it
-    refused("checkpoint 3 is still there, whole", checkpoint.save, folder, 4, tree(4))
+    refused("checkpoint 3 is still intact", checkpoint.save, folder, 4, tree(4))
     manifest.write_whole = whole
     refused("x is float32[8], and float32[4] is expected", checkpoint.restore, folder, {"x": jnp.zeros(4)})
     checkpoint.PATIENCE = 8

@@ -131,7 +131,7 @@ def test_reduced_lines_are_kept_aside(sound, tmp_path):
 def test_settings_come_back_from_the_checkpoint(sound, tmp_path):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "config.json").write_text("[1]")
-    assert "came back from checkpoint 10" in come_back(folder)[3][0]
+    assert "are restored from checkpoint 10" in come_back(folder)[3][0]
     assert json.loads((folder / "config.json").read_text()) == {"format": 1} | CONFIG
     assert (folder / "config.damaged-1.json").read_text() == "[1]"
 
@@ -141,6 +141,6 @@ def test_damaged_results_are_told_and_kept_aside_once(sound, tmp_path, capsys):
     (folder / "results.json").write_text("{}")
     assert evaluation.stored(folder) == {}
     evaluation.store(folder, before={"random": 0.5}, step=None)
-    assert capsys.readouterr().out.count("measured anew") == 1
+    assert capsys.readouterr().out.count("is damaged: measuring again") == 1
     assert [x.name for x in folder.glob("*damaged*")] == ["results.damaged-1.json"]
     assert evaluation.stored(folder)["before"] == {"random": 0.5}

@@ -27,7 +27,7 @@ ILL = {
     "draws": ({"selfplay/first_wins": 0.01, "selfplay/draws": 0.98}, "98.0% of the last 3,000", "random-rate"),
     "openings": ({"selfplay/same_openings": 0.3}, "30.0% of all pairs of games had the same position", "random-plies"),
     "certain, idle": ({"selfplay/entropy": 0.03, "selfplay/improvement": 0.004}, "collapsed", "learning-rate"),
-    "idle, values": ({"selfplay/improvement": 0.004}, "changed the network's policy by 0.0040", "simulations"),
+    "idle, values": ({"selfplay/improvement": 0.004}, "changed the network's policy by only 0.0040", "simulations"),
     "idle, policy": (
         {"selfplay/improvement": 0.004, "loss/value": 0.1, "loss/policy": 1.5},
         "policy 1.500",

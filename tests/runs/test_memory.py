@@ -78,7 +78,7 @@ def refused(*args, **options):
 def test_too_much_is_refused_with_the_parts_and_the_largest_value_that_fits():
     text = refused(PARTS, HINTS, device(4 * GIB))
     assert text == (
-        "The run needs 4.4 GiB of memory (replay 3.4 GiB, games 1.0 GiB), and may have 3.6 GiB: 90% of "
+        "The run needs 4.4 GiB of memory (replay 3.4 GiB, games 1.0 GiB), and may use 3.6 GiB: 90% of "
         "the 4.0 GiB of device 3 (Card). Lower --learn.capacity from 10000000 to 7500000."
     )
     memory.check(PARTS | {"replay": buffer(7_500_000)}, HINTS, device(4 * GIB))

@@ -38,7 +38,7 @@ def test_run_folders(tmp_path):
         run_folder.open_run(tmp_path / "full", CONFIG)
     with pytest.raises(ValueError, match="holds no run"), run_folder.writing(tmp_path / "full"):
         pytest.fail("that is somebody's thesis")
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="is not a folder"):
         run_folder.open_run(tmp_path / "full" / "thesis.txt", CONFIG)
     with pytest.raises(ValueError, match="cannot be used as a run's folder: Not a directory"):
         run_folder.open_run(tmp_path / "full" / "thesis.txt" / "run", CONFIG)
@@ -67,9 +67,9 @@ def test_settings_that_an_older_version_lacked_have_their_defaults(tmp_path):
 def test_settings_that_follow_from_another_are_no_flags(tmp_path):
     there, now = ({"net": {"width": width}, "from": file} for width, file in ((8, "a"), (9, "")))
     run_folder.open_run(tmp_path, there)
-    with pytest.raises(ValueError, match=r"net.width: 8 there, 9 now\n(.*\n)?.*settings that are there \(--from a\)"):
+    with pytest.raises(ValueError, match=r"net.width: 8 there, 9 now\n(.*\n)?.*settings of the run \(--from a\)"):
         run_folder.open_run(tmp_path, now, follows={"net": "from"})
-    with pytest.raises(ValueError, match=r"settings that are there \(--net.width 8 --from a\)"):
+    with pytest.raises(ValueError, match=r"settings of the run \(--net.width 8 --from a\)"):
         run_folder.open_run(tmp_path, now)
 
 
@@ -78,12 +78,12 @@ def test_other_settings_are_told_as_the_flags_that_go_on(tmp_path):
     now = {"learn": {"learning_rate": 0.008, "hidden": [9], "prove": True, "fast": False}, "folder": "c"}
     run_folder.open_run(tmp_path / "run", there)
     flags = "--learn.learning-rate 0.002 --learn.hidden 8 8 --learn.no-prove --learn.fast --folder 'a b'"
-    with pytest.raises(ValueError, match=re.escape(f"Go on with the settings that are there ({flags}), or name")):
+    with pytest.raises(ValueError, match=re.escape(f"Continue with the settings of the run ({flags}), or name")):
         run_folder.open_run(tmp_path / "run", now)
-    with pytest.raises(ValueError, match=r"gone: 3 there, None now\n(.*\n)?.*settings that are there, or name"):
+    with pytest.raises(ValueError, match=r"gone: 3 there, None now\n(.*\n)?.*settings of the run, or name"):
         run_folder.open_run(tmp_path / "gone", {"gone": 3, "kept": None})
         run_folder.open_run(tmp_path / "gone", {"kept": 1})  # no flag asks for a setting that is no more
-    with pytest.raises(ValueError, match=r"there \(--gone 3 --kept None\)"):
+    with pytest.raises(ValueError, match=r"settings of the run \(--gone 3 --kept None\)"):
         run_folder.open_run(tmp_path / "gone", {"gone": 4, "kept": 1})
 
 
@@ -159,7 +159,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch, code):
 
     monkeypatch.setattr(run_folder.fcntl, "flock", refused)
     entered = False
-    with pytest.warns(UserWarning, match=rf"cannot be locked \({os.strerror(code)}\): see that one program"):
+    with pytest.warns(UserWarning, match=rf"cannot be locked \({os.strerror(code)}\): make sure that only one program"):
         with run_folder.writing(tmp_path):
             entered = True
     assert entered

@@ -68,7 +68,7 @@ def test_sigterm_in_a_callback_of_the_collector_ends_the_run():
     )
     run = python(program)
     assert run.returncode == 0 and "lost" not in run.stdout
-    assert "Stopped by SIGTERM" in run.stdout and "to go on, or to begin anew, the same command" in run.stdout
+    assert "Stopped by SIGTERM" in run.stdout and "What was saved is kept. To continue, run:" in run.stdout
 
 
 def test_ctrl_c_outside_of_the_loop_ends_as_shells_want_it(capsys):
@@ -82,9 +82,7 @@ def test_ctrl_c_outside_of_the_loop_ends_as_shells_want_it(capsys):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 130
-    assert capsys.readouterr().err.startswith(
-        "Stopped. What was saved before stays; to go on, or to begin anew, the same"
-    )
+    assert capsys.readouterr().err.startswith("Stopped. What was saved is kept. To continue, run:")
 
 
 @pytest.mark.slow

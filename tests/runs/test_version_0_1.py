@@ -40,8 +40,8 @@ def test_a_run_resumes_with_the_flags_that_are_told(tmp_path):
     told = run()
     then = ["--network.no-input-features", "--learn.learning-rate", "0.002", "--learn.average-decay", "0.999"]
     then += ["--selfplay.rescale-values", "--selfplay.value-scale", "0.1"]
-    assert told.returncode == 1 and f"settings that are there ({' '.join(then)})" in told.stderr, told.stderr
+    assert told.returncode == 1 and f"settings of the run ({' '.join(then)})" in told.stderr, told.stderr
     done = run(*then)
-    assert done.returncode == 0 and "Going on from iteration 6" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "Continuing from iteration 6" in done.stdout, done.stdout + done.stderr
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == list(range(1, 9))

@@ -62,7 +62,7 @@ def test_a_score_that_is_not_a_number_means_the_same_alone_and_in_a_batch(by_pri
 @pytest.mark.parametrize("score", [lambda view: 0.0, lambda view: view.value.sum(-1), lambda view: view.value[..., :1]])
 def test_scores_that_are_not_one_for_each_edge_are_refused(score, by_prior):
     rule = jz.puct()._replace(score=score, by_prior=by_prior)
-    with pytest.raises(ValueError, match=r"score of a Rule returned shape \[.*\], of edges whose visits are "):
+    with pytest.raises(ValueError, match=r"score of a Rule returned shape \[.*\] for edges of shape "):
         jz.alphazero(worlds.hashed(5), 3, rule=rule)((), jax.random.split(jax.random.key(0), 2), jnp.arange(2))
 
 

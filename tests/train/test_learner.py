@@ -68,9 +68,7 @@ def test_the_cross_entropy_of_the_score_and_its_gradient(game):
 
 def test_shapes_that_disagree_are_an_error(game):
     rows = random_rows(game, 4)
-    with pytest.raises(
-        ValueError, match=r"returned values of shape \[4, 1\], and what is to be learned has the shape \[4\]"
-    ):
+    with pytest.raises(ValueError, match=r"returned values of shape \[4, 1\], but the target has shape \[4\]"):
         learner.loss(lambda params, x: (jnp.zeros((4, 7)), jnp.zeros((4, 1))), None, rows)
 
 

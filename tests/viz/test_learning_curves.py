@@ -64,10 +64,11 @@ def test_what_is_no_number_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("wrong, says", [
     (lambda: viz.curves({}), "no series were given: give a dictionary"),
-    (lambda: viz.curves({"a": ([1, 2], [1])}), "'a' is no pair of rows of numbers: give two, equally many numbers"),
-    (lambda: viz.curves({"a": [1, 2, 3]}), "'a' is no pair"),
-    (lambda: viz.curves({"a": (["x"], ["y"])}), "'a' is no pair"),
-    (lambda: viz.curves({"a": ([1], [1])}, bands={"b": ([1], [1])}), "bands of 'b', which is no series. Use one of a"),
+    (lambda: viz.curves({"a": ([1, 2], [1])}), "'a' is not a pair of rows of numbers: give two, equally many numbers"),
+    (lambda: viz.curves({"a": [1, 2, 3]}), "'a' is not a pair"),
+    (lambda: viz.curves({"a": (["x"], ["y"])}), "'a' is not a pair"),
+    (lambda: viz.curves({"a": ([1], [1])}, bands={"b": ([1], [1])}),
+     "bands of 'b', which is not a series. Use one of a"),
     (lambda: viz.curves({"a": ([1], [1])}, bands={"a": ([1, 2], [1, 2])}), "'a' .* 1 numbers each, as many as the"),
 ])  # fmt: skip
 def test_what_is_no_curve_is_said(wrong, says):

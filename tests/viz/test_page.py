@@ -53,5 +53,5 @@ def test_saving(tmp_path, what, name, within):
 
 @pytest.mark.parametrize("what, name, endings", [(PICTURE, "a.png", ".svg or .html"), (PAGE, "a.svg", ".html")])
 def test_another_ending_is_refused(tmp_path, what, name, endings):
-    with pytest.raises(ValueError, match=f"{name}'\\): it is written as {endings}. Use a name that ends so"):
+    with pytest.raises(ValueError, match=f"{name}'\\): use a name that ends in {endings}"):
         what.save(tmp_path / name)

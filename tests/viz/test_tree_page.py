@@ -104,7 +104,7 @@ def test_a_large_wide_tree_makes_a_small_page():
     (dict(names="abcd"), "names='abcd': give a tuple of strings, one per action"),
     (dict(names=(1, 2, 3, 4)), r"names=\(1, 2, 3, 4\): give a tuple of strings"),
     (dict(draw="board"), r"draw is a str: give a function, like viz.drawer\(game, first\)"),
-    (dict(draw=lambda state: None), "draw answered None: it has to be an <svg> element, as text"),
+    (dict(draw=lambda state: None), "draw returned None: it must be an <svg> element, as text"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_said(wrong, says):
     tree, _ = searched()
@@ -114,9 +114,10 @@ def test_what_cannot_be_drawn_is_said(wrong, says):
 
 def test_what_is_no_tree_of_a_batch_is_said():
     tree, _ = searched()
-    with pytest.raises(ValueError, match="without the axis of games.*Give the tree as the policy returned it"):
+    says = "must have exactly one axis of games.*Give the tree as the policy returned it"
+    with pytest.raises(ValueError, match=says):
         viz.tree(jax.tree.map(lambda x: x[0], tree))
-    with pytest.raises(ValueError, match=r"is of shape \[1, 20\]"):
+    with pytest.raises(ValueError, match=r"has shape \[1, 20\]"):
         viz.tree(jax.tree.map(lambda x: x[None], tree))
     with pytest.raises(ValueError, match="tree: tree is a tuple: give a Tree"):
         viz.tree((tree,))

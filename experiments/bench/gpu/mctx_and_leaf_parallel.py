@@ -1,4 +1,4 @@
-"""Parts of `bench_gpu.py`: the search beside mctx, and leaves in parallel; and how all its parts take times."""
+"""Parts of `bench_gpu.py`: the search compared with mctx, and leaves in parallel; and how all parts are timed."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ import jaxzero as jz
 __all__ = ["alone", "clocked", "lanes", "speed"]
 
 LARGE = 256  # games
-CALLS = 201  # the most calls of a network or a game in a loop that is timed; more are counted from them
+CALLS = 201  # most calls of a network or a game in a timed loop; more are extrapolated
 
 
 def clocked(contestants: dict[str, Callable[[], Any]], config: Any) -> dict[str, Timing]:
@@ -26,7 +26,7 @@ def clocked(contestants: dict[str, Callable[[], Any]], config: Any) -> dict[str,
 
 
 def alone(it: World, simulations: int) -> tuple[dict[str, tuple], dict[str, float]]:
-    """Programs of the network and the game alone, for `compiled_together`, and what makes their time that of a call."""
+    """Programs of the network and the game alone, for `compiled_together`, and factors to the time of one call."""
     calls = min(simulations + 1, CALLS)
     plies = min(PLIES, calls)
     steps = -(-calls // plies) * plies  # whole games of `plies`
@@ -79,7 +79,7 @@ def _speed_summary(rows: list[dict]) -> dict:
 
 # ------------------------------------------------------------------------------------------------------------ lanes
 def lanes(config: Any) -> Part:
-    """One game, K leaves per call of the network, beside one after another."""
+    """One game: K leaves per call of the network, compared with one leaf per call."""
     order = [k for k in (8, 64, 16, 256) if k in config.lanes]
     order += [k for k in config.lanes if k not in (*order, 1)]
     one = functools.cache(lambda: compiled_together({"1": _lanes_program(1, config)})["1"])  # for all rows

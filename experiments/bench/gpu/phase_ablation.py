@@ -1,19 +1,19 @@
-"""A search with one of its phases left out: for saying what each phase takes.
+"""Phase ablation: a search without one of its phases, to measure what each phase takes.
 
-Inside a compiled search nothing can be timed; but a search can be run again without one of its phases, and what is
-quicker then is that phase. Leaving out means that what the phase would have found is read from a record of the same
-search. So whatever is left has the same to do as before: the same walks, turns of loops, nodes and choices, and as XLA
-does not know what is on record, it can remove nothing of it.
+Nothing can be timed inside a compiled search. But the search can be run again without one phase: the time saved is that
+phase's. The results of the missing phase are read from a record of the same search. So the other phases do the same
+work as before: the same walks, loop iterations, nodes and choices. XLA does not know the record, so it cannot optimise
+any of that away.
 
-    network  logits and values are on record. The game is played, its observations are made and looked at.
+    network  logits and values are on record. The game is played, its observations are made and read.
     model    the game's positions are on record, too: neither network nor game.
-    descend  no walking: the walks are on record.
-    expand   no new nodes: they are there from the beginning, but for the lists of children, which grow as on record.
-    backup   no statistics, no choices: before each walk it is written down, as the choices of the nodes on it.
+    descend  the walks are on record.
+    expand   all nodes exist from the beginning; only the lists of children grow, as on record.
+    backup   no statistics, no choices: each walk is written into the tree beforehand, as the choices of its nodes.
 
-Reading the record takes a few kernels per simulation, which is what a phase is said to take too little; of `backup`
-also the writing of the walk. The last three are left out of a search without its model: beside a network of
-milliseconds their few microseconds would drown. Where the game has no network, `network` is not to be left out.
+Reading the record takes a few kernels per simulation, by which each phase is underestimated; for `backup`, writing the
+walk, too. The last three are left out of a search without its model: their few microseconds would vanish beside a
+network that takes milliseconds. If the game has no network, `network` cannot be left out.
 """
 
 from collections.abc import Callable
@@ -37,19 +37,19 @@ MOST_NUMBERS = 2**28  # of the record of the walks
 
 
 class Record(NamedTuple):
-    """What a search found, simulation by simulation: `[S, B, ...]`.
+    """The record of a search, simulation by simulation: `[S, B, ...]`.
 
     Attributes:
-        root: what the model says of the roots, and their embeddings.
-        new: likewise, of the new nodes.
+        root: the model's output for the roots, and their embeddings.
+        new: the same for the new nodes.
         nodes: the walks as `descend` returns them.
         length: how many nodes `descend` passed.
-        grew: where there is a new node.
-        value: what goes up.
+        grew: where a new node was made.
+        value: what is backed up.
         parents: the rows of `Tree.frontier` of the walks' last nodes, as `expand` leaves them.
-        children: those of the new nodes.
-        facts: `Tree.facts`, in the end.
-        later: `Tree.later_children`, in the end.
+        children: the same rows of the new nodes.
+        facts: `Tree.facts`, at the end.
+        later: `Tree.later_children`, at the end.
     """
 
     root: tuple
@@ -75,7 +75,7 @@ def whole(world: World, simulations: int) -> Callable:
 
 
 def recording(world: World, simulations: int) -> Callable:
-    """`(params, keys, states) -> Record`. What the model says becomes part of the positions that the tree keeps."""
+    """`(params, keys, states) -> Record`. The model's outputs become part of the positions that the tree stores."""
 
     def root(params: Any, keys: Any, states: Any) -> tuple:
         said, below = world.model.root(params, keys, states)
@@ -110,7 +110,7 @@ def recording(world: World, simulations: int) -> Callable:
 
 
 def trimmed(record: Record) -> Record:
-    """The walks as wide as the longest takes; what lies beyond their ends is nowhere.
+    """The walks, cut to the width of the longest; entries beyond their ends point to no node.
 
     Raises:
         ValueError: a walk was longer than there was room on record.
@@ -152,7 +152,7 @@ def without(phase: str, world: World, simulations: int) -> Callable:
 
 
 def _played(world: World) -> jz.Model:
-    """The game without its network: what that would say of the position is on record."""
+    """The game without its network, whose output for the position is on record."""
 
     def step(said: tuple, keys: Any, action: Any, embedding: Any) -> tuple:
         step, position, below = world.model.move((), keys, action, embedding)
@@ -204,13 +204,13 @@ def _backup(now: Record, keys: Any, tree: jz.Tree, path: Any, model: jz.Model, c
     return counted(tree, path), path
 
 
-# --------------------------------------------------------------------------------------------------- turns of the loops
+# ------------------------------------------------------------------------------------------------------ loop iterations
 def turns(record: Record) -> dict[str, float]:
-    """How deep the walks went, and how often the loops over their paths turned in a simulation."""
+    """The depth of the walks, and the iterations of the loops over their paths per simulation."""
     length, grew = np.asarray(record.length), np.asarray(record.grew)
     batch = length.shape[1]
     group, size = group_size(batch), tile_size(batch)
-    up = length - 1  # the root is taken apart
+    up = length - 1  # the root is handled separately
     tiles = up.reshape(len(up), -1, size).max(2)
     edges = length + grew - 1
     return {

@@ -1,4 +1,4 @@
-"""Parts of `bench_gpu.py`: what of a search is neither network nor game, and what each of its phases takes."""
+"""Parts of `bench_gpu.py`: the share of a search that is neither network nor game, and the time of each phase."""
 
 import functools
 import statistics
@@ -18,13 +18,13 @@ import jaxzero as jz
 
 __all__ = ["TARGETS", "difference", "mctx_search", "overhead", "phases"]
 
-# The overhead that there should be at most, by world and games.
+# Upper targets of the overhead, by world and games.
 TARGETS = {("go", 1024): 0.10, ("connect_four", 1024): 0.25, ("go", 4096): 0.05, ("connect_four", 4096): 0.05}
 
 
 # --------------------------------------------------------------------------------------------------------- overhead
 def overhead(config: Any) -> Part:
-    """The share of a search's time that is neither network nor game, these being timed alone."""
+    """The share of a search's time that is neither network nor game, which are timed alone."""
     shapes = [(batch, s) for s in _by_importance(config.simulations) for batch in _large_first(config.batches)]
     rows = [
         Row(f"{name}/{batch}x{s}", 14 + _work(name, batch, s), functools.partial(_overhead_row, name, batch, s, config))
@@ -55,7 +55,7 @@ def _overhead_row(name: str, batch: int, simulations: int, config: Any) -> dict:
     programs, per_call = alone(it, simulations)
     search = phase_ablation.whole(it, simulations), it.params, it.keys, it.states
     times = clocked(compiled_together({"search": search, **programs}), config)
-    # A search asks the network once more than it has simulations, for the root.
+    # A search calls the network once per simulation, and once more for the root.
     per_call |= {"search": 1 / simulations, "network": per_call["network"] * (simulations + 1) / simulations}
     us = {f"{k}_us": times[k].seconds * per_call[k] * 1e6 for k in times}
     share = 1 - (us["network_us"] + us["game_us"]) / us["search_us"]
@@ -79,8 +79,9 @@ def _overhead_table(rows: list[dict]) -> str:
           f"{r['game_us'] / r['search_us']:.1%}", r["search_us"], r["network_us"],
           r["game_us"]] for r in rows])  # fmt: skip
     return text + (
-        "\n\nMicroseconds per lock-step simulation. Overhead: 1 - (network + game) / search, the two alone in loops of "
-        f"as many calls (at most {CALLS}, then in proportion). <noise: they took longer alone than the whole search."
+        "\n\nMicroseconds per lock-step simulation. Overhead: 1 - (network + game) / search, the two alone in loops "
+        f"of as many calls (at most {CALLS}, then in proportion). <noise: alone, they took longer than the whole "
+        "search."
     )
 
 
@@ -107,9 +108,9 @@ def phases(config: Any) -> Part:
 
 
 def difference(one: Timing, other: Timing) -> tuple[float, float]:
-    """How much longer the one took, the median over rounds, and its noise: the median distance from it.
+    """How much longer one took than the other: the median over rounds, and its noise, the median distance from it.
 
-    Of fewer than three rounds nobody knows the noise: a tenth of the time is taken for it.
+    With fewer than three rounds the noise is unknown, and taken to be a tenth of the time.
     """
     each = [a - b for a, b in zip(one.runs, other.runs)]
     middle = statistics.median(each)
@@ -134,7 +135,7 @@ def _phases_row(name: str, batch: int, simulations: int, config: Any) -> dict:
     found, noise = {}, []
     for phase, (more, less) in PARTS_OF.items():
         if it.network is None and phase in ("network", "game"):
-            more = {"network": None, "game": "whole"}[phase]  # what there is of a world counts as its game
+            more = {"network": None, "game": "whole"}[phase]  # all of a world's model counts as its game
         if more:
             took, unsure = difference(times[more], times[less])
             found[phase] = max(took, 0.0) / simulations * 1e6
@@ -153,14 +154,14 @@ def num_actions(it: World) -> int:
 
 
 def _no_mctx(name: str, edges: int, config: Any) -> str | None:
-    """Why mctx is not measured beside a search of so many edges; None: it is."""
+    """Why mctx is not measured for a search with this many edges; None if it is."""
     if name not in config.mctx_worlds:
         return "not asked for: --mctx-worlds"
     return f"more than {config.mctx_edges:,} edges: --mctx-edges" if edges > config.mctx_edges else None
 
 
 def _tried(ready: dict) -> str | None:
-    """Runs mctx once, and leaves it out if that fails: jaxzero is measured all the same."""
+    """Runs mctx once, and leaves it out if that fails; jaxzero is measured anyway."""
     try:
         ready["mctx"]()
     except Exception as error:  # out of memory, most likely
@@ -170,7 +171,7 @@ def _tried(ready: dict) -> str | None:
 
 
 def mctx_search(model: jz.Model, simulations: int) -> Callable:
-    """`(params, key, states) -> output` of mctx's PUCT. It knows no end of a game: it goes on searching there."""
+    """`(params, key, states) -> output` of mctx's PUCT. It does not know the end of a game, and searches beyond it."""
 
     def logits(step: jz.Step) -> jax.Array:
         least = jnp.finfo(step.prior_logits.dtype).min
@@ -207,7 +208,7 @@ def _phases_table(rows: list[dict]) -> str:
           r["mean_depth"], r["deepest"], r["descend_turns"], r["backup_turns"],
           "-" if r["mctx_us"] is None else r["mctx_us"]] for r in rows])  # fmt: skip
     return text + (
-        "\n\nMicroseconds per lock-step simulation: what a search without the phase is quicker by, its results being "
-        "on record. Rest: what no phase accounts for. <noise: no more than the runs differ by. Turns of the loops over "
+        "\n\nMicroseconds per lock-step simulation: the time saved without the phase, its results being on record. "
+        "Rest: what no phase accounts for. <noise: less than the runs differ by. Turns: iterations of the loops over "
         "the path, down and up, per simulation. mctx: a whole simulation of its muzero_policy."
     )

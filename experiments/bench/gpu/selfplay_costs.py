@@ -1,4 +1,4 @@
-"""The parts of `bench_gpu.py` about games: what a step of theirs takes, and how many positions self-play makes."""
+"""The parts of `bench_gpu.py` about games: the time of a step, and the positions per second of self-play."""
 
 import functools
 from typing import Any
@@ -15,12 +15,12 @@ from jaxzero.train import selfplay
 
 __all__ = ["ceiling", "positions", "steps"]
 
-WINDOW = 16  # plies that may wait for the end of their game
+WINDOW = 16  # plies that can wait for the end of their game
 
 
 # ------------------------------------------------------------------------------------------------------------ steps
 def steps(config: Any) -> Part:
-    """Microseconds per step of a game: the step, what is legal then, and what is observed."""
+    """Microseconds per step of a game: the step itself, the new legal actions, and the observation."""
     batches = sorted(config.step_batches, key=lambda batch: (batch != 1024, -batch))
     rows = [
         Row(f"{name}/{batch}", 6.0, functools.partial(_steps_row, name, batch, config))
@@ -50,14 +50,14 @@ def _steps_table(rows: list[dict]) -> str:
         [[names.get(r["game"], r["game"]), r["games"], r["call_us"], r["game_ns"], 1e9 / r["game_ns"]] for r in rows],
     )
     return text + (
-        "\n\nA step of all games in lock-step, with the legal actions and the observation of what follows; random play "
-        "from the sixth ply on, the actions known beforehand."
+        "\n\nA step of all games in lock-step, with the legal actions and the observation after it; random play from "
+        "the sixth ply on, with actions chosen beforehand."
     )
 
 
 # -------------------------------------------------------------------------------------------------------- positions
 def positions(config: Any) -> Part:
-    """Positions that self-play makes in a second, the ceiling that arithmetic sets, and where the time goes."""
+    """Positions per second of self-play, the ceiling by arithmetic, and where the time goes."""
     batches = sorted(config.selfplay_batches, key=lambda batch: (batch != 1024, -batch))
     seconds = lambda batch: 30 + 6e-6 * batch * config.selfplay_simulations * config.selfplay_plies
     rows = [
@@ -83,7 +83,7 @@ def _positions_row(name: str, batch: int, config: Any) -> dict:
     ready = compiled_together({"play": (play, it.params, games), **programs})
     times = clocked(ready, config)
     ply = times["play"].seconds / plies
-    # For each ply: the network once for the root and for each simulation, the game likewise for the move.
+    # Per ply: the network once for the root and once per simulation; the game once for the move and per simulation.
     parts = {kind: times[kind].seconds * per_call[kind] * (simulations + 1) / ply for kind in programs}
     rest = 1 - sum(parts.values())
     each = flop(it.network, it.params, jax.vmap(it.game.observe)(_one(it.states)))

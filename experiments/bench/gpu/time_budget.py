@@ -1,7 +1,7 @@
-"""Measuring against the clock: parts of many rows, the most important first, as many as there is time for.
+"""Measuring within a time budget: parts with many rows, the most important first, as many as fit.
 
-Every part has a share of the time, and what a part does not use is left to those after it. What is left in the end goes
-to the rows that did not fit: first those of the parts that lack few.
+Every part has a share of the time; what it does not use goes to the parts after it. Time left at the end goes to the
+rows that did not fit, first those of parts that miss only a few.
 """
 
 import gc
@@ -21,7 +21,7 @@ class Row(NamedTuple):
 
     Attributes:
         name: within its part.
-        seconds: a guess of what it takes, compiling included. What is learned from the rows before it corrects it.
+        seconds: a guess of its time, compiling included. It is corrected by the times of earlier rows.
         measure: does it.
     """
 
@@ -38,7 +38,7 @@ class Part(NamedTuple):
         share: of the time, in any unit.
         brief: one row in a few words, `str.format` given the row.
         table: all rows as text.
-        summary: what is kept of all rows besides themselves.
+        summary: what is stored about all rows, besides the rows.
     """
 
     rows: list[Row]
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 def until(parts: dict[str, Part], seconds: float) -> dict[str, float]:
-    """When each part's time is over, if it comes after those before it."""
+    """The end of each part's time, if the parts run one after another."""
     whole, ends, so_far = sum(part.share for part in parts.values()), {}, 0.0
     for name, part in parts.items():
         so_far += part.share / whole * seconds
@@ -76,16 +76,17 @@ def run(
 ) -> tuple[dict, bool]:
     """Measures what fits.
 
-    A row that fails is written down with the reason, and the others go on. Ctrl-C ends it; what was measured is kept.
+    A row that fails is recorded with the reason, and the others go on. Ctrl-C ends the run; what was measured is kept.
 
     Args:
         parts: by name.
         seconds: for all of them.
-        keep: told what is known after each row.
+        keep: called with all results after each row.
         clock: seconds.
 
     Returns:
-        Of each part its `rows`, those that `failed`, and the names of those `left_out`; and whether it was interrupted.
+        For each part its `rows`, those that `failed`, and the names of those `left_out`; and whether it was
+        interrupted.
     """
     found = {
         name: {"rows": [], "failed": [], "left_out": [row.name for row in part.rows]} for name, part in parts.items()

@@ -1,4 +1,4 @@
-"""What `bench_gpu.py` searches: a world that is free, and games with residual networks; and their arithmetic."""
+"""What `bench_gpu.py` searches: a world that costs nothing, and games with residual networks; and their arithmetic."""
 
 import functools
 import math
@@ -33,8 +33,8 @@ STUB_ACTIONS = 82  # as Go 9x9 has
 PLIES = 24
 LOGITS = 2 * math.pi / math.sqrt(3)  # their standard deviation, as `hash_world` draws them
 NAMES = {"stub": "stub", "connect_four": "Connect Four", "go": "Go 9x9"}
-# Dense bfloat16 TFLOP/s that matrix products reach, by what jax calls the device; sparsity is not counted.
-PEAKS = {"H100 80GB HBM3": 790.0, "H200": 790.0}  # others of the name have other clocks
+# Peak TFLOP/s of dense bfloat16 matrix products (without sparsity), by jax's name of the device.
+PEAKS = {"H100 80GB HBM3": 790.0, "H200": 790.0}  # variants have other clocks
 
 
 class World(NamedTuple):
@@ -51,7 +51,7 @@ class World(NamedTuple):
 
 
 def rule() -> jz.Rule:
-    """How all these searches choose: as mctx's muzero_policy does, the values taken as they are."""
+    """The rule of all these searches: that of mctx's muzero_policy, with unscaled values."""
     return jz.muzero_puct(qvalues=jz.search.raw())
 
 
@@ -83,20 +83,20 @@ def _network(game: games.Game, blocks: int, channels: int, dtype: str) -> tuple:
 
 
 def sharpened(network: Callable, params: Any, observation: jax.Array) -> Any:
-    """The parameters with logits of the spread that a trained network's have: else trees would be flat."""
+    """The parameters, scaled so that the logits spread as a trained network's do; otherwise trees would be flat."""
     logits, _ = jax.jit(network)(params, observation)
     factor = LOGITS / jnp.maximum(jnp.std(logits), 1e-6)
     return params | {"policy": jax.tree.map(lambda x: x * factor, params["policy"])}
 
 
 def looked_at(x: jax.Array, seen: jax.Array) -> jax.Array:
-    """`x`; but XLA cannot leave out what `seen` is made of: there are no such numbers in it, which XLA cannot know."""
+    """Returns `x`, but keeps XLA from removing the computation of `seen`, which never has the numbers tested for."""
     return jnp.where(jnp.min(seen.astype(jnp.float32)) < -1e30, jnp.zeros_like(x), x)
 
 
 # ------------------------------------------------------------------------------------------- the network, and the game
 def network_loop(world: World, calls: int) -> Callable:
-    """`(params, observation) -> value` by so many calls of the network, each of which waits for the one before."""
+    """`(params, observation) -> value` by `calls` calls of the network, each of which waits for the one before."""
 
     def loop(params: Any, observation: jax.Array) -> jax.Array:
         def turn(_: Any, value: jax.Array) -> jax.Array:
@@ -121,9 +121,9 @@ def plays(game: games.Game, states: Any, plies: int) -> jax.Array:
 
 
 def game_loop(game: games.Game, calls: int, plies: int) -> Callable:
-    """`(keys, states, actions [plies, B]) -> numbers` by steps of the game: with what is legal, observed, and paid.
+    """`(keys, states, actions [plies, B]) -> numbers` by steps of the game, with what is legal, seen and paid.
 
-    From the same positions again and again, `plies` plies each time, at least `calls` in all: they are not cut short.
+    Starts again and again from the same positions, `plies` plies each time, for at least `calls` steps in all.
     """
 
     def ply(carry: tuple, action: jax.Array) -> tuple:
@@ -135,7 +135,7 @@ def game_loop(game: games.Game, calls: int, plies: int) -> Callable:
         return (keys, states, total + told), None
 
     def loop(keys: jax.Array, states: Any, actions: jax.Array) -> jax.Array:
-        def turn(_: Any, total: jax.Array) -> jax.Array:  # depends on the turn before, or it could be taken out
+        def turn(_: Any, total: jax.Array) -> jax.Array:  # depends on the iteration before, or XLA would hoist it
             return jax.lax.scan(ply, (keys, states, total), looked_at(actions, total))[0][2]
 
         return jax.lax.fori_loop(0, -(-calls // plies), turn, jnp.zeros(actions.shape[1]))
@@ -166,7 +166,7 @@ def _flop(jaxpr: Any) -> int:
 
 
 def peak(config: Any) -> float | None:
-    """TFLOP/s of the device, as `--peak-tflops` says, or as is known; None: nobody knows."""
+    """Peak TFLOP/s of the device, from `--peak-tflops` or the table; None if unknown."""
     if config.peak_tflops is not None:
         return config.peak_tflops
     if config.dtype != "bfloat16":

@@ -1,4 +1,4 @@
-"""The parts `lanes` and `rounds` of `options.py`: fewer, larger calls of the network, and their price in strength."""
+"""The parts `lanes` and `rounds` of `options.py`: fewer, larger calls of the network, and their cost in strength."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def searching(model: jz.Model, simulations: int, lanes: int, virtual: str = "vis
 
 
 def lanes(config: Any) -> tuple[dict, str]:
-    """One game; the simulations of K lanes wait for the network together."""
+    """One game; K lanes share each call of the network."""
     plan = [(1, "none")] + [(k, kind) for k in sorted(set(config.lanes)) if k > 1 for kind in config.virtual]
     matches = 0 if config.run is None else len(plan) - 1
     progress = Progress([1] * (len(plan) + 1) * len(config.lane_networks) + [3] * matches)
@@ -77,7 +77,7 @@ def _play_lanes(plan: list, progress: Progress, config: Any) -> list[dict]:
 
 # ----------------------------------------------------------------------------------------------------------- rounds
 def rounds(config: Any) -> tuple[dict, str]:
-    """Gumbel search: the simulations of one halving round share calls of the network."""
+    """Gumbel search: the simulations of a halving round share calls of the network."""
     plan = [(name, size) for name in config.round_games_of for size in config.round_networks]
     progress = Progress([3] * len(plan) + ([5] if config.run else []))
     rows = []
@@ -91,7 +91,7 @@ def rounds(config: Any) -> tuple[dict, str]:
          f"{r['different_actions']} of {r['positions']}", r["policy_distance"]] for r in rows
     ]  # fmt: skip
     text = (
-        f"{batch} games, {simulations} simulations; an action is another with the same keys; distance: of the improved "
+        f"{batch} games, {simulations} simulations; actions are compared with the same keys; distance: of the improved "
         f"policies, half the sum of the absolute differences\n\n{markdown(columns, cells)}"
     )
     if config.run is not None:
@@ -134,7 +134,7 @@ def _time_rounds(game: games.Game, net: Any, params: Any, config: Any) -> dict:
 
 
 def midgame(game: games.Game, keys: jax.Array, plies: int) -> Any:
-    """After that many random moves; games that are over begin anew."""
+    """Positions after this many random moves; games that are over begin anew."""
 
     def ply(i: jax.Array, states: Any) -> Any:
         own = jax.vmap(lambda key: jax.random.fold_in(key, i))(keys)

@@ -1,4 +1,4 @@
-"""The part `costs` of `options.py`: what each option makes of the time of a search, when the network is free."""
+"""The part `costs` of `options.py`: how each option changes the time of a search, when the network costs nothing."""
 
 import statistics
 from collections.abc import Callable
@@ -18,14 +18,14 @@ PLAIN = "plain PUCT"
 
 
 class Option(NamedTuple):
-    """How to search with it, and the option to compare with."""
+    """How to search with an option, and the option to compare with."""
 
     policy: Callable[[int, int], Any]  # (simulations, actions) -> policy
     beside: str = PLAIN
 
 
 def options() -> dict[str, Option]:
-    """By name, each behind what it is compared with."""
+    """By name, each after the one it is compared with."""
 
     def puct(**how: Any) -> Callable[[int, int], Any]:
         return lambda simulations, actions: plain(hash_world.model(actions), simulations, **how)
@@ -83,7 +83,7 @@ def plain(model: jz.Model, simulations: int, **how: Any) -> Any:
 
 
 def with_ends(model: jz.Model, one_in: int = 32) -> jz.Model:
-    """The world in which some positions are the end of the game, won, drawn or lost."""
+    """The world with positions that end the game, won, drawn or lost."""
 
     def described(step: jz.Step, state: tuple, ends: jax.Array) -> tuple:
         result = (hash_world.scramble(state[0] + 1) % 3).astype(jnp.float32) - 1
@@ -102,7 +102,7 @@ def with_ends(model: jz.Model, one_in: int = 32) -> jz.Model:
 
 
 def with_chance(model: jz.Model, often: int) -> jz.Model:
-    """The world in which chance moves at one node in `often`, 0: at none; the model says so of every node."""
+    """The world in which one node in `often` is a chance node (0: none); the model tells this for every node."""
 
     def root(params: Any, keys: Any, state: tuple) -> tuple:
         said, state = model.root(params, keys, state)
@@ -117,7 +117,7 @@ def with_chance(model: jz.Model, often: int) -> jz.Model:
 
 
 def costs(config: Any) -> tuple[dict, str]:
-    """Time with the option over time without; medians of runs in turn."""
+    """Time with the option divided by time without; medians of alternating runs."""
     progress, rows = Progress([_weight(*sizes(shape)) for shape in config.shapes]), []
     for shape in config.shapes:
         progress.next(shape)
@@ -125,8 +125,9 @@ def costs(config: Any) -> tuple[dict, str]:
         rows += found
         print(f"\n{_table(shape, found)}\n", flush=True)  # at once: the next shape may take long
     return {"rows": rows}, (
-        "Ratios of the median times, a free network; plain PUCT beside itself: 1. An option that changes what is "
-        "searched changes the depth of the walks, too. `advance` is one call, in units of one simulation of plain PUCT."
+        "Ratios of the median times, with a network that costs nothing; plain PUCT over itself: 1. An option that "
+        "changes what is searched also changes the depth of the walks. `advance` is one call, in units of one "
+        "simulation of plain PUCT."
     )
 
 
@@ -177,7 +178,7 @@ def _shape(shape: str, config: Any) -> list[dict]:
 
 
 def _after_a_move(given: tuple, simulations: int, actions: int, config: Any) -> dict[str, tuple]:
-    """`advance`, and the searches of the next position, which begin with what the one before found."""
+    """`advance`, and the searches of the next position, which begin with the results of the previous one."""
     params, keys, state = given
     model, found = hash_world.model(actions), {}
     out = jax.jit(plain(model, simulations))(*given)

@@ -17,7 +17,7 @@ __all__ = ["reuse"]
 
 
 def reuse(config: Any) -> tuple[dict, str]:
-    """Games of self-play in which every position is searched with what is known, and anew."""
+    """Self-play in which every position is searched twice: with kept evaluations, and without."""
     if config.run is None:
         game, net, params = resnet(config.network)
     else:
@@ -33,17 +33,17 @@ def reuse(config: Any) -> tuple[dict, str]:
     )  # fmt: skip
     network = "the network of the run" if config.run else f"an untrained {config.network} network"
     text += (
-        f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network}; first moves "
-        "of games included. Other visits: positions on which the visits at the root differ from those of a search "
-        "anew. Kept: share of the nodes that the network was not asked for; calls: of the network, per move, for the "
-        "whole batch; spared: of those of a search anew; time: beside that, moving the tree on included, medians of "
-        "the moves."
+        f"\n\nSelf-play on {game.id}, {config.kept_simulations} simulations per move, {network}; first moves of games "
+        "included. Other visits: positions on which the visits at the root differ from those of a new search. Kept: "
+        "share of the nodes without a call of the network; calls: of the network, per move, for the whole batch; "
+        "spared: share of a new search's calls; time: relative to a new search, including `advance`, medians of the "
+        "moves."
     )
     return {"rows": rows}, text
 
 
 def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
-    """Each move is searched with what is known, and anew; and both again with the calls of the network counted."""
+    """Searches each move with kept evaluations and without; then both again, counting the calls of the network."""
     counter, simulations = Counter(), config.kept_simulations
 
     def kept(net: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Networks and matches for the parts of `options.py` that need some: what was trained, what is counted, Elo."""
+"""Networks and matches for parts of `options.py`: trained networks, counted calls, Elo."""
 
 import math
 import pathlib
@@ -15,7 +15,7 @@ __all__ = ["Counter", "elo", "match", "resnet", "trained"]
 
 
 def trained(folder: pathlib.Path) -> tuple[games.Game, Callable, Any]:
-    """Game, network and parameters of a run of `train.py`."""
+    """Game, network and parameters of a `train.py` run."""
     file = folder / "weights.safetensors"
     game = games.from_pgx(weights.read_about(file)["game"])
     return game, *weights.load(file, game)[:2]
@@ -44,7 +44,7 @@ class Counter:
         self.calls += 1
 
     def during(self, run: Callable, *args: Any) -> tuple[Any, int]:
-        """What a call of a program returns, and how many calls of the network it made."""
+        """The result of a call of a program, and the number of network calls that it made."""
         before = self.calls
         out = jax.block_until_ready(run(*args))
         jax.effects_barrier()
@@ -52,7 +52,7 @@ class Counter:
 
 
 def elo(share: float) -> float | None:
-    """The difference in Elo that makes such a share of the points likely; None: beyond any."""
+    """The Elo difference that corresponds to a share of the points; None: infinite."""
     return 400 * math.log10(share / (1 - share)) if 0 < share < 1 else None
 
 

@@ -54,12 +54,12 @@ def tic_tac_toe(game: games.Game, count: int) -> Exact:
 
 
 def uniform(game: games.Game) -> jz.Model:
-    """The rules with a network that knows nothing: what is found is found by search."""
+    """The rules with a network that knows nothing, so that all results come from search."""
     return models.perfect(game, lambda params, seen: (jnp.zeros((len(seen), game.num_actions)), jnp.zeros(len(seen))))
 
 
 def searched(game: games.Game, positions: Exact, simulations: int, **how: Any) -> tuple[Any, float]:
-    """One search of all positions as one batch; and the seconds it took, compiled."""
+    """One compiled search of all positions as one batch, and its seconds."""
     policy = jz.alphazero(uniform(game), simulations, dirichlet_fraction=0.0, act=jz.most_visited, **how)
     keys = jax.random.split(jax.random.key(0), len(positions.signs))
     program = jax.jit(policy).lower((), keys, positions.state).compile()
@@ -68,12 +68,12 @@ def searched(game: games.Game, positions: Exact, simulations: int, **how: Any) -
 
 
 def wrong(out: Any, positions: Exact) -> np.ndarray:
-    """Where the action is an outcome mistake."""
+    """Positions in which the action is an outcome mistake."""
     return np.take_along_axis(positions.signs, np.asarray(out.action)[:, None], 1)[:, 0] < positions.signs.max(1)
 
 
 def proofs(out: Any, positions: Exact, simulations: int) -> dict[str, float]:
-    """What was proven, and whether it is true."""
+    """The proven values, and whether they are true."""
     low, high = np.asarray(jz.options.bounds(out.tree)).T
     proven, value = low == high, positions.signs.max(1)
     used = np.asarray(out.tree.root.simulations)

@@ -157,14 +157,14 @@ def tables(results: dict[str, dict[str, Any]]) -> list[tuple[str, list[str], lis
         ]
         rows.append([n, *scores, *(f"{reached(found, tile):.0%}" for tile in TILES), str(found["games"])])
     head = ["simulations", "mean score", "median", "greatest", *(f"{tile:,}" for tile in TILES), "games"]
-    return [("Scores, and the share of games with a tile or a larger one", head, rows)] if rows else []
+    return [("Scores, and the share of games that reached a tile", head, rows)] if rows else []
 
 
 def verdict(results: dict[str, dict[str, Any]]) -> str:
     """What was reached, in a sentence; empty where nothing was measured."""
     said = [
-        f"{found['mean']:,.0f} points {'without a search' if n == '0' else f'with {n} simulations'}, "
-        f"{reached(found, 2048):.0%} of the games with a 2048"
+        f"{found['mean']:,.0f} points {'without a search' if n == '0' else f'with {n} simulations'} (2048 in "
+        f"{reached(found, 2048):.0%} of the games)"
         for n, found in results.items()
     ]
-    return f"In the mean it makes {'; '.join(said)}." if said else ""
+    return f"Mean score: {'; '.join(said)}." if said else ""

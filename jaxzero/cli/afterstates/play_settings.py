@@ -12,12 +12,12 @@ from jaxzero.cli.playing.play_settings import means_trained
 
 __all__ = ["TRAINED", "Play", "parse", "weights_file"]
 
-DESCRIPTION = """Play 2048, with the expected score of each move as a hint; or watch it being played.
+DESCRIPTION = """Play 2048, with the expected score of each move as a hint; or watch the program play.
 
     jaxzero play --game 2048                                # in the terminal
-    jaxzero play --game 2048 --browser                      # on a page, by arrow keys or swipes
+    jaxzero play --game 2048 --browser                      # in the browser, with arrow keys or swipes
     jaxzero play --game 2048 --watch --delay 0.1            # it plays by itself
-    jaxzero play --game 2048 --weights runs/2048            # hints by the weights of a run
+    jaxzero play --game 2048 --weights runs/2048            # hints with the weights of a run
 
 In the terminal: left, up, right, down, or a, w, d, s; `hint`, `undo`, `auto 10`, `new`, `quit`, `help`.
 """
@@ -35,12 +35,12 @@ class Play:
     game: Literal["2048"] = "2048"
     """The game."""
     weights: str = ""
-    """What hints come from: the folder of a run of `jaxzero train --game 2048 --model rules`, or its weights file.
-    Default: what comes with jaxzero."""
+    """Weights for hints: the folder of a run of `jaxzero train --game 2048 --model rules`, or its weights file.
+    Default: those that come with jaxzero."""
     simulations: int = 16
-    """Of the search behind each hint; 0: no search, but what the weights say of each move."""
+    """Simulations of the search for each hint; 0: no search, only the weights' values."""
     seed: int | None = None
-    """All tiles follow from it. Default: others each time."""
+    """Random seed of the tiles. Default: a new one each time."""
     browser: bool = False
     """Play on a page in a browser on this machine."""
     port: int | None = None
@@ -91,7 +91,7 @@ def _missing(config: Play) -> str:
     if file.is_file():
         return ""
     if not config.weights:
-        return f"no weights of 2048 come with this copy of jaxzero. Ten minutes of training make some:\n{TRAIN}"
+        return f"this copy of jaxzero has no weights for 2048. Train some in ten minutes:\n{TRAIN}"
     if pathlib.Path(config.weights).is_dir():
         return f"--weights {config.weights}: no {WEIGHTS} in this folder. Give a run's folder, or a file."
-    return f"--weights {config.weights}: there is no such file or folder. Training makes some:\n{TRAIN}"
+    return f"--weights {config.weights}: there is no such file or folder. Train some:\n{TRAIN}"

@@ -11,15 +11,14 @@ from jaxzero.cli.training.variant import refuse_weights
 
 __all__ = ["FREE", "Config", "parse"]
 
-DESCRIPTION = """Learn 2048 by its rules: an n-tuple network, by temporal differences of afterstates.
+DESCRIPTION = """Learn 2048 with its rules: an n-tuple network, by temporal differences of afterstates.
 
     jaxzero train --game 2048 --model rules                            # an hour, with 256 MiB of weights
     jaxzero train --game 2048 --model rules --learn.tuples five_fours  # 1.3 MiB of weights; minutes are enough
     jaxzero train --game 2048                                          # MuZero, without the rules
 
-The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
-prolongs a finished run. At the end stand the scores of whole games, without a search and with one that knows the
-chances of the tiles.
+The same command continues the run in its folder (Ctrl-C and SIGTERM save first), and a larger budget extends a finished
+run. At the end it prints the scores of whole games, without a search and with one that knows the chances of the tiles.
 """
 
 
@@ -29,17 +28,17 @@ class Learn:
     """four_sixes: four tuples of six cells (Yeh et al. 2016), 67 million weights. five_fours: lines and squares of four
     cells, 0.3 million."""
     games: int = 64
-    """Games in lock-step, which learn together."""
+    """Games in lock-step, which train one network."""
     moves: int = 1000
     """Moves in each game per iteration."""
     learning_rate: float = 1.0
-    """Of steps whose size temporal coherence chooses (Jaskowski 2016: 1)."""
+    """Factor on the step sizes of temporal coherence (Jaskowski 2016: 1)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
     minutes: float = 60.0
-    """Wall-clock for learning. Compiling is not counted, nor the evaluation at the end."""
+    """Minutes of learning. Compilation and the final evaluation do not count."""
     steps: int = 0
     """Stop after this many iterations (0: no limit)."""
 
@@ -49,7 +48,7 @@ class Evaluate:
     games: int = 200
     """Whole games at the end, for each number of simulations; 0: none."""
     simulations: tuple[int, ...] = (0, 16, 64)
-    """Per move, by the true rules; 0: the best move by what it pays and its afterstate's value."""
+    """Simulations per move, by the true rules; 0: no search, the best reward plus afterstate value."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,13 +58,13 @@ class Config:
     game: Literal["2048"] = "2048"
     """The game."""
     model: Literal["rules"] = "rules"
-    """What looks ahead: the rules. (`--model learned`: MuZero.)"""
+    """Searches use the rules. (`--model learned`: MuZero.)"""
     folder: str = ""
-    """Where the run lives. Default: runs/2048."""
+    """The run's folder. Default: runs/2048."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Random seed."""
     save_minutes: float = 10.0
-    """Time between checkpoints, of up to 770 MiB."""
+    """Minutes between checkpoints, of up to 770 MiB."""
     learn: Learn = Learn()
     budget: Budget = Budget()
     evaluate: Evaluate = Evaluate()

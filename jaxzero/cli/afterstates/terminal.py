@@ -19,15 +19,15 @@ KEYS = {"a": 0, "w": 1, "d": 2, "s": 3} | {name: action for action, name in enum
 FULL = {"h": "hint", "u": "undo", "n": "new", "q": "quit", "?": "help"}
 MOST = 100_000  # moves of `auto`: no game is longer
 WIDTH = 79  # of printed lines
-POINTS = "Points: what is expected still to come, what the move itself pays among them."
+POINTS = "Points: the expected future score, including the reward of the move itself."
 HELP = """  left, up, right, down, or a, w, d, s    a move
-  hint      the points that are expected after each move, and the best one
+  hint      the expected points of each move, and the best move
   undo      takes back the last move; the same move again brings the same tile
-  auto 10   it plays so many moves; auto alone plays one
-  new       another game; undo leads back to this one
-  help, ?   these lines
-  quit      ends it
-Of hint, undo, new and quit the first letter is enough."""
+  auto 10   plays 10 moves; auto alone plays one
+  new       starts another game; undo returns to this one
+  help, ?   prints these lines
+  quit      ends the program
+The first letter of hint, undo, new or quit is enough."""
 
 
 def play(session: Session, look: Look, ask: Callable[[str], str] = input) -> None:

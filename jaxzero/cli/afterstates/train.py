@@ -137,7 +137,7 @@ def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin())
     on = f"{progress_display.device()}, jax {jax.__version__}"
-    say(f"[bold]jaxzero[/] learns 2048 by its rules on {on}; the run's folder is {folder}")
+    say(f"[bold]jaxzero[/] learns 2048 with its rules on {on}; the run's folder is {folder}")
     say(
         f"n-tuples of {run.network.size:,} weights, {config.learn.games} games in lock-step, "
         f"{config.budget.minutes:g} min of learning; compiling and measuring take some minutes more"
@@ -182,12 +182,12 @@ def finish(config: Config, folder: pathlib.Path, run: Run, weights: Any, step: i
     for caption, head, rows in found:
         progress_display.table(caption, head, rows)
     playing = shlex.join([*command("play"), "--game", "2048", "--weights", str(folder)])
-    own = [f"{playing}    # play, with hints; with --browser, on a page", f"{playing} --watch    # see it play"]
+    own = [f"{playing}    # play, with hints; --browser for a page", f"{playing} --watch    # see it play"]
     following = commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), own)
     parts = what_was_learned(found, "± is the standard error of the mean.") + how_it_went(rows_of(folder), CURVES)
     parts += largest_tiles(results) + last_moves(config, run, weights)
     parts += settings_and_next(dataclasses.asdict(config), following)
-    made = page(folder, "jaxzero learned 2048 by its rules", rows_of(folder), parts, said)
+    made = page(folder, "jaxzero learned 2048 with its rules", rows_of(folder), parts, said)
     if said:
         say(f"[bold]{said}")
     say_finished(made, folder, following)
@@ -220,7 +220,7 @@ def last_moves(config: Config, run: Run, weights: Any) -> list[pages.Section]:
     shown.append((state, f"{score:,.0f} points"))
     plies = tuple(pages.Ply(Picture(drawn(state)), words) for state, words in shown)
     note = (
-        f"<p class='quiet'>The last {len(shown) - 1} moves of a game without a search. Buttons, or the arrow keys.</p>"
+        f"<p class='quiet'>The last {len(shown) - 1} moves of a game without a search. Use buttons or arrow keys.</p>"
     )
     title = f"{moves:,} moves, {score:,.0f} points"
     return [pages.Section("A game", note + pages.stepper([pages.Record(title, plies)]))]

@@ -11,7 +11,7 @@ from jaxzero.cli.training.variant import refuse_weights, values_of
 
 __all__ = ["RANGES", "parse"]
 
-DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gumbel search, on all devices there are.
+DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gumbel search, on all available devices.
 
     jaxzero train --game cartpole                            # solved in about a minute
     jaxzero train --game cartpole --learn.reanalyse 0.5      # from fewer steps in the environment
@@ -20,12 +20,12 @@ DESCRIPTION = """Learn without the rules, or in a simulator: MuZero with the Gum
     jaxzero train --game gymnasium:CartPole-v1               # needs: pip install '.[gymnasium]'
     jaxzero train --game tic_tac_toe --model learned         # three minutes; the search does not know the rules
     jaxzero train --game connect_four --model learned        # an hour; --budget.minutes 20 is shorter
-    jaxzero train --game 2048 --model stochastic             # a game of chance, whose outcomes are learned, too
+    jaxzero train --game 2048 --model stochastic             # a game of chance; its outcomes are learned, too
     jaxzero train --game 2048 --model simulator              # the search steps the game itself, and knows its chances
     jaxzero train --game my_module:environment --model learned   # an Environment of your own
 
-The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
-prolongs a finished run. What the papers call what: see notebooks/choosing.md.
+The same command continues the run in its folder (Ctrl-C and SIGTERM save first), and a larger budget extends a finished
+run. For the papers' terms see notebooks/choosing.md.
 """
 
 # Numbers outside these ranges have no meaning.
@@ -60,12 +60,15 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     config = tyro.cli(Config, default=default, args=words, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)
     if config.model == "stochastic" and config.network.codes < 2:
-        raise SystemExit(f"train: --network.codes {config.network.codes}: chance has two outcomes or more.")
+        raise SystemExit(f"train: --network.codes {config.network.codes}: give 2 or more outcomes.")
     if config.model == "stochastic" and (config.network.window or config.learn.consistency):
-        raise SystemExit("train: --model stochastic has no windows, and no consistency loss.")
+        raise SystemExit(
+            "train: --model stochastic has no windows and no consistency loss: leave --network.window and "
+            "--learn.consistency out."
+        )
     if config.model == "simulator" and (config.learn.consistency or config.learn.reanalyse):
         raise SystemExit(
-            "train: --model simulator learns no dynamics, and nothing can be searched anew from observations: "
-            "leave --learn.consistency and --learn.reanalyse out."
+            "train: --model simulator learns no dynamics, and cannot search observations again: leave "
+            "--learn.consistency and --learn.reanalyse out."
         )
     return config

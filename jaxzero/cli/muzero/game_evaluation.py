@@ -120,7 +120,7 @@ def more_tables(before: dict, after: dict) -> Tables:
     found = []
     both = [("before", before), ("after", after)]
     if "model" in after:
-        head = ["", *KNOWN.values(), "reward foretold of wins", "of other moves"]
+        head = ["", *KNOWN.values(), "predicted reward of wins", "of other moves"]
         rows = [
             [
                 when,

@@ -28,9 +28,9 @@ def rewards_unsaid(health: Health) -> str | None:
     if not (there > PAID and said < SILENT * there):
         return None
     return (
-        f"Rewards differ by {there:.3f} (standard deviation), and those that the model foretells by {said:.4f} only, "
-        f"over {health.block.iterations} iterations. Likely the reward head is drowned by the other losses, or rewards "
-        "are too rare in the replay: raise --learn.reward-weight, or lower --learn.value-weight."
+        f"Rewards differ by {there:.3f} (standard deviation), but the model's predictions by only {said:.4f}, over "
+        f"{health.block.iterations} iterations. Likely the other losses drown the reward loss, or rewards are too rare "
+        "in the replay: raise --learn.reward-weight, or lower --learn.value-weight."
     )
 
 
@@ -40,9 +40,9 @@ def values_outside(health: Health) -> str | None:
     if not share > TOO_WIDE:
         return None
     return (
-        f"{share:.1%} of the value targets lie outside what the value head can say, and were clipped, over "
+        f"{share:.1%} of the value targets lie outside the range of the value head, and were clipped, over "
         f"{health.block.iterations} iterations: raise --network.limit with two_hot or hl_gauss. "
-        "bounded and win_draw_loss reach from -1 to 1: use --network.head hl_gauss in their place."
+        "bounded and win_draw_loss reach from -1 to 1: use --network.head hl_gauss instead."
     )
 
 
@@ -52,9 +52,9 @@ def embeddings_collapsed(health: Health) -> str | None:
     if not spread < COLLAPSED:
         return None
     return (
-        f"Hidden states of different windows differ by {spread:.4f} only after {health.block.iterations} iterations: "
-        "they have collapsed. Likely the learning rate is too high, or nothing that is learned depends on what is "
-        "seen: lower --learn.learning-rate, or --learn.consistency."
+        f"Hidden states of different windows differ by only {spread:.4f} after {health.block.iterations} iterations: "
+        "they have collapsed. Likely the learning rate is too high, or no target depends on the observation: "
+        "lower --learn.learning-rate, or --learn.consistency."
     )
 
 
@@ -64,9 +64,9 @@ def codes_collapsed(health: Health) -> str | None:
     if not used < ONE_CODE:
         return None
     return (
-        f"Of the codes of chance {used:.2f} are told apart (the exponential of what they say of a step, in nats) over "
+        f"The model tells {used:.2f} chance codes apart (the exponential of their information on a step, in nats) over "
         f"{health.block.iterations} iterations: they have collapsed to one, and the model averages over chance. Likely "
-        "rewards and values hardly depend on what chance did: give --learn.reconstruction 3 --learn.code-entropy 0.1."
+        "rewards and values hardly depend on chance: give --learn.reconstruction 3 --learn.code-entropy 0.1."
     )
 
 
@@ -76,9 +76,9 @@ def states_alike(health: Health) -> str | None:
     if not distinct < ALIKE:
         return None
     return (
-        f"Of 1,000 states {distinct:.0f} differed, over {health.block.iterations} iterations. A learned model knows "
-        "nothing of states that are not visited (or there are few, in a small world): raise --acting.openings or "
-        "--acting.random-rate."
+        f"Only {distinct:.0f} of 1,000 states differed, over {health.block.iterations} iterations. A learned model "
+        "knows nothing about unvisited states: raise --acting.openings or --acting.random-rate (unless the environment "
+        "has few states)."
     )
 
 
@@ -89,9 +89,9 @@ def collapsed(health: Health) -> str | None:
     if not (entropy < least and change < IDLE and mean(health, "acting/distinct") < ALIKE):  # else it may be solved
         return None
     return (
-        f"The search's policy had an entropy of {entropy:.4f} nats, and differs from the network's by {change:.4f} "
-        f"nats only, over {health.block.iterations} iterations. Likely acting has collapsed to a few lines: raise "
-        "--acting.range-floor or --acting.random-rate."
+        f"The search's policy had an entropy of {entropy:.4f} nats, and differs from the network's by only "
+        f"{change:.4f} nats, over {health.block.iterations} iterations. Likely acting has collapsed to a few lines: "
+        "raise --acting.range-floor or --acting.random-rate."
     )
 
 

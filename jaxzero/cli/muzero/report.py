@@ -26,8 +26,8 @@ __all__ = ["how_it_looks_ahead", "write"]
 SHOWN = 200  # steps of an episode; one more is recorded, which tells whether it was over by then
 WORDS = {
     "greedy": "Returns are sums of rewards, not discounted; greedy episodes do not explore. ± is the standard error.",
-    "model": "One step by the model rates each move by the reward and the value that the model foretells; one step by "
-    "the true rules uses the same values. Where these make fewer mistakes, the dynamics are what is wrong.",
+    "model": "One step by the model rates each move by the reward and value that the model predicts; one step by the "
+    "true rules uses the same values. Where the latter makes fewer mistakes, the dynamics are wrong.",
 }
 CURVES = (
     ("Rating", "Elo above the untrained network", {"rating": "rating/elo"}),
@@ -107,12 +107,12 @@ def model_errors(rows: list[dict]) -> list[pages.Section]:
     if not last:
         return []
     said = lambda name: f"{np.mean([row[name] for row in last]):.3f}" if name in last[-1] else ""
-    heads = {"policy": "policy, nats", "value_error": "value, off by", "reward_error": "reward, off by"}
+    heads = {"policy": "policy, nats", "value_error": "value error", "reward_error": "reward error"}
     heads |= {"value": "value loss", "reward": "reward loss"}
     ahead = sum(name.startswith("unroll/policy_") for name in last[-1])
     table = [[str(k), *(said(f"unroll/{name}_{k}") for name in heads)] for k in range(ahead)]
     caption = "How wrong the model is, by steps ahead: means over the last tenth of the run"
-    note = "<p class='quiet'>0 is the state that was seen; from 1 on states are imagined.</p>"
+    note = "<p class='quiet'>0 is the observed state; later ones are imagined.</p>"
     return [pages.Section("The model", pages.table(caption, ["steps ahead", *heads.values()], table) + note)]
 
 
@@ -128,12 +128,12 @@ def episode(config: Config, environment: Any, run: Run, search: Any, params: Any
         paid += float(told["reward"][i])
         words = (
             f"step {i + 1}: action {in_words(told['action'][i])}, reward {float(told['reward'][i]):g}\n"
-            f"value {float(told['value'][i]):.2f} expected before it, discounted\nrewards so far: {paid:g}"
+            f"value before it {float(told['value'][i]):.2f}, discounted\nrewards so far: {paid:g}"
         )
         moments.append(pages.Ply(picture(environment, state), words))
     over = bool(told["over"][-1])
-    title = f"{len(moments)} steps, {paid:g} paid" + ("" if over else "; it goes on")
-    body = "<p class='quiet'>A greedy episode. Buttons, or the arrow keys.</p>" + pages.stepper(
+    title = f"{len(moments)} steps, {paid:g} paid" + ("" if over else "; unfinished")
+    body = "<p class='quiet'>A greedy episode. Use buttons or arrow keys.</p>" + pages.stepper(
         [pages.Record(title, tuple(moments))]
     )
     return [pages.Section("An episode", body), *codes(environment, run, params, states, told)]
@@ -151,7 +151,7 @@ def codes(environment: Any, run: Run, params: Any, states: Any, told: dict) -> l
         return []
     shown = jax.tree.map(lambda x: x[:steps], states)
     head, rows = code_table(run.network, params, environment, shown, told["action"][: steps - 1])
-    caption = f"The codes of chance in {steps - 1} steps of the episode; {run.network.codes} there are"
+    caption = f"Chance codes in {steps - 1} steps of the episode, out of {run.network.codes}"
     return [pages.Section("Chance", pages.table(caption, head, rows))]
 
 

@@ -93,11 +93,11 @@ def described(config: Config, environment: Any) -> dict[str, Any]:
         )
     if config.model == "simulator" and (continuous or on_host(environment) or environment.num_players == 2):
         raise ValueError(
-            f"--model simulator steps a traced environment of one player, whose actions are numbers; {environment.id} "
-            "is none: --model learned; or --model rules, for games of two."
+            f"--model simulator needs a traced one-player environment with discrete actions, and {environment.id} is "
+            "none. Use --model learned, or --model rules for two-player games."
         )
     if chance and environment.num_players == 2:
-        raise ValueError(f"--model stochastic is for one player; {environment.id} is a game of two: --model learned.")
+        raise ValueError(f"--model stochastic is for one player; {environment.id} has two. Use --model learned.")
     if kind != "mlp" and not board:
         raise ValueError(
             f"--network.kind {kind} needs observations of shape [height, width, planes], those of {environment.id} "

@@ -58,16 +58,16 @@ def check(config: Config, environment: Any) -> None:
     each = learn.batch_size // learn.parts
     if learn.reanalyse and not reanalysed(learn.reanalyse, each):
         raise ValueError(
-            f"--learn.reanalyse {learn.reanalyse:g} of the {each} windows that each of {learn.parts} parts has in a "
-            f"minibatch is none: use --learn.reanalyse {1 / each:.3g} or more, a larger --learn.batch-size, or 0."
+            f"--learn.reanalyse {learn.reanalyse:g} of the {each} windows in each of {learn.parts} parts of a batch "
+            f"rounds to none: use --learn.reanalyse {1 / each:.3g} or more, a larger --learn.batch-size, or 0."
         )
     if config.budget.until is not None and environment.num_players == 2:
         raise ValueError(
-            f"--budget.until {config.budget.until:g} is a mean return, and {environment.id} is a game of two, which "
-            "is measured by its rating: leave it out."
+            f"--budget.until {config.budget.until:g} is a mean return, but {environment.id} has two players, and is "
+            "measured by a rating: leave it out."
         )
     if config.budget.until is not None and not (config.evaluate.episodes and config.evaluate.every != 0):
         raise ValueError(
-            f"--budget.until {config.budget.until:g} is looked for in greedy episodes while it learns: give "
+            f"--budget.until {config.budget.until:g} needs greedy episodes during training: give "
             "--evaluate.episodes and --evaluate.every 1 or more, or leave it out."
         )

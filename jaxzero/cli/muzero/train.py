@@ -94,7 +94,7 @@ def compiled(run: Run, measure: Measure, environment: Any, state: dict, step: in
     if measure.program is not None:
         measure = measure.with_program(ready["greedy episodes"])
     else:
-        measure = measure._replace(look=for_free("The first look, which compiles", measure.look))
+        measure = measure._replace(look=for_free("Compiling and running the first evaluation", measure.look))
     return run._replace(act=act, update=ready["the learner"]), measure
 
 
@@ -115,12 +115,12 @@ def suits(config: Config, environment: Any) -> None:
     better = "board" if environment.num_players == 2 else "image" if board else "control"
     better = "pendulum" if environment.bounds is not None else better
     if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game, config.model):
-        say(f"[bold yellow]--preset {better} has settings that were made for environments like {environment.id}.")
+        say(f"[bold yellow]--preset {better} has settings for environments like {environment.id}.")
     if getattr(environment, "chance", False) and config.model == "learned":
-        hint = "--model stochastic learns the chances, too."
-        say(f"[bold yellow]{environment.id} draws lots, and this model averages over what is drawn: {hint}")
+        hint = "--model stochastic learns its outcomes, too."
+        say(f"[bold yellow]{environment.id} has chance, and this model averages over it: {hint}")
     if not getattr(environment, "chance", True) and config.model == "stochastic":
-        say(f"[bold yellow]{environment.id} draws no lots: --model learned is less work.")
+        say(f"[bold yellow]{environment.id} has no chance: --model learned is cheaper.")
 
 
 def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -> float | None:
@@ -182,7 +182,7 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
     if step:
         say_resumed(step, minutes, over, reached(config, environment, folder, step))
         if on_host(environment) and not over:
-            say("Its environments keep their own states, which no checkpoint holds: their episodes begin anew.")
+            say("Checkpoints do not hold the states of these environments: their episodes start again.")
     measure = measure_for(config, environment, run, mesh)
     results = stored(folder)
     how = json.loads(json.dumps(dataclasses.asdict(config.evaluate) | {"every": None}))
@@ -191,7 +191,7 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
         state, step, stopped = train(config, folder, environment, run, measure, state, step, minutes)
         solved = None if stopped else reached(config, environment, folder, step)
         if solved is not None:
-            say(f"The mean return of a look reached {solved:g}: it ends here, at iteration {step}.")
+            say(f"The mean return reached {solved:g}: the run ends at iteration {step}.")
     learned = devices.on_host(state["learner"].average)
     if not over:
         export(config, folder, environment, learned, step)  # measuring takes minutes, and may be interrupted
@@ -205,7 +205,7 @@ def go_on(config: Config, folder: pathlib.Path, environment, mesh, run: Run, sta
         before = results.get("before") if alike else None
         results = store(folder, **results | {"evaluate": how, "before": before, "after": whole(learned), "step": step})
     if results["before"] is None:
-        say("Measuring the untrained network, for the column beside it")
+        say("Measuring the untrained network, for comparison")
         results = store(folder, **results | {"before": whole(run.params)})
     export(config, folder, environment, learned, step, results["after"])
     if first_host():

@@ -138,7 +138,7 @@ def play(thinker: Engine, other: Program, config: Config, ours: int, opening: li
                 legal = [name for name, ok in zip(called, thinker.legal()) if ok][:4]
                 here = f"{thinker.game.id} here ({', '.join(legal)} ...)"
                 raise Refused(f"it answered {word}, which is no move in {here}: it may play another game") from None
-            return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+F", "the other made a move that is none here")
+            return Game(ours, thinker.moves.copy(), f"{'WB'[turn]}+F", "the other made an illegal move")
     return ended(thinker, other, config, ours)
 
 
@@ -164,7 +164,7 @@ def ended(thinker: Engine, other: Program, config: Config, ours: int) -> Game:
     if not SCORE.match(theirs):
         return Game(ours, moves, own, "scored by us")
     same = theirs[:1] == own[:1]
-    return Game(ours, moves, theirs, "both agree" if same else f"as the board stands it is {own}")
+    return Game(ours, moves, theirs, "both agree" if same else f"we score it {own}")
 
 
 def start(thinker: Engine, other: Program, config: Config) -> None:
@@ -300,5 +300,5 @@ def run(config: Config) -> None:
     try:
         main(config)
     except KeyboardInterrupt:
-        print("match: stopped. Games that were played are in the folder.", file=sys.stderr)
+        print("match: stopped. The finished games are in the folder.", file=sys.stderr)
         sys.exit(130)

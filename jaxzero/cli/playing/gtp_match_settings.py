@@ -17,9 +17,8 @@ DESCRIPTION = """A match against any program that speaks the Go Text Protocol.
     jaxzero match --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
     jaxzero match --opponent "gtp-rhino" --game othello --seconds 1
 
-Colours alternate, openings vary, the records of the games are saved, and the result after each of them: Ctrl-C loses
-only the game that is being played. The result is the other program's where it scores (GNU Go takes dead stones off),
-and says where ours differs.
+Colours alternate, and openings vary. Records and results are saved after each game: Ctrl-C loses only the current one.
+If the other program scores a game (GNU Go removes dead stones), its result counts; a note says where ours differs.
 """
 
 
@@ -31,14 +30,13 @@ class Config:
     """The other program, as a command: "gnugo --mode gtp --level 10"."""
     player: tyro.conf.OmitArgPrefixes[Player] = Player()
     games: int = 20
-    """An even number: half of them with each colour."""
+    """An even number of games, half with each colour."""
     opening_plies: int | None = None
-    """Random moves at the start, the same for a game and the one with colours swapped. Default: 4, and 1 in
-    tic-tac-toe."""
+    """Random moves at the start, the same in both games of a pair. Default: 4, and 1 in tic-tac-toe."""
     max_moves: int = 500
-    """Where a game is stopped; it counts as unfinished."""
+    """Moves after which a game is stopped, and counts as unfinished."""
     patience: float = 300.0
-    """Seconds that the other program has for an answer."""
+    """Seconds to wait for each answer of the other program."""
     folder: pathlib.Path = pathlib.Path("runs/match")
     """A new folder for the records of the games, and the result."""
 
@@ -62,7 +60,7 @@ def parse(arguments: list[str] | None = None) -> Config:
     if not words or shutil.which(words[0]) is None:
         name = words[0] if words else ""
         raise SystemExit(
-            f"match: --opponent {config.opponent!r}: there is no program {name!r}. Install it, or give its whole path."
+            f"match: --opponent {config.opponent!r}: there is no program {name!r}. Install it, or give its full path."
         )
     if config.folder.exists() and not config.folder.is_dir():
         raise SystemExit(f"match: --folder {config.folder} is a file: name a new folder.")

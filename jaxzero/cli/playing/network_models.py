@@ -89,15 +89,17 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
     if (of["id"], of["observation_shape"], of["num_actions"]) != here:
         there = f"{of['id']!r} with observations of shape {of['observation_shape']} and {of['num_actions']} actions"
         raise weights.WeightsError(
-            f"{file}: it is for {there}: give that, and not {game.id} with {list(game.observation_shape)} and "
+            f"{file}: it is for {there}: give that game, not {game.id} with {list(game.observation_shape)} and "
             f"{game.num_actions}."
         )
     if game.num_players != 2:
-        raise weights.WeightsError(f"{file}: {game.id} has {game.num_players} player(s): a learned model plays two.")
+        raise weights.WeightsError(
+            f"{file}: {game.id} has {game.num_players} player(s), and a learned model needs two."
+        )
     if average_symmetries:
         raise ValueError(
-            f"the mean over symmetric forms with {file}, which looks ahead without the rules: the positions that it "
-            "imagines have no symmetric forms. Leave it out."
+            f"averaging over symmetric forms with {file}, a learned model: the positions that it imagines have no "
+            "symmetric forms. Leave it out."
         )
     functions = nets.for_search(network, -1.0)
     model = models.learned(*functions, observe=jax.vmap(game.observe), legal=jax.vmap(game.legal))
@@ -107,7 +109,7 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
 def _averaged(game: games.Game, net: Any) -> Any:
     if len(game.symmetries) < 2:
         raise ValueError(
-            f"the mean over symmetric forms: {game.id} names no symmetries besides the identity "
+            f"averaging over symmetric forms: {game.id} has no symmetries besides the identity "
             "(`Game.symmetries`). Leave it out."
         )
     return averaged(game, net)

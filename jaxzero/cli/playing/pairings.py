@@ -57,7 +57,7 @@ def why_not_as_many(config: Config, game: Any) -> str:
     """The explanation where a pairing does not have as many games as the settings ask for; else empty."""
     if games_of(config, game) == config.games:
         return ""
-    return f" (--games {config.games}, in multiples of {multiple(game)}, so that every seat has as many)"
+    return f" (--games {config.games}, in multiples of {multiple(game)}, for equally many in each seat)"
 
 
 def match(config: Config, game: Any, between: Callable, one: Player, other: Player, *numbers: int) -> Callable:
@@ -112,6 +112,6 @@ def warn_of_repeated_openings(config: Config, game: Any, games: int, different: 
     if 2 * different < played:
         progress_display.console.print(
             f"[bold yellow]Only {different} different opening(s) among {played}, after {openings(config)} random "
-            "move(s). Two networks repeat their game from an equal opening, so the intervals are too narrow. Use "
+            "move(s). Two networks repeat their game from the same opening, so the intervals are too narrow. Use "
             f"--opening-plies {openings(config) + 2}."
         )

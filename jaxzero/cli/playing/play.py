@@ -65,7 +65,7 @@ def resolved(player: Player) -> Player:
             raise ValueError(f"{path}: these weights are of {game}, which has no opponent to play against. {how}")
         plain = game.rpartition(":")[0].isidentifier() and path.is_dir() and not path.samefile(".")
         if games.is_own(game) and not plain:
-            raise ValueError(f"--weights {path}: they are of the game {game}. If you trust it, name it: --game {game}")
+            raise ValueError(f"--weights {path}: these are of the game {game}. If you trust it, add --game {game}")
         of_go_alone(game, player.size, player.komi)
     size = kept.get("size", SIZE) if player.size is None else player.size
     komi = kept.get("komi", KOMI) if player.komi is None else player.komi
@@ -83,7 +83,7 @@ def _settings_of(folder: pathlib.Path) -> dict:
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read: {type(error).__name__}. Name the game: --game ...") from error
     if not fits:
-        raise ValueError(f"{file} does not say which game it is of. Name it: --game ...")
+        raise ValueError(f"{file} does not name its game. Name it: --game ...")
     return found
 
 
@@ -136,10 +136,10 @@ def engine(player: Player, size: int, komi: float) -> tuple[Engine, str]:
         raise ValueError(f"--weights {path}: no {WEIGHTS} in this folder. Give a run's folder, or a file.")
     network = network_models.load(path, game, player.average_symmetries)
     whose = "that comes with jaxzero" if along else f"of {path}"
-    how = ", which learned its model of the rules" if network.learned else ""
+    how = ", with a learned model" if network.learned else ""
     learned_with = network_models.komi_of(network.about)
     other = player.game == "go" and learned_with not in (None, komi)
-    how += f", which learned with a komi of {learned_with:g}" if other else ""
+    how += f", trained with komi {learned_with:g}" if other else ""
     how += f", averaged over {len(game.symmetries)} symmetric forms" if player.average_symmetries else ""
     words = f"the network {whose} (step {network.about.get('step', 'unknown')}){how}"
     return network_engine(player, game, network), words

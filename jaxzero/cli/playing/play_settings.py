@@ -11,22 +11,22 @@ __all__ = ["KOMI", "PLAYOUTS", "SIZE", "TRAINED", "Play", "Player", "check", "ko
 
 DESCRIPTION = """Play against jaxzero, in the terminal, in the browser or through a front end.
 
-    jaxzero play --game connect_four                        # against the network that comes along
+    jaxzero play --game connect_four                        # against the network that comes with jaxzero
     jaxzero play --game connect_four --weights runs/connect_four --seconds 3
     jaxzero play --game connect_four --browser
     jaxzero play --game mygame:game                         # a game of your own: `game` in mygame.py
-    jaxzero play --weights runs/mygame                      # the game that the run has learned
+    jaxzero play --weights runs/mygame                      # the game of the run
     jaxzero play --game 2048                                # alone, with hints; --game 2048 --help lists its flags
     jaxzero gtp                                             # 9x9 Go, for GoGui, Sabaki ...
 
-In the terminal: a move as the board names it; `hint`, `undo`, `swap` sides, `quit`, `help`. In the browser: a click;
-what the search thinks is drawn on the board, with its tree beside it. There you can also step back, try variations,
-watch the engine play all sides, and have it find the mistakes of a game.
+In the terminal, type a move as the board names it, or `hint`, `undo`, `swap` (sides), `quit`, `help`. In the browser,
+click. The page draws the search's estimates on the board, and shows its tree. There you can also step back, try
+variations, let the engine play all sides, and let it find the mistakes of a game.
 """
 
 GTP_DESCRIPTION = """Speak the Go Text Protocol on standard input and output.
 
-    jaxzero gtp                                             # 9x9 Go, the network that comes along
+    jaxzero gtp                                             # 9x9 Go, the network that comes with jaxzero
     jaxzero gtp --weights runs/go_9x9 --seconds 2 --ponder
     jaxzero gtp --game othello --weights runs/othello
 
@@ -45,36 +45,35 @@ class Player:
     """Who plays: the game, the network, and how long it thinks."""
 
     game: str = ""
-    """go (of any size, see --size), connect_four, othello, hex (or hex_7x7), tic_tac_toe, another that pgx knows, or
-    your own as module:attribute. Default: the one that --weights are of, else go."""
+    """go (of any size, see --size), connect_four, othello, hex (or hex_7x7), tic_tac_toe, another game of pgx, or your
+    own as module:attribute. Default: the game of --weights, else go."""
     weights: str = ""
-    """A weights file or a run's folder. Default: what comes with jaxzero for the game, else random playouts; none:
-    random playouts in any case; trained: what comes with jaxzero, or an error."""
+    """A weights file or a run's folder; none: random playouts; trained: the network that comes with jaxzero, or an
+    error. Default: that network if the game has one, else random playouts."""
     size: int | None = None
-    """go: points on a side. Default: as the weights, else 9."""
+    """go: board size. Default: that of the weights, else 9."""
     komi: float | None = None
-    """go: white's points for moving second; those of pgx have 7.5. Default: as the run that has learned, else 7."""
+    """go: white's points for moving second; in pgx's go 7.5. Default: that of the weights, else 7."""
     simulations: int | None = None
-    """Per move. Default: as many as --seconds allows, or 400."""
+    """Simulations per move. Default: as many as --seconds allows, or 400."""
     seconds: float | None = None
-    """Per move, at most."""
+    """Seconds per move, at most."""
     rollouts: int = 4
-    """Without a network (--weights none): playouts per simulation, which run at once."""
+    """Without a network (--weights none): playouts per simulation, in parallel."""
     exploration: float | None = None
-    """Exploration constant: the smaller, the more closely the search follows the values that it has found. Default:
-    1.25 with a network (PUCT), 0.5 with random playouts (UCB1)."""
+    """Exploration constant; smaller: the search follows its values more closely. Default: 1.25 with a network (PUCT),
+    0.5 with random playouts (UCB1)."""
     average_symmetries: bool = False
-    """The network answers the mean over all symmetric forms of a position, AlphaGo's ensemble. A simulation takes 1.3
-    times as long in Othello and Hex, 5 times in Go. Whether that is worth it differs: see
-    experiments/strength/README.md."""
+    """Average the network's output over all symmetric forms of a position (AlphaGo's ensemble). A simulation takes 1.3
+    times as long in Othello and Hex, 5 times in Go. What it gains: see experiments/strength/README.md."""
     capacity: int = 20_000
-    """Positions that a tree has room for."""
+    """Positions that the tree can hold."""
     resign: float = 0.0
-    """In matches and by the protocol: gives up below this win rate; 0: never."""
+    """In matches and in GTP: resign below this win rate; 0: never."""
     ponder: bool = False
-    """Think while the opponent does; not in the browser."""
+    """Think while the opponent thinks; not in the browser."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Random seed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Play:
     gtp: bool = False
     """Speak the Go Text Protocol on standard input and output, for front ends and match runners."""
     browser: bool = False
-    """Play and analyse on a page in a browser on this machine, with what the search thinks drawn on the board."""
+    """Play and analyse in a browser on this machine, with the search's estimates drawn on the board."""
     port: int | None = None
     """--browser: the port of the page. Default: 8000, or any free one if that is taken."""
     second: bool = False
@@ -127,11 +126,11 @@ def limits(player: Player) -> dict:
 def of_go_alone(game: str, size: int | None, komi: float | None) -> None:
     """Raises a ValueError if settings that only our own Go has are given for another game."""
     sized = f"hex_{size or 7}x{size or 7}"
-    hints = {"hex": f" Hex of another size is --game {sized}.", "go_": " Those of pgx are as they are."}
+    hints = {"hex": f" Hex of another size is --game {sized}.", "go_": " Those of pgx are fixed."}
     hint = next((said for start, said in hints.items() if game.startswith(start)), "")
     for name, value in (("size", size), ("komi", komi)):
         if value is not None and game != "go":
-            raise ValueError(f"--{name} {value:g} is for --game go only, and not for {game}.{hint}")
+            raise ValueError(f"--{name} {value:g} is for --game go only, not for {game}.{hint}")
 
 
 def usual_opening_plies(game: str) -> int:

@@ -79,7 +79,7 @@ def _board_size(game) -> int:
     from jaxzero.play.notation import has_board
 
     if not has_board(game):
-        raise ValueError(f"--gtp: {game.id} has no board of stones that two players put there.")
+        raise ValueError(f"--gtp: {game.id} is not a two-player game of stones on a board.")
     return game.observation_shape[0]
 
 

@@ -20,15 +20,15 @@ WIDTH = 79  # of printed lines
 MANY = 60  # legal moves that are listed, where there is no board
 ROWS = 7  # moves in the table of what the search thinks
 SIDES = "X", "O"
-POINTS = "Points: what is expected of the game for who plays the move, a draw being half a point."
-VISITS = "Visits: the share of the search that went into the move; few of them say little of its points."
+POINTS = "Points: the expected score of the player who moves; a draw is half a point."
+VISITS = "Visits: the share of the search spent on the move; with few of them, its points are uncertain."
 HELP = """  {move:<8} a move, as the board names it
-  hint     what I would play in your place, and what I think of your moves
-  undo     takes back your last move, and what I answered
+  hint     what I would play in your place, and how I rate your moves
+  undo     takes back your last move and my reply
   swap     changes sides
-  help, ?  these lines
+  help, ?  prints these lines
   quit     ends the game
-Of hint, undo, swap and quit the first letter is enough."""
+The first letter of hint, undo, swap or quit is enough."""
 
 
 def say(*sentences: str) -> None:
@@ -44,7 +44,7 @@ def in_words(thinker: Engine, whose: str) -> str:
     points = f"{100 * board_json.share(best.value):.0f} % of the points for {whose}"
     if not _in_shares(thinker):
         points = f"a value of {best.value:+.2f} for {whose}"
-    return f"I expect {points}, after {report.visits:,} simulations, and the game to go on: {line}"
+    return f"I expect {points}, after {report.visits:,} simulations. Expected line: {line}"
 
 
 def _in_shares(thinker: Engine) -> bool:
@@ -109,7 +109,7 @@ def play(thinker: Engine, player: Player, limit: dict, second: bool, ask: Callab
             print("\n" + "\n".join(position(thinker)))
         if thinker.over():
             say(board_json.outcome(thinker, sides, komi(player)))
-            word = ask("Another one? [y/N] or undo: ").strip().lower()
+            word = ask("Another game? [y/N] or undo: ").strip().lower()
             if word in ("undo", "u"):
                 changed = _back(thinker, you)
             elif word in ("y", "yes"):

@@ -49,7 +49,7 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
         warn_of_repeated_openings(config, game, games, different_openings(config, game, games))
     progress_display.console.print(
         f"{len(meetings)} pairing(s) of {games_of(config, game)} games{why_not_as_many(config, game)}. Each player is "
-        "compiled before its first move, which can take half a minute, with dice more than one."
+        "compiled before its first move, which can take half a minute, or longer with dice."
     )
     between, compiled = matches(config, game), set()
     for number, (i, j) in enumerate(meetings, 1):
@@ -69,11 +69,11 @@ def tournament(config: Config, game: Any, players: dict[str, Player], results: d
 def so_far(config: Config, results: dict) -> str:
     """Which results of a stopped tournament count, as words that follow "Stopped"."""
     if not has_results(results):
-        return " before anything was finished, so nothing is kept"
+        return " before any result; nothing is kept"
     done, meetings = len(results.get("pairings", ())), math.comb(len(config.players), 2)
     if done in (0, meetings):  # another part was interrupted
-        return ": what was finished so far counts"
-    return f" after {done} of {meetings} pairings, which count; the one that was being played does not"
+        return ": the results so far count"
+    return f" after {done} of {meetings} pairings, which count; the current one does not"
 
 
 def has_results(results: dict) -> bool:
@@ -203,7 +203,7 @@ def announce(config: Config, game: Any, players: dict[str, Player], about: dict[
     say(f"[bold]{escape(config.game)}[/] on {progress_display.device()}, jax {jax.__version__}")
     if provable(game) and any(read(word, config.simulations).kind == "search" for word in players):
         seen = ", and see decisive moves (uct does not)" if sees_decisive(game) else ""
-        say(f"Networks with a search weigh its values, from -1 to 1, by --value-scale {config.value_scale:g}{seen}")
+        say(f"Searches with a network use --value-scale {config.value_scale:g}, for values from -1 to 1{seen}")
     for word, said in about.items():
         told = type(said.get("step")) is int  # files may come from anywhere
         many = f"{said['step']:,} iterations" if told else "an unknown number of iterations"

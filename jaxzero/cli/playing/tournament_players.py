@@ -49,7 +49,7 @@ def _without_program(entrant: Entrant, game: Any, rules: str, value_scale: float
         return Player(word, with_listed_outcomes(search, models.rollout(game), game), rates=True)
     if kind == "perfect":
         try:
-            with progress_display.announced(f"Looking at the positions of {game.id}"):
+            with progress_display.announced(f"Solving {game.id}"):
                 return Player(word, perfect_player.perfect_player(game, perfect_player.solve(game)))
         except ValueError as error:
             raise ValueError(f"perfect plays small games only, like tic_tac_toe: {error}") from error

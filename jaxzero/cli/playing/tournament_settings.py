@@ -12,7 +12,7 @@ from jaxzero.cli.training.settings import VALUE_SCALE
 
 __all__ = ["WEIGHTS", "Config", "Entrant", "is_trained", "openings", "parse", "read"]
 
-DESCRIPTION = """A tournament: every player meets every other one. Or a sequential test of two players.
+DESCRIPTION = """A round-robin tournament, or a sequential test (SPRT) of two players.
 
     jaxzero tournament --players random uct:100 uct:1000 runs/connect_four
     jaxzero tournament --players raw:a.safetensors a.safetensors:64 b.safetensors:64 --mistakes
@@ -21,24 +21,24 @@ DESCRIPTION = """A tournament: every player meets every other one. Or a sequenti
     jaxzero tournament --sprt a.safetensors:64 b.safetensors:64 --elo0 0 --elo1 20
 
     random          any legal move
-    uct:1000        UCT, with so many random playouts per move
+    uct:1000        UCT with this many random playouts per move
     perfect         plays perfectly; for games with few positions, like tic_tac_toe
-    FILE:64         Gumbel search with the network in a file, and so many simulations per move (default: --simulations)
-    FILE:64:4       the same, and the root considers the 4 moves that the network likes best (default: 16)
+    FILE:64         Gumbel search with the network in a file, this many simulations per move (default: --simulations)
+    FILE:64:4       the same, with the network's 4 best moves considered at the root (default: 16)
     raw:FILE        that network's most probable move, without search
     trained:64      the network that comes with jaxzero for the --game; raw:trained, without search
-    mean:FILE:64    its answers are the mean over all symmetric forms of a position; mean:raw:FILE, mean:trained:64
+    mean:FILE:64    the network's output averaged over all symmetric forms; also mean:raw:FILE, mean:trained:64
 
-FILE is what `jaxzero.nets.weights` wrote, or the folder of a training run, for the weights.safetensors in it: of
-which step these are is said at the start. The checkpoints of a run are not read.
+FILE is a weights file of `jaxzero.nets.weights`, or the folder of a training run with a weights.safetensors, whose step
+is printed at the start. The checkpoints of a run are not read.
 
-All games of a pairing are played at once, in pairs: one opening of random moves, both colours. The ratings are those
-that make the results most likely, with one more game of each pairing, drawn; the intervals (95 %) are of the difference
-to the anchor. `--sprt A B` plays until it is clear whether B is stronger than A by `--elo1` (H1) or by `--elo0` only
-(H0). `--mistakes` looks at one player, too; with `--games 0` it is all that is done.
+All games of a pairing are played in parallel, in pairs: one random opening, both colours. Ratings are maximum
+likelihood, with one extra draw per pairing; the 95 % intervals are of the difference to the anchor. `--sprt A B` plays
+until it is clear whether B is stronger than A by `--elo1` (H1) or only by `--elo0` (H0). `--mistakes` also accepts a
+single player; with `--games 0` no games are played.
 
-To expect of `--players random uct:100 uct:1000 --games 200`, after two minutes on two cores: uct:100 is 661 Elo above
-random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody gets more than half of the points from perfect.
+Result of `--players random uct:100 uct:1000 --games 200`, after two minutes on two cores: uct:100 is 661 Elo above
+random (507 to 815), uct:1000 1001 (835 to 1167). In tic-tac-toe nobody scores more than half against perfect.
 """
 
 CONSIDERED = 16  # moves at the root, as Danihelka et al. 2022 have it
@@ -50,46 +50,46 @@ class Config:
     """A tournament."""
 
     players: tuple[str, ...] = ()
-    """Who takes part: see above."""
+    """The players: see above."""
     game: str = ""
-    """One that pgx knows, go (of any size), or your own as module:attribute. Default: that of the first player with
-    weights, else connect_four."""
+    """A game of pgx, go (of any size), hex_7x7 (or another size), or your own as module:attribute. Default: that of the
+    first player with weights, else connect_four."""
     size: int | None = None
-    """go: points on a side. Default: as the weights, else 9."""
+    """go: board size. Default: that of the weights, else 9."""
     komi: float | None = None
-    """go: white's points for moving second. Default: as the run that has learned, else 7."""
+    """go: white's points for moving second. Default: that of the weights, else 7."""
     games: int = 100
     """Games of each pairing; with --sprt, of each batch. An even number; with --mistakes it may be 0."""
     simulations: int = 100
-    """Simulations per move for networks that are given without a number."""
+    """Simulations per move for networks given without a number."""
     value_scale: float = VALUE_SCALE
-    """How much searched values weigh beside a network's policy (c_scale); for networks that know the rules, in games of
-    two without chance. In Othello 1 did better with the network that comes along."""
+    """c_scale: weight of search values relative to the network's policy, for networks that know the rules, in
+    two-player games without chance. In Othello, 1 did better with jaxzero's network."""
     opening_plies: int | None = None
-    """Random moves at the start: with few, players that do not vary repeat games, and intervals are too narrow; with
-    many, they decide the game. Default: 4, and 1 in tic-tac-toe."""
+    """Random moves at the start. With few, deterministic players repeat games, and intervals are too narrow; with many,
+    they decide the game. Default: 4, and 1 in tic-tac-toe."""
     max_plies: int = 1000
-    """Where games are stopped; they count as drawn."""
+    """Plies after which a game is stopped, and counts as drawn."""
     anchor: str = ""
-    """Whose rating is given. Default: the first player's."""
+    """The player whose rating is fixed. Default: the first player."""
     anchor_rating: float = 0.0
     """The anchor's rating."""
     sprt: tuple[str, ...] = ()
-    """A and B: is B stronger than A? Besides --players, or in their place."""
+    """A and B: is B stronger than A? With or without --players."""
     elo0: float = 0.0
     """sprt: how much stronger B is under H0."""
     elo1: float = 20.0
     """sprt: how much stronger B is under H1."""
     alpha: float = 0.05
-    """sprt: chance of accepting H1 where H0 holds."""
+    """sprt: probability of accepting H1 when H0 holds."""
     beta: float = 0.05
-    """sprt: chance of accepting H0 where H1 holds."""
+    """sprt: probability of accepting H0 when H1 holds."""
     max_games: int = 20_000
-    """sprt: where it ends undecided."""
+    """sprt: games after which it ends undecided."""
     mistakes: bool = False
     """Count outcome mistakes on exactly solved positions, too (connect_four only)."""
     seed: int = 0
-    """Openings and random choices follow from it."""
+    """Random seed of openings and random choices."""
     json: pathlib.Path | None = None
     """A new file for the results."""
 
@@ -146,18 +146,18 @@ def _check(config: Config) -> None:
             f"--max-plies {opening + 1} or more."
         )
     if config.games % 2:
-        raise ValueError(f"--games {config.games}: an even number, for games are played in pairs.")
+        raise ValueError(f"--games {config.games}: give an even number; games are played in pairs.")
     if config.sprt and config.max_games < config.games:
         raise ValueError(f"--max-games {config.max_games}: at least {config.games}, the --games of one batch.")
     if not config.elo0 < config.elo1:
-        raise ValueError(f"--elo0 {config.elo0:g} --elo1 {config.elo1:g}: elo1 has to be above elo0.")
+        raise ValueError(f"--elo0 {config.elo0:g} --elo1 {config.elo1:g}: elo1 must be above elo0.")
     for name in ("alpha", "beta"):
         if not 0 < getattr(config, name) < 0.5:
             raise ValueError(f"--{name} {getattr(config, name):g}: above 0 and below 0.5.")
     if config.mistakes and config.game not in ("", "connect_four"):
         raise ValueError(f"--mistakes with --game {config.game}: the solved positions are of connect_four only.")
     if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
-        what = "is there already, and is not overwritten" if file.exists() else "would be in a folder that is not there"
+        what = "exists already, and is not overwritten" if file.exists() else "would be in a folder that does not exist"
         raise ValueError(f"--json {file}: it {what}. Name a new file.")
 
 

@@ -13,21 +13,20 @@ from jaxzero.cli.training.variant import learned_only, refuse_network_beside_wei
 
 __all__ = ["check_numbers", "parse"]
 
-DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on whatever devices are there.
+DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on all available devices.
 
     jaxzero train                                           # Connect Four, with the defaults
     jaxzero train --budget.minutes 3                        # shorter
     jaxzero train --game tic_tac_toe --budget.minutes 2
     jaxzero train --game go --size 9 --budget.minutes 30
-    jaxzero train --game backgammon --budget.minutes 60     # dice: the search has nodes for their rolls
+    jaxzero train --game backgammon --budget.minutes 60     # dice: the search has chance nodes
     jaxzero train --game mygame:game                        # a game of your own: `game` in mygame.py
     jaxzero train --help                                    # every setting
-    jaxzero train --model learned --help                    # MuZero: the model is learned, too; its settings
+    jaxzero train --model learned --help                    # settings of MuZero, which learns the model, too
 
-The same command goes on where the run in its folder stopped (Ctrl-C and SIGTERM save first), and a larger budget
-prolongs a finished run: it ends as if it had never been interrupted. At the end stands a table before / after: games
-against a random player and against UCT, and, for Connect Four, the share of outcome mistakes on positions whose exact
-values are known.
+The same command continues the run in its folder (Ctrl-C and SIGTERM save first), and a larger budget extends a finished
+run: the result is as if it had never been interrupted. At the end, a table compares the networks before and after:
+games against a random player and UCT, and, for Connect Four, the share of outcome mistakes on exactly solved positions.
 """
 
 # Numbers outside these ranges have no meaning.
@@ -66,7 +65,7 @@ def parse(arguments: list[str] | None = None, preset: str | None = None) -> Conf
     config = tyro.cli(Config, default=default, args=given, prog="jaxzero train", description=DESCRIPTION)
     check_numbers(config, RANGES)
     if learned_only(config.game):
-        raise SystemExit(f"train: --game {config.game} is trained with a learned model: --model learned.")
+        raise SystemExit(f"train: --game {config.game} needs a learned model: give --model learned.")
     typed = lambda name: getattr(config, name) if values_of(words, f"--{name}") else None
     try:
         of_go_alone(config.game, typed("size"), typed("komi"))
@@ -111,7 +110,7 @@ def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
     if config.evaluate.games % 2:
         raise SystemExit(
-            f"train: --evaluate.games {config.evaluate.games} is odd: each opening is played with both colours."
+            f"train: --evaluate.games {config.evaluate.games} is odd: give an even number, for both colours."
         )
     for n in config.evaluate.position_simulations:
         if n < 1:

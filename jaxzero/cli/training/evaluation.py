@@ -263,7 +263,7 @@ def tables(before: dict, after: dict, config: Any) -> list[tuple[str, list[str],
     if rows:
         found.append(
             (
-                "Outcome mistakes on exactly solved positions (the held-out ones chose no hyper-parameter)",
+                "Outcome mistakes on exactly solved positions (the held-out ones were not used for tuning)",
                 ["", "", *(name.replace("_", " ") for name in after["raw"])],
                 rows,
             )
@@ -286,7 +286,7 @@ def stored(folder: pathlib.Path) -> dict:
         pass
     if jax.process_index() == 0:
         progress_display.console.print(
-            f"{file} is damaged, and measured anew; the file as it was is {keep_aside(file)}."
+            f"{file} is damaged: measuring again. The damaged file is now {keep_aside(file)}."
         )
     return {}
 

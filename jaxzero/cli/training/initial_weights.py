@@ -40,13 +40,13 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
         file = file if file.is_file() else _named(config, game)
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         if "environment" in weights.read_about(file):
-            wrong = f"{file} is of a learned model. Give one that learned with the rules."
+            wrong = f"{file} holds a learned model. Give weights of --model rules."
     except (OSError, ValueError) as error:
         wrong = str(error)
     found = process_coordination.gathered([digest, wrong[:1000]])
     wrong = next((said for _, said in found if said), "")
     if not wrong and len({one for one, _ in found}) > 1:
-        wrong = "the hosts have different files of this name. Give all of them the same."
+        wrong = "this file differs between hosts. Give all of them the same."
     if wrong:
         raise ValueError(f"--weights {config.weights}: {wrong}")
     return file

@@ -15,7 +15,7 @@ from jaxzero.train import devices
 
 __all__ = ["guarded", "start", "stop"]
 
-SAVED = "What was saved before stays; to go on, or to begin anew, the same command:"
+SAVED = "What was saved is kept. To continue, run:"
 
 
 def start(parts: int, hosts: Hosts) -> None:

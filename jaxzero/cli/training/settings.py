@@ -23,25 +23,25 @@ LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # c_scale of self-play: values as they 
 @dataclasses.dataclass(frozen=True)
 class Network:
     kind: Literal["mlp", "windows", "resnet"] = "windows"
-    """mlp: fast on a CPU; windows: the same behind a layer of small windows, where the observation is a board; resnet:
-    AlphaZero's, for accelerators."""
+    """mlp: fast on a CPU; windows: an MLP behind one convolution of small windows (without a board, only the MLP);
+    resnet: AlphaZero's, for accelerators."""
     hidden: tuple[int, ...] = (256, 256)
     """mlp, windows: width of each hidden layer."""
     window: int = 4
-    """windows: side of a window; no more than a side of the board."""
+    """windows: side of a window; at most that of the board."""
     channels: int = 64
-    """windows: what is seen in each; resnet: width of the tower."""
+    """windows: channels per window; resnet: channels of the tower."""
     blocks: int = 6
     """resnet: residual blocks."""
     stone_parity: bool = True
-    """windows, resnet: where the observations of a game of two are two planes, those are taken for stones, and the
-    network is also told whether their number is odd. Where each move adds a stone, that tells who moved first."""
+    """windows, resnet: the network also sees whether the number of stones is odd. Where each move adds a stone, this
+    tells who moved first. Only for two-player games observed as two planes, taken for the stones."""
     canonical: bool = True
-    """Where a game names the form (Hex does), the second player's positions are shown as the first player's, so that a
-    network need not learn everything twice."""
+    """If the game has a canonical form (Hex does), show the second player's positions as the first player's, so that
+    the network need not learn everything twice."""
     input_features: bool = True
-    """Where a game names some, the network sees them beside the board: in Connect Four squares that complete a line, in
-    Hex distances from the edges."""
+    """If the game has input features, the network sees them with the board: in Connect Four squares that complete a
+    line, in Hex distances from the edges."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,35 +55,35 @@ class SelfPlay:
     max_considered: int = 16
     """Actions that the Gumbel search considers at the root (no more than the game has)."""
     value_scale: float | None = None
-    """c_scale of the Gumbel search: how much searched values weigh beside the priors. Default: 1 for values as they
-    are, as in the paper, 0.1 for mapped ones, as in mctx."""
+    """c_scale of the Gumbel search: weight of search values relative to the priors. Default: 1 for unscaled values, as
+    in the paper; 0.1 for rescaled ones, as in mctx."""
     rescale_values: bool | None = None
-    """True (--selfplay.rescale-values): the values of a node are mapped to [0, 1] first, as mctx does. False
-    (--selfplay.no-rescale-values): they weigh as they are, so that of moves that are about equally good none is
-    preferred; a win should pay 1. Default: False for two players without chance, True elsewhere."""
+    """True (--selfplay.rescale-values): the values of each node are rescaled to [0, 1], as in mctx. False
+    (--selfplay.no-rescale-values): they are unscaled, so that nearly equal moves stay nearly equal; a win should pay 1.
+    Default: False for two players without chance, True elsewhere."""
     max_opening_plies: int = 0
     """Each game begins with a number of random moves, drawn uniformly from 0 to this. Use it with
     --selfplay.random-plies 0: that schedule starts after them, and its first move is always random."""
     random_plies: int = 8
-    """The chance of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
+    """The probability of a random move falls from 1 to `random_rate` over these plies, so that openings differ."""
     random_rate: float = 0.02
-    """Chance of a random move later on."""
+    """Probability of a random move after `random_plies`."""
     trace: float = 0.9
-    """Lambda of the value target: 1 for the game's outcome; below, it leans on the searched values."""
+    """Lambda of the value target: 1 uses the game's outcome; smaller values mix in search values."""
     bootstrap: Literal["mean", "greedy", "improved"] = "mean"
-    """What a search says of a position: the mean of all its simulations, the value of its best move, or what its
-    improved policy expects. Which is best depends on the game: see experiments/strength/what_was_tried/."""
+    """Search value of a position: the mean of all simulations, the value of the best move (greedy), or the expectation
+    under the improved policy. Which is best depends on the game: see experiments/strength/what_was_tried/."""
     tolerance: float | None = None
-    """Where a move was played that the search thinks worse than the best one by d, lambda falls by exp(-d / tolerance),
-    for what follows says less about the position before. None: not at all."""
+    """If the search values the played move below the best one by d, lambda is multiplied by exp(-d / tolerance): what
+    follows says less about the position before. None: no reduction."""
     window: int = 64
-    """Plies that wait for the end of their game; longer games are bootstrapped from the root value."""
+    """Plies that wait for the end of their game; longer games bootstrap from the root value."""
     prove: bool = True
-    """The search proves wins, draws and losses; what is proven is the target, whatever was played afterwards."""
+    """The search proves wins, draws and losses. A proven value is the target, whatever is played afterwards."""
     stop_proven: bool = False
-    """A game ends when the value of its position is proven."""
+    """End a game when the value of its position is proven."""
     dtype: Literal["bfloat16"] | None = None
-    """The network's arithmetic while it plays, for accelerators and processors with units for bfloat16. None:
+    """The network's arithmetic in self-play. bfloat16 is for accelerators, and for CPUs with bfloat16 units. None:
     float32."""
 
 
@@ -92,47 +92,47 @@ class Learn:
     batch_size: int = 1024
     """Rows per minibatch."""
     reuse: float = 4.0
-    """How often a position is learned from, on average: minibatches follow from it."""
+    """How often each position is sampled, on average. Sets the number of minibatches."""
     policy_temperature: float = 1.0
-    """Of the policies that are learned; above 1 priors stay softer than the search's policies."""
+    """Temperature of the policy targets; above 1, priors stay softer than the search's policies."""
     value_loss: Literal["squared", "score"] = "squared"
-    """squared: (z - v)^2, AlphaZero's; score: cross-entropy of the expected score, which learns from what is sure and
-    wrong."""
+    """squared: (z - v)^2, as in AlphaZero; score: cross-entropy of the expected score, which also learns from confident
+    mistakes."""
     value_weight: float = 1.0
-    """Of the value loss."""
+    """Weight of the value loss."""
     optimiser: Literal["adamw", "muon"] = "adamw"
-    """muon: steps of kernels are nearly orthogonal matrices; 0.04 is for it what 0.008 is for AdamW."""
+    """muon: updates of kernels are nearly orthogonal matrices; its 0.04 corresponds to AdamW's 0.008."""
     learning_rate: float = 8e-3
-    """After the warm-up: a function of the minibatches so far, never of the time."""
+    """Learning rate after the warm-up. It depends on the minibatches so far, not on time."""
     warmup: int = 200
     """Minibatches of linear warm-up."""
     hold: int = 3000
-    """After so many minibatches the learning rate falls, as one over the root of their number."""
+    """After this many minibatches, the learning rate falls as 1 / sqrt(minibatches)."""
     weight_decay: float = 1e-3
     """L2, decoupled (AdamW)."""
     average_decay: float = 0.9999
-    """Of the moving average of the parameters, which is evaluated. It begins lower: until 90,000 minibatches the
-    average is over about the last ninth of them."""
+    """Decay of the moving average of the parameters, which is evaluated. It starts lower: until 90,000 minibatches the
+    average covers about the last ninth of them."""
     playing_decay: float | None = None
-    """Of a shorter average, which plays, so that values that were learned late in a game soon reach its opening. None:
-    what is evaluated plays, too."""
+    """Decay of a shorter average for self-play, so that values learned late in a game soon reach its opening. None:
+    self-play uses the average above."""
     capacity: int = 400_000
     """Rows that the replay buffer holds."""
     newest: float = 0.6
     """Sample from this newest share of all positions so far (the early ones are the worst)."""
     start: int = 10_000
-    """Positions to have before learning begins."""
+    """Positions to collect before learning begins."""
     dtype: Literal["bfloat16"] | None = None
-    """The arithmetic of the network's layers while it learns, for processors with units for bfloat16; sums and
-    parameters stay float32. None: float32."""
+    """Arithmetic of the network's layers in learning. bfloat16 is for CPUs with bfloat16 units; sums and parameters
+    stay float32. None: float32."""
     parts: int = 8
-    """Games and replay are kept in so many parts, which the devices share out: a multiple of their number."""
+    """Games and replay are split into this many parts, shared by the devices: a multiple of their number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
     minutes: float = 13.0
-    """Wall-clock for self-play and learning. Compiling is not counted, nor the evaluation at the end."""
+    """Minutes of self-play and learning. Compilation and the final evaluation do not count."""
     steps: int = 0
     """Stop after this many iterations (0: no limit)."""
 
@@ -140,17 +140,17 @@ class Budget:
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
     games: int = 100
-    """Against each opponent, half of them with each colour, from openings of two random moves; 0: none."""
+    """Games against each opponent, half with each colour, after two random moves; 0: none."""
     simulations: int | None = None
-    """Simulations per move of ours. Default: 200; 16 where the outcomes of chance are listed, as in backgammon."""
+    """Our simulations per move. Default: 200; 16 in games that list their chance outcomes, like backgammon."""
     rollouts: int | None = None
-    """Simulations per move of UCT, a random playout each. Default: 1,000; 100 with more than 64 actions, as in Go; 4
-    where the outcomes of chance are listed, for these games are long."""
+    """UCT's simulations per move, each a random playout. Default: 1,000; 100 with more than 64 actions, as in Go; 4 in
+    games that list their chance outcomes, which are long."""
     position_simulations: tuple[int, ...] = (64, 600)
-    """Simulations on the exact positions."""
+    """Simulations on exactly solved positions."""
     every: int | None = None
-    """Iterations between two looks at how it goes: mistakes, a match against the network of the last look; 0: none.
-    Default: a look after each twelfth of the budget of minutes."""
+    """Iterations between evaluations during training: mistakes, and a match against the network of the previous one; 0:
+    none. Default: one after each twelfth of the budget."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,9 +158,9 @@ class Hosts:
     coordinator: str = ""
     """Several hosts: "detect" under Slurm, Kubernetes, Open MPI and on Cloud TPU, else host:port of process 0."""
     processes: int = 0
-    """How many processes there are, one per host; with host:port."""
+    """Number of processes, one per host; with host:port."""
     process: int = -1
-    """Which of them this is, from 0; with host:port."""
+    """Index of this process, from 0; with host:port."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,30 +168,29 @@ class Config:
     """A training run."""
 
     game: str = "connect_four"
-    """One that pgx knows, go (of any size), or your own as module:attribute (a jaxzero.games.Game). cartpole, 2048,
-    gymnax:NAME and gymnasium:NAME are learned otherwise: see --model learned --help."""
+    """A game of pgx, go (any size), hex_7x7 (or another size), or your own as module:attribute (a jaxzero.games.Game).
+    For cartpole, 2048, gymnax:NAME and gymnasium:NAME see --model learned --help."""
     size: int = 9
-    """go: points on a side."""
+    """go: board size."""
     komi: float = 7.0
     """go: white's points for moving second."""
     model: Literal["rules", "learned"] = "rules"
-    """What searches look ahead with: the rules of the game, or a model that is learned, too, as MuZero's. That has
-    settings of its own, as have stochastic (learned chances) and simulator (one player): --model learned --help."""
+    """rules: searches use the rules of the game, as AlphaZero. learned: they use a learned model, as MuZero. Settings
+    of learned, stochastic (learned chance) and simulator (one player): --model learned --help."""
     preset: Preset = "auto"
-    """Where the other defaults come from: laptop (two cores), amx (two cores with matrix units for bfloat16, which
-    Intel's Xeons have since 2023), gpu (one or a few) or pod (many); auto: by looks. laptop and amx have settings of
-    their own for Connect Four: selfplay.bootstrap, selfplay.tolerance and learn.playing_decay, amx network.hidden, too;
-    all have selfplay.trace 1 for Go and Othello, and for Go selfplay.window 128."""
+    """Defaults of the other settings: laptop (two cores), amx (two cores with bfloat16 matrix units, as in Intel's
+    Xeons since 2023), gpu (one or a few) or pod (many); auto: by the hardware. For Connect Four, laptop and amx change
+    selfplay.bootstrap, selfplay.tolerance and learn.playing_decay, amx also network.hidden. For Go and Othello, all set
+    selfplay.trace 1, for Go also selfplay.window 128."""
     folder: str = ""
-    """Where the run lives. Default: runs/<the game's id>."""
+    """The run's folder. Default: runs/<the game's id>."""
     weights: str = ""
-    """Begin with what another run has learned: a file of weights or a run's folder, or `trained` for the network that
-    comes with jaxzero. The network is then theirs, so leave --network.* out; the run keeps a copy. Default: an
-    untrained network."""
+    """Initial weights: a weights file, a run's folder, or `trained` for the network that comes with jaxzero. They
+    determine the network, so leave --network.* out; the run keeps a copy. Default: an untrained network."""
     seed: int = 0
-    """Everything random follows from it."""
+    """Random seed."""
     save_minutes: float = 3.0
-    """Time between checkpoints."""
+    """Minutes between checkpoints."""
     network: Network = Network()
     selfplay: SelfPlay = SelfPlay()
     learn: Learn = Learn()

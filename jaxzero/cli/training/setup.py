@@ -88,14 +88,14 @@ def _check(config: Config, game: games.Game, mesh: Any) -> None:
     devices.check_shares(mesh.size, learn.parts, games=own.games, batch_size=learn.batch_size)
     if learn.playing_decay is not None and learn.playing_decay > learn.average_decay:
         raise ValueError(
-            f"--learn.playing-decay {learn.playing_decay} is above --learn.average-decay {learn.average_decay}: what "
-            "plays would be the longer average. Use less, or None for one average."
+            f"--learn.playing-decay {learn.playing_decay} is above --learn.average-decay {learn.average_decay}: "
+            "self-play would use the longer average. Use less, or None for one average."
         )
     if own.stop_proven and not own.prove:
         raise ValueError("--selfplay.stop-proven without --selfplay.prove: nothing would be proven. Give both.")
     if own.stop_proven and not provable(game):
         raise ValueError(
-            "--selfplay.stop-proven: values are proven in games of two players without chance only. Leave it out."
+            "--selfplay.stop-proven: values can only be proven in two-player games without chance. Leave it out."
         )
     least = own.games * (own.window + own.plies)  # the most rows that may arrive at once
     if learn.capacity < least:

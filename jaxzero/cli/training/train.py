@@ -101,10 +101,10 @@ def without_compiling(run: Run, measure: Evaluation, clock: Clock) -> tuple[Run,
     """The same functions; what takes long to compile is announced, and does not count against the budget."""
     play = compiled_when_called("Compiling self-play", run.play, clock, announced)
     update = compiled_when_called("Compiling the learner", run.update, clock, announced)
-    rate = first_call_for_free("Compiling the first rating match, and playing it", measure.rate, clock, announced)
+    rate = first_call_for_free("Compiling and playing the first rating match", measure.rate, clock, announced)
     glance = measure.glance
     if glance is not None:
-        glance = first_call_for_free("Compiling the first look at mistakes", glance, clock, announced)
+        glance = first_call_for_free("Compiling and counting the first mistakes", glance, clock, announced)
     return run._replace(play=play, update=update), measure._replace(rate=rate, glance=glance)
 
 
@@ -125,15 +125,15 @@ def game_for(config: Config) -> tuple[games.Game, str]:
         found = games.loaded(name, kinds=(games.Game, environments.Environment))
         if isinstance(found, environments.Environment):
             raise ValueError(
-                f"--game {name} is a jaxzero.environments.Environment: give --model learned, too, or --model simulator "
-                "(its searches step it)."
+                f"--game {name} is a jaxzero.environments.Environment: add --model learned, or --model simulator "
+                "(searches step it)."
             )
         if found.num_players < 2:
             return found, ""  # refused by the caller
-        with announced(f"Playing random games of {found.id}, to see that it keeps its contract"), warnings_said():
+        with announced(f"Playing random games of {found.id}, to check its rules"), warnings_said():
             digest = games.check_play(found)
         if found.outcomes is not None:
-            with announced(f"Comparing what steps of {found.id} draw with the outcomes that it lists"):
+            with announced(f"Comparing random steps of {found.id} with its listed outcomes"):
                 games.check_outcomes(found)
         return found, digest
     try:
@@ -154,8 +154,8 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         config = filled(config, game)
         if game.outcomes is None and draws(game):
             say(
-                f"[bold yellow]{game.id} draws from its key, and lists no outcomes: each edge of the search keeps the "
-                "one that it drew. List them in Game.outcomes: see notebooks/train_your_own_game.md."
+                f"[bold yellow]{game.id} draws from its key, but lists no outcomes: each edge of the search keeps its "
+                "first draw. List them in Game.outcomes: see notebooks/train_your_own_game.md."
             )
         folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
@@ -176,7 +176,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
-    begun = f" (begun with --weights {config.weights})" if config.weights else ""
+    begun = f" (initial weights: --weights {config.weights})" if config.weights else ""
     say(
         f"[bold]jaxzero[/] learns {game.id} on {progress_display.device()}, jax {jax.__version__}; "
         f"the run's folder is {folder}"
@@ -195,7 +195,7 @@ def main(config: Config) -> None:
     kept = keep_programs()
     start(config.learn.parts, config.hosts)
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
-        say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with the CPU's settings.")
+        say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with its preset.")
         config = parse(flags(), preset_of_processor())
     with contextlib.ExitStack() as stack:
         prepared = prepare(config, stack)
@@ -227,7 +227,7 @@ def go_on(config: Config, folder: pathlib.Path, game, run: Run, state: dict, ste
         found = {"evaluate": how, "before": before, "after": measure.whole(learned, announced), "step": step}
         results = store(folder, **results | found)
     if results["before"] is None:
-        say("Measuring the network that the run began with, for the column beside it")
+        say("Measuring the initial network, for comparison")
         results = store(folder, **results | {"before": measure.whole(run.params, announced)})
     export(config, folder, game, learned, step, results["after"])
     if first_host():

@@ -54,12 +54,12 @@ def refuse_weights(arguments: list[str]) -> None:
 
     >>> refuse_weights(["--game", "cartpole", "--weights", "trained"])
     Traceback (most recent call last):
-    SystemExit: train: --weights trained: only board games with --model rules can begin with weights. Leave it out.
+    SystemExit: train: --weights trained: only board games with --model rules can start from weights. Leave it out.
     """
     given = _weights(arguments)
     if given:
         raise SystemExit(
-            f"train: --weights {given}: only board games with --model rules can begin with weights. Leave it out."
+            f"train: --weights {given}: only board games with --model rules can start from weights. Leave it out."
         )
 
 
@@ -68,13 +68,11 @@ def refuse_network_beside_weights(arguments: list[str]) -> None:
 
     >>> refuse_network_beside_weights(["--weights", "trained", "--network.blocks", "2"])
     Traceback (most recent call last):
-    SystemExit: train: --network.blocks beside --weights: the network is the one of these weights. ...
+    SystemExit: train: --network.blocks with --weights: the weights determine the network. ...
     """
     beside = ", ".join(word.split("=")[0] for word in arguments if word.startswith("--network."))
     if beside and _weights(arguments):
-        raise SystemExit(
-            f"train: {beside} beside --weights: the network is the one of these weights. Leave --network.* out."
-        )
+        raise SystemExit(f"train: {beside} with --weights: the weights determine the network. Leave --network.* out.")
 
 
 def _weights(arguments: list[str]) -> str:

@@ -26,7 +26,7 @@ def as_count(name: str, number: Any, least: int) -> int:
             f"known before tracing. Use {name}=32, or mark it as static (static_argnames) where the policy is jitted."
         ) from None
     if count < least:
-        raise ValueError(f"{name}={count}: allowed are {least} and more. Use {name}=32.")
+        raise ValueError(f"{name}={count}: at least {least} is needed. Use {name}=32.")
     return count
 
 
@@ -72,12 +72,12 @@ def check_root(root: Any, invalid_actions: Array | None = None) -> None:
     for leaf in jax.tree.leaves(root.embedding):
         if jnp.shape(leaf)[:1] != logits[:1]:
             raise ValueError(
-                f"root.embedding has an array of shape {jnp.shape(leaf)}; by root.prior_logits each must be "
+                f"root.embedding has an array of shape {jnp.shape(leaf)}; to match root.prior_logits each must be "
                 f"({logits[0]}, ...), one entry per game."
             )
     if invalid_actions is not None and jnp.shape(invalid_actions) != logits:
         raise ValueError(
-            f"invalid_actions has shape {jnp.shape(invalid_actions)}; by root.prior_logits it must be {logits}."
+            f"invalid_actions has shape {jnp.shape(invalid_actions)}; to match root.prior_logits it must be {logits}."
         )
 
 
@@ -109,13 +109,13 @@ def check_embedding(embedding: Any, before: Any) -> None:
     given, kept = jax.tree.structure(embedding), jax.tree.structure(before)
     if given != kept:
         raise ValueError(
-            f"recurrent_fn returned an embedding of the structure {given}; root.embedding has {kept}. "
-            "Return the same structure."
+            f"recurrent_fn returned an embedding with structure {given}; root.embedding has {kept}. Return the same "
+            "structure."
         )
     for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(embedding)):
         if jnp.shape(new) != jnp.shape(old):
             raise ValueError(
-                f"recurrent_fn returned embedding{jax.tree_util.keystr(path)} of shape {jnp.shape(new)}; by "
+                f"recurrent_fn returned embedding{jax.tree_util.keystr(path)} of shape {jnp.shape(new)}; to match "
                 f"root.embedding it must be {jnp.shape(old)}."
             )
 
@@ -130,10 +130,12 @@ def check_output(output: Any, batch: int, num_actions: int) -> None:
     for name, shape in wanted.items():
         field = getattr(output, name)
         if field is None:
-            raise ValueError(f"RecurrentFnOutput.{name} is None; by the root's outputs its shape must be {shape}.")
+            raise ValueError(
+                f"RecurrentFnOutput.{name} is None; to match the root's outputs its shape must be {shape}."
+            )
         given = jnp.shape(field)
         if given != shape:
             hint = "" if given else f" Use jnp.full({shape}, ...)."
             raise ValueError(
-                f"RecurrentFnOutput.{name} has shape {given}; by the root's outputs it must be {shape}.{hint}"
+                f"RecurrentFnOutput.{name} has shape {given}; to match the root's outputs it must be {shape}.{hint}"
             )

@@ -214,5 +214,7 @@ def infer_batch_size(tree: Tree) -> int:
         ValueError: it is the tree of one game.
     """
     if tree.node_values.ndim != 2:
-        raise ValueError(f"tree.node_values has shape {tree.node_values.shape}; of a batch of trees it is [B, N].")
+        raise ValueError(
+            f"tree.node_values has shape {tree.node_values.shape}; for a batch of trees it must be [B, N]."
+        )
     return tree.node_values.shape[0]

@@ -100,12 +100,12 @@ def _check_steps(who: str, chances: np.ndarray, drawn: Drawn, called: Callable[[
     if not (there := possible.any(1)).all():
         which = int(np.argmax(same[np.argmin(there)]))
         action = called(drawn.action[np.argmin(there)])
-        raise ValueError(f"{who}: action {action} drew outcome {which}, and its probability is 0 there.")
+        raise ValueError(f"{who}: action {action} drew outcome {which}, whose probability is 0 there.")
     if drawn.missed.any():
         action = called(drawn.action[np.argmax(drawn.missed)])
         raise ValueError(
-            f"{who}: the outcomes of action {action} differ, and outcomes.happens says that chance had no part in it: "
-            "leave happens out, or let it say True there."
+            f"{who}: the outcomes of action {action} differ, but outcomes.happens is False there: leave happens out, "
+            "or return True there."
         )
     came = (possible / possible.sum(1, keepdims=True)).sum(0)  # several outcomes may lead to the same position
     spread = np.sqrt(np.maximum((chances * (1 - chances)).sum(0), 1.0))
@@ -113,8 +113,8 @@ def _check_steps(who: str, chances: np.ndarray, drawn: Drawn, called: Callable[[
     which = int(np.argmax(np.abs(apart)))
     if abs(apart[which]) > SURE:
         raise ValueError(
-            f"{who}: outcome {which} came about {came[which]:.0f} times in {len(chances)} steps, and by its "
-            f"probabilities it should {chances[:, which].sum():.0f} times."
+            f"{who}: outcome {which} occurred {came[which]:.0f} times in {len(chances)} steps, but by its "
+            f"probabilities about {chances[:, which].sum():.0f} were expected."
         )
 
 

@@ -48,7 +48,7 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
     >>> endless = game._replace(terminal=lambda state: jnp.bool_(False))
     >>> check_play(endless, count=4)
     Traceback (most recent call last):
-    ValueError: game tic_tac_toe, after the moves ...: nothing is legal, and terminal(state) is False: ...
+    ValueError: game tic_tac_toe, after the moves ...: no action is legal, but terminal(state) is False: ...
     """
     check_rules(game)
 
@@ -75,8 +75,8 @@ def check_play(game: Game, count: int = 64, plies: int = 1000) -> str:
         _warn_of_large_rewards(game, found)
     if not found.over.any():
         warnings.warn(
-            f"game {game.id}: none of {count} random games ended within {plies} moves. If it should end, look at "
-            "terminal(state); a limit of moves is a way to end a game as drawn. A game without an end can be trained.",
+            f"game {game.id}: none of {count} random games ended within {plies} moves. If games should end, check "
+            "terminal(state); a move limit can end a game as a draw. Games without an end can be trained, too.",
             stacklevel=2,
         )
     return _digest(found.moves, found.total, found.seen, last, *form)
@@ -92,7 +92,7 @@ def _canonical(game: Game, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if jax.vmap(game.canonical.of_second)(found).any():
         raise ValueError(
             f"game {game.id}: canonical.of_second(observation) is True, and still is for "
-            "canonical.symmetry.observation(observation): let that be an observation of the first player."
+            "canonical.symmetry.observation(observation), which must be an observation of the first player."
         )
     return np.asarray(found), np.asarray(game.canonical.symmetry.actions)
 
@@ -107,13 +107,13 @@ def _features(name: str, features: Callable[[jax.Array], jax.Array], seen: np.nd
     found = np.asarray(features(jnp.asarray(seen)))
     if not np.isfinite(found).all():
         raise ValueError(
-            f"game {name}: input_features(observations) is not finite somewhere: let all of it be numbers."
+            f"game {name}: input_features(observations) has values that are not finite: return finite numbers."
         )
     alone = np.concatenate([features(jnp.asarray(seen[i : i + 1])) for i in range(min(len(seen), LOOKS))])
     if not np.allclose(alone, found[: len(alone)], atol=1e-3):
         raise ValueError(
-            f"game {name}: input_features(observations) mixes the positions of a batch: let each row follow from "
-            "its own observation."
+            f"game {name}: input_features(observations) mixes the positions of a batch: each row must depend on its "
+            "own observation only."
         )
     return found
 
@@ -123,9 +123,8 @@ def _warn_of_large_rewards(game: Game, found: Played) -> None:
     ahead = np.maximum(found.total - found.least, found.most - found.total).max()
     if ahead > 1 + NEAR:
         warnings.warn(
-            f"game {game.id}: from some position on a random game paid a player {ahead:g} in all, or took as much. "
-            "Values of the networks of jaxzero.nets lie between -1 and 1, so they cannot learn more: divide the "
-            "rewards.",
+            f"game {game.id}: in a random game, the rewards after some position add up to {ahead:g} for a player, or "
+            "to minus that. Networks of jaxzero.nets predict values between -1 and 1 only: divide the rewards.",
             stacklevel=3,
         )
 

@@ -18,17 +18,18 @@ NEAR = 1e-4  # how far two observations of the same position, or a sum of reward
 
 # Possible faults, in the order of the checks: at the beginning, before a move, after it.
 FAULTS = (
-    "the game is over before a move: let init begin where something can be played",
-    "nothing is legal, and terminal(state) is False: let terminal say that it is over, or add an action that passes",
-    "to_play(state) is no player: players are 0 ... num_players - 1",
-    "observe(state) holds what is not finite",
-    "rewards(state) holds what is not finite",
-    "the rewards of two players do not add up to 0: a search takes what one wins for what the other loses",
-    "step(pack(state), ...) makes another position than step(state, ...): pack leaves out what step derives again",
-    "something is legal, and terminal(state) is True: let legal be all False once the game is over",
-    "the game is over, and a further step changes that: let step leave a terminal state, packed or not, as it is",
-    "the game is over, and a further step pays again: let step on a terminal state, packed or not, set rewards to 0",
-    "decisive(state) is wrong: let it be True for the legal actions that end the game and pay their mover 1, only",
+    "the game is over before the first move: init must return a position with a legal action",
+    "no action is legal, but terminal(state) is False: return True there, or add a pass action",
+    "to_play(state) is not a player: players are 0 ... num_players - 1",
+    "observe(state) has values that are not finite",
+    "rewards(state) has values that are not finite",
+    "the rewards of two players do not add up to 0: a search assumes that one wins what the other loses",
+    "step(pack(state), ...) gives another position than step(state, ...): pack may leave out only what step derives "
+    "again",
+    "an action is legal, but terminal(state) is True: legal must be all False once the game is over",
+    "a step after the end changes the state: step must leave a terminal state, packed or not, unchanged",
+    "a step after the end pays again: on a terminal state, packed or not, step must set rewards to 0",
+    "decisive(state) is wrong: it must be True exactly for the legal actions that end the game and pay their mover 1",
 )
 
 

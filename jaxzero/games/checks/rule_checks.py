@@ -25,7 +25,7 @@ def check_rules(game: Game) -> None:
     >>> nim = games.from_pgx("tic_tac_toe")._replace(num_actions=8)
     >>> check_rules(nim)
     Traceback (most recent call last):
-    ValueError: game tic_tac_toe: legal(state) returns bool[9], and the record says bool[8] (num_actions is 8).
+    ValueError: game tic_tac_toe: legal(state) returns bool[9]; it must be bool[8] (num_actions is 8).
     """
     check_game("check_rules", game)
     _check_fields(game)
@@ -54,8 +54,8 @@ def check_rules(game: Game) -> None:
         if not isinstance(found, jax.ShapeDtypeStruct) or found.shape != shape or not jnp.issubdtype(found.dtype, kind):
             said = {jnp.floating: "float32", jnp.integer: "int32", jnp.bool_: "bool"}[kind]
             raise ValueError(
-                f"{who}: {name}(state) returns {in_words(found)}, and the record says "
-                f"{said}[{','.join(map(str, shape))}] ({why})."
+                f"{who}: {name}(state) returns {in_words(found)}; it must be {said}[{','.join(map(str, shape))}] "
+                f"({why})."
             )
     _check_names(game)
     _check_symmetries(who, game)
@@ -89,7 +89,7 @@ def _check_outcomes(who: str, game: Game, packed: Any, after: Any, key: Any) -> 
 def _check_fields(game: Game) -> None:
     """Checks the fields that are no functions: a folder, a command line and a person must be able to use the names."""
     if not isinstance(game.id, str) or not re.fullmatch(r"[\w.-]+", game.id):
-        raise ValueError(f"game {game.id!r}: its id has to be a word of letters, digits, '_', '-' and '.'.")
+        raise ValueError(f"game {game.id!r}: its id must be a word of letters, digits, '_', '-' and '.'.")
     for name in ("num_actions", "num_players"):
         number = getattr(game, name)
         if type(number) is not int or number < 1:
@@ -107,11 +107,11 @@ def _check_fields(game: Game) -> None:
             )
     names = game.action_names
     if not isinstance(names, tuple) or not all(isinstance(name, str) and re.fullmatch(r"\S+", name) for name in names):
-        raise ValueError(f"game {game.id}: action_names has to be a tuple of words without blanks.")
+        raise ValueError(f"game {game.id}: action_names must be a tuple of words without blanks.")
     if taken := {name for name in names if name.lower() in COMMANDS}:
         raise ValueError(f"game {game.id}: the action names {', '.join(sorted(taken))} are commands of `jaxzero play`.")
     if len({name.lower() for name in names}) < len(names):
-        raise ValueError(f"game {game.id}: two actions have one name in action_names (capitals do not count).")
+        raise ValueError(f"game {game.id}: two actions have the same name in action_names (ignoring case).")
 
 
 def _check_names(game: Game) -> None:
@@ -139,7 +139,7 @@ def _check_symmetries(who: str, game: Game) -> None:
     told = returned(who, "canonical.of_second(observation)", game.canonical.of_second, seen)
     if not isinstance(told, jax.ShapeDtypeStruct) or told.shape != () or told.dtype != jnp.bool_:
         raise ValueError(
-            f"{who}: canonical.of_second(observation) returns {in_words(told)}: let it return one bool, whether the "
+            f"{who}: canonical.of_second(observation) returns {in_words(told)}: return one bool, whether the "
             "observation is of the second player."
         )
 
@@ -157,8 +157,8 @@ def _check_features(who: str, game: Game) -> None:
     if not fits or found.shape[:-1] != shape[:-1]:
         allowed = ",".join([*map(str, shape[:-1]), "any number"])
         raise ValueError(
-            f"{who}: input_features(observations) returns {in_words(found)} for {in_words(seen)}, a batch of two: let "
-            f"it return float32[{allowed}], which a network is shown behind the last axis of the observation."
+            f"{who}: input_features(observations) returns {in_words(found)} for {in_words(seen)}, a batch of two: "
+            f"return float32[{allowed}], which is appended along the last axis of the observation."
         )
 
 
@@ -167,13 +167,13 @@ def _check_symmetry(who: str, game: Game, name: str, symmetry: Any) -> None:
         raise ValueError(f"{who}: {name} is a {type(symmetry).__name__}: give games.Symmetry(observation, actions).")
     if sorted(symmetry.actions) != list(range(game.num_actions)):
         raise ValueError(
-            f"{who}: {name}.actions has to hold each of 0 ... {game.num_actions - 1} once, in the order of the "
+            f"{who}: {name}.actions must hold each of 0 ... {game.num_actions - 1} once, in the order of the "
             "transformed position."
         )
     seen = jax.ShapeDtypeStruct(tuple(game.observation_shape), jnp.float32)
     shown = returned(who, f"{name}.observation(observation)", symmetry.observation, seen)
     if not isinstance(shown, jax.ShapeDtypeStruct) or shown.shape != seen.shape:
         raise ValueError(
-            f"{who}: {name}.observation makes {in_words(shown)} of {in_words(seen)}: a form of an observation has its "
-            "shape. A board that is not square has no quarter turns."
+            f"{who}: {name}.observation returns {in_words(shown)} for {in_words(seen)}: the shape must stay the same. "
+            "A board that is not square has no quarter turns."
         )

@@ -56,7 +56,7 @@ def check_symmetries(game: Game, count: int = 64, plies: int = 1000) -> None:
     >>> wrong = game._replace(symmetries=(turned._replace(actions=turned.actions[::-1]),))
     >>> check_symmetries(wrong, count=4)
     Traceback (most recent call last):
-    ValueError: game tic_tac_toe, after the moves ...: symmetries[0] is no symmetry of the rules: ...
+    ValueError: game tic_tac_toe, after the moves ...: symmetries[0] is not a symmetry of the rules: ...
     """
     keys = jax.random.split(jax.random.key(0), count)
     if not game.symmetries or _draws(game, keys):
@@ -69,10 +69,9 @@ def check_symmetries(game: Game, count: int = 64, plies: int = 1000) -> None:
             continue
         lane = int(np.argmin(np.where(apart > 0, apart, plies + 1)))
         raise ValueError(
-            f"game {game.id}, {moves_in_words(game, found.moves[lane], int(apart[lane]))}: symmetries[{number}] is no "
-            "symmetry of the rules: the game with the actions of that form leads to another position than the form of "
-            "this one. Is `actions` the other way round? Action i of the transformed position is action actions[i] of "
-            "the original one."
+            f"game {game.id}, {moves_in_words(game, found.moves[lane], int(apart[lane]))}: symmetries[{number}] is not "
+            "a symmetry of the rules: the transformed actions do not lead to the transformed position. Is `actions` "
+            "inverted? Action i of the transformed position is action actions[i] of the original one."
         )
 
 

@@ -63,7 +63,7 @@ def check_same_state(who: str, begins: str, state: Any, after: Any) -> None:
     """
     if jax.tree.structure(state) != jax.tree.structure(after):
         raise ValueError(
-            f"{who}: step returns a state of another structure than {begins}: {jax.tree.structure(after)}, not "
+            f"{who}: step returns a state with another structure than {begins}: {jax.tree.structure(after)}, not "
             f"{jax.tree.structure(state)}."
         )
     before, now = jax.tree_util.tree_leaves_with_path(state), jax.tree.leaves(after)

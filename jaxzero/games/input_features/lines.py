@@ -63,8 +63,8 @@ def line_features(height: int, width: int, length: int, falling: bool = False) -
     """
     if not 1 <= length <= max(height, width):
         raise ValueError(
-            f"line_features({height}, {width}, {length}): no line of {length} squares fits {height} x {width} squares"
-            f": length is from 1 to {max(height, width)}."
+            f"line_features({height}, {width}, {length}): no line of {length} squares fits {height} x {width} squares: "
+            f"use a length from 1 to {max(height, width)}."
         )
     return functools.partial(_features, height=height, width=width, length=length, falling=falling)
 
@@ -74,8 +74,8 @@ def _features(
 ) -> Float[Array, "B H W G"]:
     if observation.shape[1:3] != (height, width) or observation.shape[3] < 2:
         raise ValueError(
-            f"line_features({height}, {width}, {length}): observations [batch, {height}, {width}, 2 or more planes], "
-            f"not {list(observation.shape)}."
+            f"line_features({height}, {width}, {length}): observations must be [batch, {height}, {width}, 2 or more "
+            f"planes], not {list(observation.shape)}."
         )
     line = jnp.asarray(lines(height, width, length), jnp.float32)
     stones = jnp.moveaxis(observation[..., :2] > 0, -1, 0).reshape(2, -1, height * width).astype(jnp.float32)

@@ -55,7 +55,7 @@ def load_ntuples(file: Path) -> tuple[NTuples, Params, dict[str, Any]]:
 def _fitting(about: dict[str, Any], there: dict[str, tuple[int, ...]]) -> tuple[NTuples, Params]:
     """The network that is described, and the shape of its weights, if the file's weights have the same."""
     if "tuples" not in about and isinstance(about.get("game"), str) and about["game"] != "2048":
-        raise WeightsError(f"it is for the game {short(about['game'])}, and not an n-tuple network for 2048.")
+        raise WeightsError(f"it is for the game {short(about['game'])}, but must be an n-tuple network for 2048.")
     tuples = about.get("tuples")
     if not isinstance(tuples, list) or len(tuples) > MOST or not all(isinstance(cells, list) for cells in tuples):
         raise WeightsError(

@@ -88,8 +88,8 @@ def check_shapes(expected: Params, there: Shapes) -> None:
             here = f"of shape {short(list(there[name]))}" if name in there else "not there"
             needed = f"has {short(list(shapes[name]))}" if name in shapes else "has no such array"
             raise WeightsError(
-                f"{short(name)} is {here}, and the network that it describes {needed}: save it with the description of "
-                "its own network."
+                f"{short(name)} is {here}, but the described network {needed}: save it with the description of its own "
+                "network."
             )
 
 
@@ -110,7 +110,7 @@ def _on_host(name: str, array: Any) -> np.ndarray:
             f"{short(name)} is of type {getattr(array, 'dtype', type(array).__name__)}: use one of {kinds}."
         )
     if not np.isfinite(array := np.asarray(array)).all():
-        raise WeightsError(f"{short(name)} has numbers that are not finite: use weights from before that happened.")
+        raise WeightsError(f"{short(name)} has numbers that are not finite: use earlier weights.")
     return array
 
 
@@ -124,7 +124,7 @@ def _saying(file: Path, what: str) -> Iterator[None]:
     except WeightsError as error:
         raise WeightsError(f"{file} cannot be {what}: {error}") from error
     except OSError as error:
-        raise WeightsError(f"{file} cannot be {what}: {error.strerror}. See to that, or use another name.") from error
+        raise WeightsError(f"{file} cannot be {what}: {error.strerror}. Fix that, or use another name.") from error
     except RecursionError as error:
         raise WeightsError(f"{file} cannot be {what}: it is nested too deeply.") from error
 
@@ -135,9 +135,7 @@ def _opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
     path = pathlib.Path(file)
     file = path / OF_A_RUN if (path / OF_A_RUN).is_file() else path
     if not stat.S_ISREG(os.stat(file).st_mode):
-        raise WeightsError(
-            f"it is no file, but a folder without {OF_A_RUN}, or a device: give a file, or a run's folder."
-        )
+        raise WeightsError(f"it is a folder without {OF_A_RUN}, or a device: give a file, or a run's folder.")
     with open(file, "rb") as stream:
         yield stream, os.fstat(stream.fileno()).st_size
 

@@ -58,13 +58,13 @@ def as_json(about: Any) -> dict[str, Any]:
         {'hidden': [8, 8]}
     """
     if not isinstance(about, dict):
-        raise WeightsError(f"what is said about it is of type {type(about).__name__}: give a dictionary.")
+        raise WeightsError(f"about is of type {type(about).__name__}: give a dictionary.")
     try:
         return _strict(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise WeightsError(
-            f"what is said about it is not JSON ({short(str(error))}): use text, numbers, lists. The "
-            "arguments are (file, params, about)."
+            f"about is not JSON ({short(str(error))}): use text, numbers, lists. The arguments are (file, params, "
+            "about)."
         ) from error
 
 
@@ -106,7 +106,9 @@ def read_header(file: BinaryIO, size: int) -> Header:
         raise WeightsError(f"it has {size:,} bytes, and files of weights have 10 to {SIZE:,}. {AGAIN}")
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= min(HEADER_SIZE, size - 8):
-        raise WeightsError(f"it is no safetensors file, or it was cut short (a header of {length:,} bytes?). {AGAIN}")
+        raise WeightsError(
+            f"it is not a safetensors file, or it was cut short (a header of {length:,} bytes?). {AGAIN}"
+        )
     content = _parsed(file.read(length), "its header")
     metadata = content.pop("__metadata__", None)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
@@ -118,8 +120,8 @@ def read_header(file: BinaryIO, size: int) -> Header:
     if set(metadata) != {"format", "about", "data"} or stored != _digest(metadata, content):
         raise WeightsError(f"its header is damaged (the checksum differs). {AGAIN}")
     if not all(isinstance(text, str) for text in metadata.values()):
-        raise WeightsError(f"its metadata are no texts. {AGAIN}")
-    about = _parsed(metadata["about"], "what it says about itself")
+        raise WeightsError(f"its metadata are not all text. {AGAIN}")
+    about = _parsed(metadata["about"], "its description")
     arrays = {name: _entry(name, entry) for name, entry in content.items()}
     arrays, start, end = dict(sorted(arrays.items(), key=lambda item: item[1][2:])), 8 + length, 0
     for name, (*_, begins, ends) in arrays.items():
@@ -153,12 +155,14 @@ def _entry(name: str, entry: Any) -> tuple[np.dtype, tuple[int, ...], int, int]:
         isinstance(values, list) and len(values) <= most and all(type(n) is int and 0 <= n <= SIZE for n in values)
     )
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise WeightsError(f"{short(name)} is described by {short(entry)}, which is no array. {AGAIN}")
+        raise WeightsError(f"{short(name)} is described by {short(entry)}, which is not an array. {AGAIN}")
     if not isinstance(entry["dtype"], str) or entry["dtype"] not in DTYPES:
         raise WeightsError(f"{short(name)} is of type {short(entry['dtype'])}: use one of {', '.join(DTYPES)}.")
     shape, offsets = entry["shape"], entry["data_offsets"]
     if not natural(shape, 8) or not natural(offsets, 2) or len(offsets) != 2:
-        raise WeightsError(f"{short(name)} has shape {short(shape)} at {short(offsets)}: no such array. {AGAIN}")
+        raise WeightsError(
+            f"{short(name)} has shape {short(shape)} at {short(offsets)}: no array can have these. {AGAIN}"
+        )
     dtype = DTYPES[entry["dtype"]]
     if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
         raise WeightsError(f"{short(name)} has {short(offsets)} bytes for the shape {short(shape)}. {AGAIN}")
@@ -169,9 +173,9 @@ def _parsed(text: str | bytes, what: str) -> dict[str, Any]:
     try:
         content = _strict(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:
-        raise WeightsError(f"{what} is not JSON, it is damaged or no safetensors file. {AGAIN}") from error
+        raise WeightsError(f"{what} is not JSON: the file is damaged, or not a safetensors file. {AGAIN}") from error
     if not isinstance(content, dict):
-        raise WeightsError(f"{what} is no JSON object. {AGAIN}")
+        raise WeightsError(f"{what} is not a JSON object. {AGAIN}")
     return content
 
 

@@ -98,7 +98,7 @@ def factorised(low: tuple[float, ...], high: tuple[float, ...], bins: int = 7) -
     """
     scaled, unscaled, dims = _scales("factorised", low, high)
     if bins < 2:
-        raise ValueError(f"factorised(bins={bins}): a coordinate has 2 or more, published: 7.")
+        raise ValueError(f"factorised(bins={bins}): give 2 or more; published: 7.")
     grid = np.linspace(-1, 1, bins, dtype=np.float32)
     logits_of = lambda output: jax.nn.log_softmax(output.reshape(*output.shape[:-1], dims, bins))
 
@@ -123,6 +123,8 @@ def _scales(name: str, low: tuple[float, ...], high: tuple[float, ...]) -> tuple
     least, most = np.float32(low), np.float32(high)
     good = least.ndim == 1 and least.shape == most.shape and len(least) > 0
     if not good or not np.isfinite(least).all() or not np.isfinite(most).all() or not (least < most).all():
-        raise ValueError(f"{name}(low={low!r}, high={high!r}): a number for each coordinate, finite, low below high.")
+        raise ValueError(
+            f"{name}(low={low!r}, high={high!r}): give finite numbers, one for each coordinate, low below high."
+        )
     middle, half = (least + most) / 2, (most - least) / 2
     return lambda action: (action - middle) / half, lambda x: x * half + middle, len(least)

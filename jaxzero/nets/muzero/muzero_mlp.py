@@ -78,7 +78,7 @@ def muzero_mlp(
     sizes = dict(num_actions=num_actions, embedding=embedding, width=width, depth=depth)
     if min(sizes.values()) < 1 or projection < 0:
         given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ValueError(f"muzero_mlp({given}, projection={projection}): all count from 1, and projection from 0.")
+        raise ValueError(f"muzero_mlp({given}, projection={projection}): all must be 1 or more, projection 0 or more.")
     board = observation_shape[:2] if len(observation_shape) == 3 else (0,)
     if window < 0 or window > min(board) or channels < 1:
         raise ValueError(

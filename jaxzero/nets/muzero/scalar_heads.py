@@ -144,7 +144,7 @@ def hl_gauss(bins: int, limit: float, sigma: float = 0.75, transform: Transform 
     """
     _check("hl_gauss", bins, limit)
     if not sigma > 0:
-        raise ValueError(f"hl_gauss(sigma={sigma}): in bins, more than 0; published: 0.75.")
+        raise ValueError(f"hl_gauss(sigma={sigma}): give a width in bins, more than 0; published: 0.75.")
     edges = np.append(_points(bins) - 0.5, np.float32(bins / 2))
 
     def histogram(place: Float[Array, "..."]) -> Float[Array, "... bins"]:
@@ -180,6 +180,6 @@ def _categorical(bins: int, limit: float, transform: Transform, spread: Callable
 
 def _check(name: str, bins: int, limit: float) -> None:
     if bins < 2:
-        raise ValueError(f"{name}(bins={bins}): a support has 2 points or more, published are 601 with limit 300.")
+        raise ValueError(f"{name}(bins={bins}): a support needs 2 points or more; published: 601 with limit 300.")
     if not limit > 0:
         raise ValueError(f"{name}(limit={limit}): the support reaches from -limit to limit, use limit > 0.")

@@ -65,7 +65,7 @@ def stochastic_mlp(
     sizes = dict(num_actions=num_actions, embedding=embedding, width=width, depth=depth)
     if min(sizes.values()) < 1 or codes < 2:
         given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ValueError(f"stochastic_mlp({given}, codes={codes}): all count from 1, and codes from 2.")
+        raise ValueError(f"stochastic_mlp({given}, codes={codes}): all must be 1 or more, codes 2 or more.")
     if normalisation not in NORMALISATIONS:
         raise ValueError(f"stochastic_mlp(normalisation={normalisation!r}): use {' or '.join(NORMALISATIONS)}.")
     normalised, seen = NORMALISATIONS[normalisation], math.prod(observation_shape)

@@ -69,7 +69,7 @@ def stochastic_planes(
     sizes = dict(num_actions=num_actions, channels=channels, blocks=blocks, width=width)
     check_planes("stochastic_planes", "stochastic_mlp", observation_shape, normalisation, tower, **sizes)
     if codes < 2:
-        raise ValueError(f"stochastic_planes(codes={codes}): chance has two codes or more.")
+        raise ValueError(f"stochastic_planes(codes={codes}): give two codes or more.")
     height, breadth, planes = observation_shape
     squares, normalised, kind = height * breadth, NORMALISATIONS[normalisation], TOWERS[tower]
 

@@ -115,8 +115,8 @@ def check_planes(
     """
     if any(size < (which != "projection") for which, size in sizes.items()):
         given = ", ".join(f"{which}={size}" for which, size in sizes.items())
-        rest = ", and projection from 0" if "projection" in sizes else ""
-        raise ValueError(f"{name}({given}): all count from 1{rest}.")
+        rest = ", projection 0 or more" if "projection" in sizes else ""
+        raise ValueError(f"{name}({given}): all must be 1 or more{rest}.")
     if len(observation_shape) != 3:
         raise ValueError(
             f"{name} needs observations of shape [height, width, planes], not {list(observation_shape)}: write "

@@ -87,8 +87,8 @@ def ask(
     (lanes,) = counts(lanes=lanes)
     if model.move is None:
         raise ValueError(
-            "ask with a model that cannot be divided (Model.move is None): what is asked for must be told apart from "
-            "the rules. Use models.perfect(game, network), or give Model.move."
+            "ask needs a model that separates evaluation from rules, but Model.move is None. Use models.perfect(game, "
+            "network), or give Model.move."
         )
     virtual = virtual_mean() if virtual is None else virtual
     check_virtual("virtual", virtual)

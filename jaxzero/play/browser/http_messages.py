@@ -80,9 +80,9 @@ def check_origin(request: Request) -> None:
     """Raises Refused if the request was meant for another host, or came from another page."""
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if not LOOPBACK.fullmatch(host):
-        raise Refused(403, "This page is for this machine only: open http://127.0.0.1 and the port.")
+        raise Refused(403, "This page works only on this machine: open http://127.0.0.1 with the port.")
     if origin is not None and origin.lower() != f"http://{host.lower()}":
-        raise Refused(403, "Another page sent this. Only this page may play here.")
+        raise Refused(403, "This request came from another page. Only this page may play here.")
 
 
 def expect(request: Request, method: str) -> None:
@@ -94,21 +94,21 @@ def expect(request: Request, method: str) -> None:
 def fields(request: Request, names: tuple[str, ...]) -> list[int | None]:
     """The numbers that a body must hold, and nothing else."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "Send JSON, and say so: Content-Type: application/json.")
+        raise Refused(415, "Send JSON with Content-Type: application/json.")
     if len(request.body) > MOST:
-        raise Refused(413, f"A body has at most {MOST} bytes.")
+        raise Refused(413, f"A body may have at most {MOST} bytes.")
     try:
         given = json.loads(request.body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Refused(400, "The body is no JSON.") from error
+        raise Refused(400, "The body is not JSON.") from error
     if not isinstance(given, dict) or set(given) != set(names):
-        said = ", ".join(names) or "nothing in it"
-        raise Refused(400, f"The body has to be an object with {said}.")
+        said = ", ".join(names) or "no fields"
+        raise Refused(400, f"The body must be an object with {said}.")
     for name in names:
         number, may_be_none = given[name], name == "simulations"  # whose range the sessions know
         least, most = (-(2**53), 2**53) if may_be_none else (0, 2**31)
         if not (type(number) is int and least <= number < most or may_be_none and number is None):
-            raise Refused(400, f"{name} has to be a whole number{' or null' if may_be_none else ' from 0'}.")
+            raise Refused(400, f"{name} must be a whole number{' or null' if may_be_none else ' from 0'}.")
     return [given[name] for name in names]
 
 

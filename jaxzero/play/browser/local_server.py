@@ -41,18 +41,21 @@ def _handler(respond: Callable[[Request], Response]) -> type[BaseHTTPRequestHand
                 said = respond(asked)
             except Exception as error:  # a bug of ours; the client gets no traceback
                 print(f"{asked.method} {asked.path}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-                said = json_response(500, {"error": "Something went wrong here; the terminal says what."})
+                said = json_response(500, {"error": "The server failed; see the terminal."})
             self._write(said)
 
         do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = do_GET
 
         def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
             """Also answers malformed or overlong requests in JSON, and closes the connection."""
-            words = {411: "Say by Content-Length how long the body is.", 413: f"A body has at most {MOST} bytes."}
+            words = {
+                411: "Send the length of the body as Content-Length.",
+                413: f"A body may have at most {MOST} bytes.",
+            }
             if code == 501:  # a method that nobody knows
                 code, words = 405, {405: "Use GET or POST."}
             self.close_connection = True
-            reason = words.get(code, "This is no request that can be understood.")
+            reason = words.get(code, "This is not a valid request.")
             more = (("Allow", "GET, POST"),) if code == 405 else ()
             self._write(json_response(code if code < 500 else 400, {"error": reason}, ("Connection", "close"), *more))
 

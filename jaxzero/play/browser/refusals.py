@@ -43,6 +43,6 @@ def may_go(session: Session, node: int) -> None:
 def may_review(session: Session) -> None:
     """Allows a review where moves were made, and the engine is not about to move."""
     if session.seen["engineMoves"]:
-        raise Refused(409, "The engine is about to move. Look for mistakes when it has, or after the game.")
+        raise Refused(409, "The engine is about to move. Look for mistakes after its move, or after the game.")
     if len(session.seen["line"]) < 2:
         raise Refused(409, "No move was made yet, so there is nothing to look for.")

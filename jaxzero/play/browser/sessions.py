@@ -27,7 +27,7 @@ __all__ = ["MOST_SIMULATIONS", "Sessions"]
 REMEMBERED = 1000  # closed games whose names are kept, to explain why they are gone
 MOST_SIMULATIONS = 1_000_000
 PACE = 0.7  # seconds before each move of a game that is watched
-PROBLEM = "{} failed; the terminal says why. Take a move back, or begin a new game."
+PROBLEM = "{} failed; see the terminal. Take a move back, or begin a new game."
 
 
 class Sessions:
@@ -143,7 +143,7 @@ class Sessions:
     def players(self, id: str, version: int, engine: int) -> dict[str, Any]:
         """Who plays: side i is the engine's where bit i of the number is set; 0: analysis, all: a game to watch."""
         if not 0 <= engine < 1 << len(self._sides):
-            raise Refused(400, f"engine: give a number of sides, from 0 to {(1 << len(self._sides)) - 1}.")
+            raise Refused(400, f"engine: give a bit mask of sides, from 0 to {(1 << len(self._sides)) - 1}.")
         sides = {side for side in self._sides if engine >> side & 1}
         return self._change(id, version, may_change, lambda session: one.give_sides(session, sides))
 
@@ -193,8 +193,8 @@ class Sessions:
                 return self._open[id]
             closed = id in self._closed
         if closed:
-            raise Refused(410, f"This game was closed: {self._most} others were used since. Begin a new one.")
-        raise Refused(404, "There is no such game: it ended with the program that held it. Begin a new one.")
+            raise Refused(410, f"This game was closed, as {self._most} others were used after it. Begin a new one.")
+        raise Refused(404, "There is no such game: the program was restarted. Begin a new one.")
 
     def _change(
         self,
@@ -208,7 +208,7 @@ class Sessions:
         session = self._found(id)
         with session.claim:
             if not version == session.version == session.seen["version"]:
-                raise Refused(409, "The game has gone on meanwhile. What you see now is how it stands.")
+                raise Refused(409, "The game has changed meanwhile. You now see its current position.")
             check(session)
             session.version += 1
             version = session.version

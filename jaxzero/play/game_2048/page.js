@@ -31,7 +31,7 @@ function take({ status, said }) {
   return good;
 }
 
-// What is asked for while something else is under way is passed by: it would be meant for another position.
+// Requests during another request are dropped: they would be meant for another position.
 async function change(path, body) {
   if (busy) return false;
   busy = true;
@@ -61,7 +61,7 @@ async function refresh() {
   tell(message);
 }
 
-// What is known of this position; false: nothing, for an error is shown. Several who want it wait for one answer.
+// The hint for this position; false after an error, which is shown. Several callers wait for the same answer.
 async function knowHint() {
   while (view !== null && view.legal.length && hint?.version !== view.version) {
     coming ??= ask("GET", `/games/${view.id}/hint`).finally(() => { coming = null; });
@@ -112,7 +112,7 @@ function show(before = null) {
 function status() {
   if (lost) return "This game cannot go on.";
   if (view.result) return "No move is left. Undo, or begin a new game.";
-  if (watching) return "It plays by itself; any move is yours again.";
+  if (watching) return "It plays by itself; make a move to take over.";
   return last || "Arrow keys, W A S D, a swipe, or these buttons.";
 }
 
@@ -127,7 +127,7 @@ function controls() {
   for (const [action, name] of NAMES.entries()) byId(name).disabled = !usable || !view.legal.includes(action);
 }
 
-// What is known of the position; while that is found out, what was known before, which fades if it takes long.
+// The hint for the position; until it is known, the previous one, which fades if it takes long.
 function showHint() {
   const on = wanted() && view !== null && view.legal.length > 0;
   const old = on && hint?.version !== view.version;
@@ -141,7 +141,7 @@ function showHint() {
     byId(name).classList.toggle("best", best);
     byId(name).setAttribute("aria-label", name + (points === null ? "" : `: ${count(points)} points expected${best ? ", the best move" : ""}`));
   }
-  write("why", on && !old ? hint.why || "Points that are expected still to come, by move." : "");
+  write("why", on && !old ? hint.why || "Points still expected, by move." : "");
 }
 
 function behind(points) {
@@ -202,7 +202,7 @@ function pressed(event) {
 
 function showRate() {
   const rate = RATES[byId("speed").value];
-  write("rate", rate === Infinity ? "as fast as it goes" : `${rate} a second`);
+  write("rate", rate === Infinity ? "as fast as possible" : `${rate} a second`);
 }
 
 function listen() {

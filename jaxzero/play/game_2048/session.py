@@ -114,7 +114,7 @@ def refusal(turn: Turn, action: int) -> str:
     ''
     """
     if not 0 <= action < len(NAMES):
-        return f"{action} is no move: give 0 to 3, for {', '.join(NAMES)}."
+        return f"{action} is not a move: give 0 to 3, for {', '.join(NAMES)}."
     if not turn.legal:
         return "The game is over: no move would change anything."
     if action in turn.legal:

@@ -95,7 +95,7 @@ def change(found: Tabs, id: str, version: int, act: Callable[[Session], Session]
     with found.lock:
         kept = _kept_now(found, id)
         if kept.version != version:
-            raise Refused(409, "The game has gone on meanwhile. What you see now is how it stands.")
+            raise Refused(409, "The game has changed meanwhile. You now see its current position.")
         try:
             found.kept[id] = Kept(version + 1, act(kept.session))
         except ValueError as error:
@@ -121,7 +121,8 @@ def _kept(found: Tabs, id: str) -> Kept:
 def _kept_now(found: Tabs, id: str) -> Kept:
     if id not in found.kept:
         raise Refused(
-            404, f"There is no such game: it ended with the program, or {MOST} others were used since. Begin a new one."
+            404,
+            f"There is no such game: the program was restarted, or {MOST} others were used after it. Begin a new one.",
         )
     found.kept.move_to_end(id)
     return found.kept[id]

@@ -23,7 +23,7 @@ def counts(**numbers: Any) -> list[int | None]:
     """
     for name, value in numbers.items():
         if value is not None and not hasattr(value, "__index__"):
-            raise ValueError(f"{name}={value!r} is no integer. Use {name} >= 1.")
+            raise ValueError(f"{name}={value!r} is not an integer. Use {name} >= 1.")
         if value is not None and operator.index(value) < 1:
             raise ValueError(f"{name}={value}: at least one is needed. Use {name} >= 1.")
     return [None if value is None else operator.index(value) for value in numbers.values()]
@@ -59,7 +59,7 @@ def check_function(option: str, function: Any, arguments: str, like: str, made_b
     """
     answer = getattr(function, "__annotations__", {}).get("return")
     if any(answer is kind for kind in made_by):
-        raise ValueError(f"{option}={shown(function)}: that is what makes one. Call it: {shown(function)}(...).")
+        raise ValueError(f"{option}={shown(function)}: it builds such a function. Call it: {shown(function)}(...).")
     if not callable(function):
         raise ValueError(f"{option}={shown(function)}: give a function of {arguments}, like {like}.")
     try:
@@ -72,7 +72,7 @@ def check_function(option: str, function: Any, arguments: str, like: str, made_b
 
 def _takes_other_arguments(option: str, function: Any, arguments: str, like: str, error: TypeError) -> str:
     return (
-        f"{option}={shown(function)}: it will be called with ({arguments}), which it does not take ({error}). Give a "
+        f"{option}={shown(function)}: it will be called with ({arguments}), but does not accept that ({error}). Give a "
         f"function that does, like {like}."
     )
 

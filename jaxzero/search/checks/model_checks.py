@@ -86,7 +86,7 @@ def _check_nothing_missing(step: Step) -> None:
     """Raises a ValueError if a field is None that has to be there."""
     for name, shape in NEEDED.items():
         if getattr(step, name) is None:
-            raise ValueError(f"Step.{name} is None. Return {shape}; zeros where there is nothing to say.")
+            raise ValueError(f"Step.{name} is None. Return {shape}; zeros if it has no meaning here.")
 
 
 def _with_numbers_spread(step: Step) -> Step:
@@ -140,9 +140,8 @@ def _what_is_wrong(step: Step, wanted: Step, basis: str) -> str:
         field, shape = getattr(step, name), getattr(wanted, name)
         if field is not None and jnp.shape(field) != shape:
             return (
-                f"Step.{name} has shape {jnp.shape(field)}; by {basis} it must be {shape}. "
-                f"Return B = {batch} entries, A = {width} actions"
-                + (f", P = {players[0]} players." if players else ".")
+                f"Step.{name} has shape {jnp.shape(field)}; to match {basis} it must be {shape}. Return B = {batch} "
+                f"entries, A = {width} actions" + (f", P = {players[0]} players." if players else ".")
             )
     for name in ("legal", "terminal", "truncated", "chance"):
         mask = getattr(step, name)
@@ -225,8 +224,8 @@ def evaluated(step: Step, logits: Array, value: Array) -> Step:
     given, wanted = (jnp.shape(logits), jnp.shape(value)), (step.prior_logits.shape, step.value.shape)
     if given != wanted:
         raise ValueError(
-            f"an evaluation of {given[0]} logits and {given[1]} values; of these positions it must be {wanted[0]} and "
-            f"{wanted[1]}."
+            f"an evaluation with logits {given[0]} and values {given[1]}; for these positions it must be {wanted[0]} "
+            f"and {wanted[1]}."
         )
     over = jnp.zeros(step.value.shape[0], bool) if step.terminal is None else step.terminal
     return step._replace(prior_logits=logits, value=jnp.where(over.reshape(-1, *(1,) * (value.ndim - 1)), 0, value))

@@ -35,19 +35,19 @@ def _no_start(state: State, tree: Any, shapes: list[tuple]) -> str:
         return no_tree("tree", tree)
     if state is None:
         return (
-            "state is None: call policy(params, keys, state), keys before the state, of one entry per game, [B, ...]; "
-            "or pass tree= to think on from a tree."
+            "state is None: call policy(params, keys, state), keys before the state, which has one entry per game, [B, "
+            "...]; or pass tree= to continue from a tree."
         )
     if isinstance(state, Tree):
         return "state is a Tree: call policy(params, keys, state, tree=tree), or tree=tree alone."
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         return (
             f"state has leaves of shapes {shapes}; a policy takes one entry per game, [B, ...], in each. "
-            "jax.vmap(game.init)(keys) makes such states; or pass tree= to think on from a tree."
+            "jax.vmap(game.init)(keys) makes such states; or pass tree= to continue from a tree."
         )
     return (
-        f"a state of {shapes[0][0]} games with a tree of {tree.size.shape[0]}: give the tree of these games, or the "
-        "state without a tree."
+        f"a state of {shapes[0][0]} games with a tree of {tree.size.shape[0]}: give the tree of these games, or only "
+        "the state."
     )
 
 

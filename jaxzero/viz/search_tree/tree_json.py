@@ -108,7 +108,7 @@ def _line(found: Chosen, below: list[dict[int, int]], label: Callable[[int, int]
 def _drawn(function: str, draw: Callable[[Any], str], state: Any) -> str:
     board = draw(state)
     if not isinstance(board, str) or not board.lstrip().startswith("<svg"):
-        raise ValueError(f"{function}: draw answered {board!r:.60}: it has to be an <svg> element, as text.")
+        raise ValueError(f"{function}: draw returned {board!r:.60}: it must be an <svg> element, as text.")
     return board
 
 

@@ -68,7 +68,7 @@ def one_game(function: str, tree: Any, game: int) -> tuple[Tree, Skeleton]:
     check_tree(f"{function}: tree", tree)
     if np.ndim(tree.size) != 1:
         raise ValueError(
-            f"{function}: a tree without the axis of games, or with another before it: its size is of shape "
+            f"{function}: the tree must have exactly one axis of games, but its size has shape "
             f"{list(np.shape(tree.size))}. Give the tree as the policy returned it, and game= for which one."
         )
     batch = tree.size.shape[0]
@@ -77,7 +77,7 @@ def one_game(function: str, tree: Any, game: int) -> tuple[Tree, Skeleton]:
     one, skeleton = _opened(tree, jnp.int32(game))
     skeleton = Skeleton(*(x[0] for x in jax.device_get(skeleton)))
     if not skeleton.size:
-        raise ValueError(f"{function}: game {game} has no root, for nothing was kept of its tree. Search it first.")
+        raise ValueError(f"{function}: game {game} has no root, because nothing of its tree was kept. Search it first.")
     return one, skeleton
 
 

@@ -76,7 +76,7 @@ def test_a_mistake_is_answered_by_what_to_write(run, flags, said):
 def test_weights_that_are_missing_are_answered_by_how_to_train_some(run, tmp_path, monkeypatch):
     monkeypatch.setattr(play_settings, "TRAINED", tmp_path / "2048.safetensors")
     train = "jaxzero train --game 2048 --model rules --learn.tuples five_fours --budget.minutes 10"
-    for flags, said in (([], "no weights of 2048 come with"), (["--weights", str(tmp_path / "none")], "no such file")):
+    for flags, said in (([], "has no weights for 2048"), (["--weights", str(tmp_path / "none")], "no such file")):
         with pytest.raises(SystemExit, match=f"play: .*{said}") as caught:
             parse(flags)
         assert train in str(caught.value)
@@ -167,7 +167,7 @@ def test_a_game_is_played_and_what_cannot_be_done_is_told(look, capsys):
     assert "'hello' is no command. Type a move: left, up, right, down, or a, w, d, s; or help." in out
     assert "There is no move to take back." in out and "auto x: give a number of moves, from 1 to 100,000" in out
     assert out.count("more are expected") == 3 and re.search(r"\d points after 3 moves; the largest tile is \d", out)
-    assert out.count("the best") == 1 and out.count("what is expected still to come") == 1
+    assert out.count("the best") == 1 and out.count("the expected future score") == 1
 
 
 def test_a_move_that_changes_nothing_says_why(look, capsys):

@@ -23,7 +23,7 @@ TINY = (
 
 
 def test_weights_to_begin_with_are_refused():
-    with pytest.raises(SystemExit, match="--weights trained: only board games with --model rules can begin with"):
+    with pytest.raises(SystemExit, match="--weights trained: only board games with --model rules can start from"):
         parse(["--weights", "trained"])
 
 
@@ -62,7 +62,7 @@ def test_a_run_leaves_weights_metrics_results_and_a_report(whole):
 def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path, capsys):
     trained(tmp_path, "--budget.steps", "2", "--evaluate.games", "0")
     trained(tmp_path, "--budget.steps", "6", "--evaluate.games", "0")
-    assert "Going on from iteration 2," in capsys.readouterr().out
+    assert "Continuing from iteration 2," in capsys.readouterr().out
     like = jax.eval_shape(train.build(parse(["--learn.tuples", "five_fours", "--learn.games", "4"])).begin)
     (step, once), (again, twice) = (checkpoint.restore(folder, like) for folder in (whole, tmp_path))
     assert step == again == 6

@@ -24,13 +24,13 @@ def said(values, iterations=60, steps=64.0, num_actions=4):
 
 
 @pytest.mark.parametrize("values, words", [
-    ({"loss/reward_said": 0.029}, "Rewards differ by 0.300 .*foretells by 0.0290 only.*raise --learn.reward-weight"),
+    ({"loss/reward_said": 0.029}, "Rewards differ by 0.300 .*predictions by only 0.0290.*raise --learn.reward-weight"),
     ({"loss/outside": 0.011}, "1.1% of the value targets lie outside .*: raise --network.limit"),
-    ({"loss/spread": 0.019}, "Hidden states of different windows differ by 0.0190 only .*collapsed.*learning-rate"),
-    ({"loss/codes_told_apart": 1.04}, "Of the codes of chance 1.04 are told apart .*collapsed to one"),
-    ({"acting/distinct": 49.0}, "Of 1,000 states 49 differed.*raise --acting.openings"),
+    ({"loss/spread": 0.019}, "Hidden states of different windows differ by only 0.0190 .*collapsed.*learning-rate"),
+    ({"loss/codes_told_apart": 1.04}, "The model tells 1.04 chance codes apart .*collapsed to one"),
+    ({"acting/distinct": 49.0}, "Only 49 of 1,000 states differed.*raise --acting.openings"),
     ({"acting/entropy": 0.029 * math.log(4), "acting/improvement": 0.0029, "acting/distinct": 49.0},
-     "entropy of 0.0402 nats, and differs from the network's by 0.0029 nats only.*collapsed to a few lines"),
+     "entropy of 0.0402 nats, and differs from the network's by only 0.0029 nats.*collapsed to a few lines"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_once_and_what_to_change(values, words):
     found = said(WELL | values, iterations=300)

@@ -70,7 +70,7 @@ def test_a_run_killed_again_and_again_ends_like_one_that_was_not(tmp_path, game,
     for _ in range(kills):
         assert killed(torn, (*flags, "--folder", str(torn)), draw.uniform(0, 1))
     assert checkpoint.newest(torn) > 0
-    assert "Going on from iteration" in ended(*flags, "--folder", str(torn))
+    assert "Continuing from iteration" in ended(*flags, "--folder", str(torn))
     (step, state), (again, other) = state_of(whole, *game), state_of(torn, *game)
     assert step == again == steps and int(state["learner"].steps) > 10
     jax.tree.map(np.testing.assert_array_equal, state, other)

@@ -58,8 +58,8 @@ def here(tmp_path, monkeypatch):
     ("--network.bins 5000", "bins"),
     ("--acting.environments 3", "environments=3 cannot be shared out equally among 2 parts: use 2 or 4"),
     ("--learn.batch-size 5", "batch_size=5 cannot be shared out equally among 2 parts: use 4 or 6"),
-    ("--learn.reanalyse 0.2", "--learn.reanalyse 0.2 of the 2 windows that each of 2 parts has"),
-    ("--budget.until 9 --evaluate.every 0", "--budget.until 9 is looked for in greedy episodes"),
+    ("--learn.reanalyse 0.2", "--learn.reanalyse 0.2 of the 2 windows in each of 2 parts"),
+    ("--budget.until 9 --evaluate.every 0", "--budget.until 9 needs greedy episodes"),
     ("--learn.capacity 100000000000", "The run needs .*replay .* Lower --learn.capacity"),
     ("--evaluate.final 1000000000000", "The run needs .*measuring .* Lower --evaluate.final or"),
 ])  # fmt: skip
@@ -75,8 +75,10 @@ def test_numbers_that_do_not_fit(tmp_path, flags, said):
     ("mine.py:nan", r"environment own: a reward is not finite \(first at step 4 of game \d+\)"),
     ("mine.py:shapes", r"environment own: step changes state.motion from float32\[4\] to float32\[3\]"),
     ("mine.py:branches", r"environment own: step\(state, action, key\) fails \(mine.py, line 10\).*jnp.where"),
-    ("mine.py:three", "3 players, and an environment has one or two; a search that knows the rules .*--model rules"),
-    ("mine.py:dice", "for two players a learned model knows no chance; a search .*--model rules, with Game.outcomes"),
+    ("mine.py:three",
+     "it has 3 players, but an environment has one or two; a search that knows the rules .*--model rules"),
+    ("mine.py:dice",
+     "a learned model for two players has no chance nodes; a search .*--model rules, with Game.outcomes"),
 ])  # fmt: skip
 def test_environments_that_cannot_be_learned(here, game, said):
     assert re.search(f"(?s)^train: .*{said}", refused(here, "--game", game, "--model", "learned", *TINY))
@@ -91,13 +93,13 @@ def test_a_missing_extra_names_the_line_that_installs_it(tmp_path, monkeypatch, 
 
 def test_a_goal_is_none_of_a_game_of_two(tmp_path):
     said = refused(tmp_path, "--game", "tic_tac_toe", "--model", "learned", *TINY, "--budget.until", "1")
-    assert "--budget.until 1 is a mean return, and tic_tac_toe is a game of two" in said
+    assert "--budget.until 1 is a mean return, but tic_tac_toe has two players" in said
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game, said", [
     ("at_once", "environment own: every episode ends with its first step"),
-    ("noisy", "environment own: what follows an action depends on step's key .* say chance=True"),
+    ("noisy", "environment own: the result of an action depends on step's key .* set chance=True"),
 ])  # fmt: skip
 def test_what_may_be_meant_is_said_as_all_else_and_goes_on(here, capsys, game, said):
     prepared("--game", f"mine.py:{game}", "--model", "learned", *TINY)

@@ -56,7 +56,7 @@ def search(params, keys, time):
 @pytest.mark.parametrize("length, shown, title", [
     (3, 3, "3 steps, 6 paid"),
     (4, 4, "4 steps, 10 paid"),  # as many as are shown
-    (9, 4, "4 steps, 10 paid; it goes on"),
+    (9, 4, "4 steps, 10 paid; unfinished"),
 ])  # fmt: skip
 def test_an_episode_is_shown_up_to_its_end(monkeypatch, length, shown, title):
     monkeypatch.setattr(report, "SHOWN", 4)
@@ -65,7 +65,7 @@ def test_an_episode_is_shown_up_to_its_end(monkeypatch, length, shown, title):
     assert len(plies) == shown and title + "<" in section.body.replace("</option>", "<")
     for i, (picture, words) in enumerate(plies):
         assert words == (
-            f"step {i + 1}: action 1, reward {i + 1}\nvalue {i / 4:.2f} expected before it, discounted\n"
+            f"step {i + 1}: action 1, reward {i + 1}\nvalue before it {i / 4:.2f}, discounted\n"
             f"rewards so far: {sum(range(i + 2))}"
         )
         assert "<svg" in picture

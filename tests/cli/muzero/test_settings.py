@@ -102,10 +102,10 @@ def test_every_number_has_a_range():
     ("--learn.trace 1.5", "--learn.trace 1.5 is out of range: between 0 and 1"),
     ("--learn.reanalyse -0.1", "--learn.reanalyse -0.1 is out of range: between 0 and 1"),
     ("--learn.learning-rate nan", "--learn.learning_rate nan is out of range"),
-    ("--weights trained", "--weights trained: only board games with --model rules can begin with weights"),
+    ("--weights trained", "--weights trained: only board games with --model rules can start from weights"),
     ("--network.bins 1", "--network.bins 1 is out of range: between 2 and 10000"),
     ("--evaluate.every -1", "--evaluate.every -1 is out of range: 0 or more"),
-    ("--evaluate.games 7", "--evaluate.games 7 is odd: each opening is played with both colours"),
+    ("--evaluate.games 7", "--evaluate.games 7 is odd: give an even number, for both colours"),
     ("--evaluate.position-simulations 64 0", "--evaluate.position_simulations 0 is out of range"),
     ("--budget.minutes 0", "--budget.minutes 0: a run needs some time"),
     ("--budget.minutes nan", "--budget.minutes nan: a run needs some time"),
@@ -123,8 +123,8 @@ def test_a_setting_of_the_other_kind_of_training_is_no_setting_of_this_one(capsy
 
 @pytest.mark.parametrize("game, model, chance, bounds, said", [
     ("mine:swing", "learned", False, environments.Bounds((-1.0,), (1.0,)), "--preset pendulum has settings"),
-    ("mine:dice", "learned", True, None, "draws lots, and this model averages over what is drawn"),
-    ("mine:plain", "stochastic", False, None, "draws no lots"),
+    ("mine:dice", "learned", True, None, "has chance, and this model averages over it"),
+    ("mine:plain", "stochastic", False, None, "has no chance"),
     ("cartpole", "learned", False, None, ""),
 ])  # fmt: skip
 def test_who_would_do_better_with_other_settings_is_told(capsys, game, model, chance, bounds, said):

@@ -69,12 +69,12 @@ def test_an_environment_without_a_game_is_trained_too(tmp_path):
 
 @pytest.mark.parametrize("flags", [("--learn.consistency", "1"), ("--learn.reanalyse", "0.5")])
 def test_settings_without_meaning_are_refused(flags):
-    with pytest.raises(SystemExit, match="nothing can be searched anew from observations"):
+    with pytest.raises(SystemExit, match="cannot search observations again"):
         parse([*TILES, *flags])
 
 
 @pytest.mark.parametrize("game", ["pendulum", "tic_tac_toe"])
 def test_what_cannot_be_stepped_by_numbers_or_is_a_game_of_two_is_refused(game):
     config = parse(["--game", game, "--model", "simulator", *TINY])
-    with pytest.raises(ValueError, match=f"{game} is none: --model learned"):
+    with pytest.raises(ValueError, match=f"{game} is none. Use --model learned"):
         build(config, environment_for(config), devices.mesh())

@@ -64,7 +64,7 @@ def test_a_goal_needs_returns_that_are_looked_at():
     wanted = dataclasses.replace(SMALL, budget=Budget(until=9.0))
     sizes.check(wanted, cartpole())
     for blind in (Evaluate(episodes=0), Evaluate(every=0)):
-        with pytest.raises(ValueError, match="--budget.until 9 is looked for in greedy episodes"):
+        with pytest.raises(ValueError, match="--budget.until 9 needs greedy episodes"):
             sizes.check(dataclasses.replace(wanted, evaluate=blind), cartpole())
-    with pytest.raises(ValueError, match="--budget.until 9 is a mean return, and cartpole is a game of two"):
+    with pytest.raises(ValueError, match="--budget.until 9 is a mean return, but cartpole has two players"):
         sizes.check(wanted, cartpole()._replace(num_players=2))

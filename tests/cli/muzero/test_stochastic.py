@@ -47,7 +47,7 @@ def test_tiles_are_told_by_the_boards_before_and_after():
 
 
 @pytest.mark.parametrize("flags, said", [
-    (("--network.codes", "1"), "two outcomes or more"),
+    (("--network.codes", "1"), "--network.codes 1: give 2 or more outcomes"),
     (("--network.window", "2"), "has no windows"),
     (("--learn.consistency", "1"), "no consistency loss"),
 ])  # fmt: skip
@@ -64,7 +64,7 @@ def test_perceptrons_are_trained_too(tmp_path):
 
 def test_games_of_two_are_refused():
     config = parse(["--game", "tic_tac_toe", "--model", "stochastic", *TINY])
-    with pytest.raises(ValueError, match="tic_tac_toe is a game of two: --model learned"):
+    with pytest.raises(ValueError, match="tic_tac_toe has two. Use --model learned"):
         build(config, environment_for(config), devices.mesh())
 
 

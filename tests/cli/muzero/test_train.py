@@ -79,7 +79,7 @@ def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path, c
     for steps in (5, 12):
         trained(tmp_path, *CARTPOLE, "--budget.steps", str(steps))
     out = capsys.readouterr().out
-    assert "Going on from iteration 5," in out
+    assert "Continuing from iteration 5," in out
     step, state = same_state(whole, tmp_path, *CARTPOLE)
     assert step == 12 and set(state) == {"acting", "replay", "learner"}
     assert rows(whole) == rows(tmp_path)
@@ -145,7 +145,7 @@ def test_a_bit_of_the_replay_that_flipped_is_told(whole, tmp_path, capsys):
     capsys.readouterr()
     trained(tmp_path, *flags, "--budget.steps", "4")
     out = capsys.readouterr().out
-    assert re.search(r"Checkpoint 3 in .* is passed over: 3/state/", out) and "Going on from iteration 2" in out
+    assert re.search(r"Checkpoint 3 in .* is skipped: 3/state/", out) and "Continuing from iteration 2" in out
     assert [row["step"] for row in rows(tmp_path)] == [1, 2, 3, 4]
     for step in sorted(int(path.name) for path in (tmp_path / "checkpoints").iterdir()):
         flip(step)
@@ -161,7 +161,7 @@ def test_returns_that_the_head_cannot_say_are_counted_and_warned_of(tmp_path, ca
     trained(tmp_path, *CARTPOLE, *flags)
     found = rows(tmp_path)
     assert np.mean([row["loss/outside"] for row in found if "loss/outside" in row]) > 0.5
-    words = r"([\d.]+)% of the value targets lie outside what the value head can say"
+    words = r"([\d.]+)% of the value targets lie outside the range of the value head"
     said = re.findall(words, capsys.readouterr().out)
     assert len(said) == 1 and float(said[0]) > 50
 
@@ -178,9 +178,9 @@ def test_losses_that_are_not_finite_end_the_run(tmp_path, capsys):
 def test_environments_on_the_host_are_learned_and_begin_anew_when_a_run_goes_on(tmp_path, capsys):
     flags = "--game", "gymnasium:CartPole-v1", *TINY
     trained(tmp_path, *flags, "--budget.steps", "4")
-    assert "begin anew" not in capsys.readouterr().out
+    assert "start again" not in capsys.readouterr().out
     trained(tmp_path, *flags, "--budget.steps", "6")
-    assert "their episodes begin anew" in capsys.readouterr().out
+    assert "their episodes start again" in capsys.readouterr().out
     found = rows(tmp_path)
     assert [row["step"] for row in found] == [1, 2, 3, 4, 5, 6] and all(row["acting/taken"] == 8 for row in found)
     assert [row["step"] for row in found if "return/mean" in row] == [3, 6]

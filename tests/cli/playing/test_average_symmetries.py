@@ -83,7 +83,7 @@ def test_a_tournament_has_players_with_the_mean_and_without(game, file):
 
 
 def test_what_has_no_symmetric_forms_is_refused(game, file):
-    with pytest.raises(ValueError, match="tic_tac_toe names no symmetries besides the identity .* Leave it out"):
+    with pytest.raises(ValueError, match="tic_tac_toe has no symmetries besides the identity .* Leave it out"):
         network_models.load(file, game._replace(symmetries=()), True)
     with pytest.raises(ValueError, match="no network comes with jaxzero for hex_5x5 .* Give --weights FILE"):
         play.engine(Player(game="hex_5x5", average_symmetries=True), 9, 7.0)

@@ -54,8 +54,7 @@ def test_a_match_is_played_saved_and_counted(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "manner, result, how",
-    [("resigns", "+R", "the other resigned"), ("cheats", "+F", "the other made a move that is none here")],
+    "manner, result, how", [("resigns", "+R", "the other resigned"), ("cheats", "+F", "the other made an illegal move")]
 )
 def test_a_game_that_ends_early(tmp_path, manner, result, how):
     gtp_match.main(config(tmp_path / "match", "--opening-plies", "0", manner=manner))
@@ -105,7 +104,7 @@ def test_the_others_score_counts_and_where_it_differs_is_said(tmp_path):
     results = json.loads((tmp_path / "match" / "result.json").read_text())
     assert {game["result"] for game in results["games"]} == {"W+99"}
     assert results["score"]["wins"] == results["score"]["losses"] == 2
-    assert any(game["how"] == "as the board stands it is B+" for game in results["games"])
+    assert any(game["how"] == "we score it B+" for game in results["games"])
 
 
 @pytest.mark.parametrize("ours, result, points", [

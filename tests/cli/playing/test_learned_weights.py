@@ -41,7 +41,7 @@ def test_play_takes_them_and_makes_legal_moves_only(folder):
     found = resolved(Player(weights=str(folder)))
     assert found.game == "tic_tac_toe"
     thinker, words = engine(found, found.size, found.komi)
-    assert "learned its model" in words
+    assert "with a learned model" in words
     while not thinker.over():
         move = thinker.think(12)
         assert thinker.report().visits == 12, "the search of the position before is not kept"
@@ -77,7 +77,7 @@ def test_a_tournament_takes_them(folder, word):
 
 
 def test_positions_that_are_imagined_have_no_symmetric_forms(folder):
-    with pytest.raises(ValueError, match="looks ahead without the rules: .* Leave it out"):
+    with pytest.raises(ValueError, match="a learned model: .* Leave it out"):
         player(read(f"mean:{folder}:4", 8), GAME)
 
 

@@ -50,7 +50,7 @@ def test_a_game_is_played_and_what_is_no_move_is_told(thinker, capsys):
     assert "Your move (X)" in asked[0] and len(asked) == 4 and out.count("I play") == 1
     assert "'b2' is no legal move" in out and "'hello' is no legal move. There are:" in out
     said = " ".join(out.split())
-    assert "of the points for me, after 30 simulations" in said and re.search(r"the game to go on: [abc][123]", said)
+    assert "of the points for me, after 30 simulations" in said and re.search(r"Expected line: [abc][123]", said)
 
 
 def test_undo_swap_and_hint(thinker, capsys):
@@ -117,7 +117,7 @@ def test_what_the_search_thinks_of_your_moves_is_told_when_it_is_asked_for(think
     called = terminal_ui.names(thinker.game)
     assert [row[0] for row in rows] == [called[one.action] for one in best[:7]]
     assert [int(row[1]) for row in rows] == [round(50 * (one.value + 1)) for one in best[:7]]
-    for said in ("a draw being half a point", "Visits: the share of the search"):
+    for said in ("a draw is half a point", "Visits: the share of the search"):
         assert " ".join(out.split()).count(said) == 1, "said once"
 
 
@@ -154,7 +154,7 @@ def test_a_game_ends_and_another_begins(thinker, capsys):
     moves = [f"{column}{row}" for row in "123" for column in "abc"]
     asked = typed(thinker, *moves * 3)
     out = capsys.readouterr().out
-    assert any("Another one?" in question for question in asked)
+    assert any("Another game?" in question for question in asked)
     assert "has won" in out or "is a draw" in out
 
 
@@ -266,7 +266,7 @@ def test_the_search_explores_as_the_settings_say(monkeypatch, flags, rule, const
 @pytest.mark.parametrize("name, says", [
     ("conect_four", "Did you mean 'connect_four'?"), ("go19", "Did you mean 'go_19x19'?"), ("Othelo", "Did you mean"),
     ("no_such_module:game", "there is no module no_such_module"),
-    ("nothing", "Beside them go (--size 7), hex_7x7 and other sizes"),
+    ("nothing", "Also go (--size 7), hex_7x7 and other sizes"),
 ])  # fmt: skip
 def test_a_game_that_there_is_not_is_answered_by_the_nearest(name, says):
     with pytest.raises(SystemExit) as caught:
@@ -288,11 +288,11 @@ def test_the_game_is_taken_from_the_weights(tmp_path):
 
 
 @pytest.mark.parametrize("kept, says", [
-    ('{"game": "runs.evil:game"}', "If you trust it, name it: --game runs.evil:game"),
+    ('{"game": "runs.evil:game"}', "If you trust it, add --game runs.evil:game"),
     ('{"game": "runs/evil.py:game"}', "If you trust it"), ('{"game": "a:evil.py:game"}', "If you trust it"),
-    ('{"game": 5}', "does not say which game"), ('{"game": "cartpole"}', "of cartpole, which has no opponent"),
+    ('{"game": 5}', "does not name its game"), ('{"game": "cartpole"}', "of cartpole, which has no opponent"),
     ("{", "cannot be read: JSONDecodeError"), ("{}", "cannot be read: KeyError"), ("[]", "cannot be read: KeyError"),
-    ('{"game": "go", "size": "9"}', "does not say which game"),
+    ('{"game": "go", "size": "9"}', "does not name its game"),
 ])  # fmt: skip
 def test_a_folder_from_anywhere_makes_us_import_nothing(tmp_path, kept, says):
     (tmp_path / "config.json").write_text(kept)
@@ -386,4 +386,4 @@ def test_weights_of_go_say_the_komi_that_they_learned_with(tmp_path):
     assert (player.game, player.size, player.komi) == ("go", 3, 5.5)
     assert "komi" not in play.engine(player, player.size, player.komi)[1]
     asked = play.resolved(dataclasses.replace(player, komi=7.0))
-    assert "(step 7), which learned with a komi of 5.5" in play.engine(asked, asked.size, asked.komi)[1]
+    assert "(step 7), trained with komi 5.5" in play.engine(asked, asked.size, asked.komi)[1]

@@ -40,10 +40,10 @@ def test_help_answers_without_jax():
 
 
 def test_what_only_go_has_is_refused_for_other_games():
-    with pytest.raises(SystemExit, match="tournament: --size 7 is for --game go only, and not for othello"):
+    with pytest.raises(SystemExit, match="tournament: --size 7 is for --game go only, not for othello"):
         parse("--game othello --size 7 --players random uct:10".split())
     for flags in (["--komi", "5"], ["--size", "9"]):  # Connect Four, where none is named
-        with pytest.raises(ValueError, match="is for --game go only, and not for connect_four"):
+        with pytest.raises(ValueError, match="is for --game go only, not for connect_four"):
             tournament.with_game(parse([*flags, "--players", "random", "uct:10"]))
     assert tournament.with_game(parse("--game go --size 7 --players random uct:10".split())).size == 7
 
@@ -111,11 +111,11 @@ PLAYERS = ["--players", "random", "uct:10"]
     (["--sprt", "random", "uct:10", "--mistakes", "--games", "0"], "--games 0: at least 2"),
     ([*PLAYERS, "--simulations", "0"], "at least 1"), ([*PLAYERS, "--max-plies", "0"], "at least 1"),
     (["--sprt", "random", "uct:10", "--max-games", "50"], "at least 100, the --games of one batch"),
-    (["--sprt", "random", "uct:10", "--elo0", "20"], "elo1 has to be above elo0"),
+    (["--sprt", "random", "uct:10", "--elo0", "20"], "elo1 must be above elo0"),
     (["--sprt", "random", "uct:10", "--beta", "0.5"], "--beta 0.5: above 0 and below 0.5"),
     ([*PLAYERS, "--game", "hex", "--mistakes"], "of connect_four only"),
-    ([*PLAYERS, "--json", __file__], "is there already, and is not overwritten"),
-    ([*PLAYERS, "--json", str(ROOT / "nowhere" / "x.json")], "a folder that is not there"),
+    ([*PLAYERS, "--json", __file__], "exists already, and is not overwritten"),
+    ([*PLAYERS, "--json", str(ROOT / "nowhere" / "x.json")], "a folder that does not exist"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(flags, expected):
     with pytest.raises(SystemExit) as caught:
@@ -235,7 +235,7 @@ def test_mistakes_alone_play_no_game(trained, monkeypatch, tmp_path, capsys, set
     shown = capsys.readouterr().out.replace("\n", "")
     for word in words:  # a run's weights may be old: it says so
         assert f"{word}: weights after 7 iterations of training" in shown
-    assert "weigh its values, from -1 to 1, by --value-scale 0.5" in shown
+    assert "use --value-scale 0.5, for values from -1 to 1" in shown
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -395,7 +395,7 @@ def test_a_tournament_that_is_stopped_says_what_counts_and_keeps_that(monkeypatc
         found = json.loads(config.json.read_text())
         assert found["stopped"] and [p["wins"] for p in found["pairings"]] == [6]
     else:
-        assert "Stopped before anything was finished, so nothing is kept." in said
+        assert "Stopped before any result; nothing is kept." in said
 
 
 def test_too_few_openings_are_told(capsys):
@@ -426,7 +426,7 @@ def test_openings_that_repeat_matter_where_networks_meet(networks, warned, monke
 def test_games_that_seats_cannot_share_are_told():
     three = games.from_pgx("tic_tac_toe")._replace(num_players=3)
     said = pairings.why_not_as_many(Config(games=200), three)
-    assert said == " (--games 200, in multiples of 6, so that every seat has as many)"
+    assert said == " (--games 200, in multiples of 6, for equally many in each seat)"
     assert pairings.games_of(Config(games=200), three) == 198
     assert not pairings.why_not_as_many(Config(games=198), three)
 

@@ -56,7 +56,7 @@ def test_a_search_by_the_listed_outcomes_plays_the_race_as_it_is_best_played():
 def test_only_without_chance_can_be_proven():
     assert not provable(dice_race.game) and provable(games.from_pgx("tic_tac_toe"))
     assert not provable(dice_race.game._replace(outcomes=None)), "an edge keeps what was drawn"
-    with pytest.raises(ValueError, match="of two players without chance only"):
+    with pytest.raises(ValueError, match="values can only be proven in two-player games without chance"):
         setup.build(parse([*FLAGS, "--selfplay.stop-proven"]), dice_race.game, setup.devices.mesh())
 
 

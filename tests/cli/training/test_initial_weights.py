@@ -103,7 +103,7 @@ def test_what_is_not_there_is_said(tmp_path, flags, game, said):
 
 
 def test_a_network_beside_weights_is_refused():
-    said = "--network.kind, --network.no-stone-parity beside --weights: the network is the one of these weights"
+    said = "--network.kind, --network.no-stone-parity with --weights: the weights determine the network"
     with pytest.raises(SystemExit, match=said):
         given("--weights", "trained", "--network.kind=mlp", "--network.no-stone-parity")
     assert given("--weights", "", "--network.kind=mlp").network.kind == "mlp"
@@ -112,7 +112,7 @@ def test_a_network_beside_weights_is_refused():
 def test_a_learned_model_is_refused(tmp_path, monkeypatch):
     saved(tmp_path / "some.safetensors")
     monkeypatch.setattr(weights, "read_about", lambda file: {"environment": {}})
-    with pytest.raises(ValueError, match="is of a learned model. Give one that learned with the rules."):
+    with pytest.raises(ValueError, match="holds a learned model. Give weights of --model rules."):
         initial_weights.find(given("--weights", str(tmp_path / "some.safetensors")), GAME, tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_weights_of_another_game_are_refused(tmp_path):
 def test_hosts_that_have_different_files_all_stop(tmp_path, monkeypatch):
     saved(tmp_path / "some.safetensors")
     config = given("--weights", str(tmp_path / "some.safetensors"))
-    for other, said in ((["another", ""], "the hosts have different files"), (["", "it is gone"], "it is gone")):
+    for other, said in ((["another", ""], "this file differs between hosts"), (["", "it is gone"], "it is gone")):
         gathered = types.SimpleNamespace(gathered=lambda mine, other=other: [mine, other])
         monkeypatch.setattr(initial_weights, "process_coordination", gathered)
         with pytest.raises(ValueError, match=said):
@@ -138,9 +138,9 @@ def test_a_run_goes_on_without_the_file_that_it_began_with(tmp_path):
     saved(file)
     flags = [*NO_NETWORK, "--weights", str(file), "--folder", str(folder)]
     done = run(*flags, "--budget.steps", "3")
-    assert done.returncode == 0 and f"(begun with --weights {file})" in " ".join(done.stdout.split()), done.stderr[
-        -900:
-    ]
+    assert done.returncode == 0 and f"(initial weights: --weights {file})" in " ".join(done.stdout.split()), (
+        done.stderr[-900:]
+    )
     file.unlink()
     done = run(*flags, "--budget.steps", "5")
     assert done.returncode == 0, done.stderr[-900:]

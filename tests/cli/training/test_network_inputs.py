@@ -114,7 +114,7 @@ def test_a_run_that_begins_with_weights_shows_what_these_were_shown(tmp_path, na
         there.unlink(missing_ok=True)  # the run has its copy
     with pytest.raises(SystemExit) as ended:
         prepared(*words)
-    assert f"settings that are there (--weights {there}), or name" in str(ended.value)
+    assert f"settings of the run (--weights {there}), or name" in str(ended.value)
 
 
 def test_the_weights_that_come_along_begin_a_run_as_they_are(tmp_path):

@@ -351,7 +351,7 @@ def test_a_run_ends_with_a_table_and_goes_on_when_asked(tmp_path):
     assert "seed: 0 there, 9 now" in str(ended.value) and before == files(folder)
 
     longer = run(*SMALL, *MEASURED, "--folder", str(folder), "--budget.steps", "20")
-    assert longer.returncode == 0 and "Going on from iteration 12" in longer.stdout
+    assert longer.returncode == 0 and "Continuing from iteration 12" in longer.stdout
     steps = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert steps == list(range(1, 21))
 
@@ -370,10 +370,10 @@ def test_sigterm_saves_and_the_same_command_goes_on(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     step = int(re.search(r"saved at iteration (\d+)", out).group(1))
-    assert step > 0 and "To go on, the same command" in out
+    assert step > 0 and "To continue, run:" in out
     assert len(rows(folder)) <= step + 1 and weights.read_about(folder / "weights.safetensors")["step"] == step
     longer = run(*SMALL, "--folder", str(folder), "--budget.minutes", "5", "--budget.steps", str(step + 3))
-    assert longer.returncode == 0 and f"Going on from iteration {step}" in longer.stdout
+    assert longer.returncode == 0 and f"Continuing from iteration {step}" in longer.stdout
     assert [row["step"] for row in rows(folder)] == list(range(1, step + 4))
 
 
@@ -437,7 +437,7 @@ def test_four_devices_save_and_two_and_one_go_on(tmp_path):
     for count, steps in ((4, 8), (2, 10), (1, 12)):
         done = run(*SMALL, "--folder", folder, "--budget.steps", str(steps), devices=count)
         assert done.returncode == 0, done.stderr
-        assert steps == 8 or f"Going on from iteration {steps - 2}" in done.stdout
+        assert steps == 8 or f"Continuing from iteration {steps - 2}" in done.stdout
     assert run(*SMALL, "--folder", folder + "1", "--budget.steps", "12").returncode == 0
     (step, state), (other_step, other) = state_of(tmp_path / "run"), state_of(tmp_path / "run1")
     assert step == other_step == 12 and int(state["learner"].steps) == int(other["learner"].steps) > 0

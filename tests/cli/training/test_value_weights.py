@@ -79,5 +79,5 @@ def test_a_run_from_before_goes_on_with_the_flags_that_are_named(tmp_path, there
     file.write_text(json.dumps(kept))
     with pytest.raises(SystemExit) as refused:
         prepared(words)
-    named = re.search(r"settings that are there \((.*?)\)", str(refused.value))[1]
+    named = re.search(r"settings of the run \((.*?)\)", str(refused.value))[1]
     assert prepared((*words, *shlex.split(named))) == ((True, 0.1) if None in there else there)

@@ -53,7 +53,7 @@ def test_the_kind_that_is_meant_gets_the_words_and_runs(monkeypatch, kind, words
 
 
 def test_where_there_is_no_other_way_than_a_learned_model_that_is_said():
-    with pytest.raises(SystemExit, match="--game cartpole is trained with a learned model: --model learned"):
+    with pytest.raises(SystemExit, match="--game cartpole needs a learned model: give --model learned"):
         command_line.parse(["--model", "rules", "--game", "cartpole"], "laptop")
 
 

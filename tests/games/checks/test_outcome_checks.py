@@ -37,12 +37,15 @@ def test_so_do_the_games_that_come_along(make):
     (dict(probabilities=chances(0.6, 0.6)), r"add up to 1\.2 at a step: 0\.2 too much"),
     (dict(probabilities=chances(1.5, -0.5)), r"a probability of its outcomes is -0\.5"),
     (dict(probabilities=chances(jnp.nan, 1.0)), r"a probability of its outcomes is nan"),
-    (dict(probabilities=chances(1.0, 0.0)), r"action roll drew outcome 1, and its probability is 0 there"),
-    (dict(probabilities=chances(0.4, 0.6)), r"outcome \d came about \d+ times in \d+ steps, and .* should \d+ times"),
+    (dict(probabilities=chances(1.0, 0.0)), r"action roll drew outcome 1, whose probability is 0 there"),
+    (
+        dict(probabilities=chances(0.4, 0.6)),
+        r"outcome \d occurred \d+ times in \d+ steps, but .* about \d+ were expected",
+    ),
     (dict(probabilities=lambda state, action: jnp.ones(3) / 3), r"returns float32\[3\]: give one number for each"),
     (dict(step=lambda race, action, outcome, key: dice_race.rolled(race, action, 0 * outcome, key)),
      "action roll led to a position that is none of its outcomes"),
-    (dict(happens=lambda race, action, following: action == 0), "the outcomes of action roll differ, and .*happens"),
+    (dict(happens=lambda race, action, following: action == 0), "the outcomes of action roll differ, but .*happens"),
 ])  # fmt: skip
 def test_mistakes_are_named(wrong, said):
     with pytest.raises(ValueError, match=f"game dice_race: .*{said}"):
@@ -54,7 +57,7 @@ def test_mistakes_are_named(wrong, said):
     (race.outcomes._replace(count=6.0), r"outcomes.count is 6.0: give a whole number, 2 or more"),
     (race.outcomes._replace(count=3), r"outcomes.probabilities\(state, action\) returns float32\[2\]: give one number"),
     (race.outcomes._replace(step=lambda race, action, outcome: race), r"outcomes.step\(.*\) fails: TypeError"),
-    (race.outcomes._replace(step=lambda race, *_: race.squares), r"outcomes: step returns a state of another"),
+    (race.outcomes._replace(step=lambda race, *_: race.squares), r"outcomes: step returns a state with another"),
 ])  # fmt: skip
 def test_a_record_that_does_not_fit_is_named_before_anything_is_compiled(wrong, said):
     with pytest.raises(ValueError, match=f"game dice_race.*{said}"):

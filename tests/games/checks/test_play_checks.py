@@ -40,26 +40,28 @@ def other_mover(state, action, key):
 
 
 BROKEN = {
-    "at the beginning: the game is over before a move": dict(terminal=lambda state: jnp.bool_(True)),
-    "at the beginning: nothing is legal": dict(legal=lambda state: jnp.zeros(9, bool)),
-    r"after the moves \d \d \d: nothing is legal": dict(legal=lambda state: GAME.legal(state) & (stones(state) < 3)),
-    r"after the moves \d: to_play.state. is no player": dict(to_play=lambda state: stones(state) * 2),
-    r"observe.state. holds what is not finite": dict(observe=lambda state: GAME.observe(state) / (stones(state) < 2)),
-    "rewards.state. holds what is not finite": dict(rewards=lambda state: GAME.rewards(state) / 0.0),
+    "at the beginning: the game is over before the first move": dict(terminal=lambda state: jnp.bool_(True)),
+    "at the beginning: no action is legal": dict(legal=lambda state: jnp.zeros(9, bool)),
+    r"after the moves \d \d \d: no action is legal": dict(legal=lambda state: GAME.legal(state) & (stones(state) < 3)),
+    r"after the moves \d: to_play.state. is not a player": dict(to_play=lambda state: stones(state) * 2),
+    r"observe.state. has values that are not finite": dict(
+        observe=lambda state: GAME.observe(state) / (stones(state) < 2)
+    ),
+    "rewards.state. has values that are not finite": dict(rewards=lambda state: GAME.rewards(state) / 0.0),
     r"rewards of two players do not add up to 0.*They are (1, 1|0, 1|1, 0)\.$": dict(
         rewards=lambda state: jnp.abs(GAME.rewards(state))
     ),
-    "makes another position than step.state, ...": dict(
+    "gives another position than step.state, ...": dict(
         pack=lambda state: state.replace(_x=state._x._replace(board=jnp.full_like(state._x.board, -1)))
     ),
-    "something is legal, and terminal": dict(legal=lambda state: GAME.legal(state) | GAME.terminal(state)),
-    "a further step changes that": dict(step=beginning_anew),
-    "over, and a further step changes that": dict(step=other_mover),
-    "a further step pays again": dict(step=paid_again),
-    r"symmetries\[1\] is no symmetry of the rules.*other way round": dict(symmetries=WRONG),
+    "an action is legal, but terminal": dict(legal=lambda state: GAME.legal(state) | GAME.terminal(state)),
+    "a step after the end changes": dict(step=beginning_anew),
+    "a step after the end changes the state": dict(step=other_mover),
+    "a step after the end pays again": dict(step=paid_again),
+    r"symmetries\[1\] is not a symmetry of the rules.*inverted": dict(symmetries=WRONG),
     # Of all legal actions the first is looked at: 0, or 1 where the random move is 0.
     r"after the moves \d: decisive.state. is wrong.*about [01], before the last move\.$": dict(decisive=GAME.legal),
-    r"decisive.state. is wrong: let it be True for the legal actions that end the game": dict(
+    r"decisive.state. is wrong: it must be True exactly for the legal actions that end the game": dict(
         decisive=lambda state: jnp.zeros(9, bool)
     ),
 }
@@ -126,7 +128,7 @@ def test_a_canonical_form_is_of_the_first_player_and_belongs_to_the_rules():
 
 def test_input_features_are_finite_and_of_one_position_each():
     game = games.from_pgx("tic_tac_toe")
-    with pytest.raises(ValueError, match="input_features.* is not finite somewhere"):
+    with pytest.raises(ValueError, match="input_features.* has values that are not finite"):
         check_play(game._replace(input_features=lambda seen: 1 / seen), count=8)
     with pytest.raises(ValueError, match="mixes the positions of a batch"):
         check_play(game._replace(input_features=lambda seen: seen - seen.mean(0)), count=8)
@@ -143,7 +145,7 @@ def test_input_features_belong_to_the_rules():
 
 def test_what_pack_loses_of_the_end_is_found():
     """A tree stores packed states, and a search steps them beyond the end."""
-    with pytest.raises(ValueError, match="a further step (changes that|pays again)"):
+    with pytest.raises(ValueError, match="a step after the end (changes the state|pays again)"):
         check_play(race(symmetries=(), pack=lambda race: race._replace(over=jnp.bool_(False))))
 
 
@@ -164,7 +166,7 @@ def test_numbers_of_python_and_of_64_bits_will_do():
 
 def test_the_shortest_game_that_shows_it_is_told():
     late = GAME._replace(legal=lambda state: GAME.legal(state) & (stones(state) < 8))
-    with pytest.raises(ValueError, match=r"after the moves( \d){8}: nothing is legal"):
+    with pytest.raises(ValueError, match=r"after the moves( \d){8}: no action is legal"):
         check_play(late)
 
 
@@ -199,10 +201,10 @@ def test_the_digest_tells_other_rules_and_other_observations_apart():
 
 def test_rewards_that_no_network_can_say_are_warned_of():
     big = GAME._replace(rewards=lambda state: 3 * GAME.rewards(state))
-    with pytest.warns(UserWarning, match=r"paid a player 3 in all, or took as much.*divide the rewards"):
+    with pytest.warns(UserWarning, match=r"add up to 3 for a player, or to minus that.*divide the rewards"):
         check_play(big, count=16)
     returned = lambda state: 2.0 * (stones(state) == 1) - 2.0 * (stones(state) == 3)  # first paid, then taken back
-    with pytest.warns(UserWarning, match="paid a player 2 in all, or took as much"):
+    with pytest.warns(UserWarning, match="add up to 2 for a player, or to minus that"):
         check_play(GAME._replace(symmetries=(), rewards=lambda state: returned(state) * jnp.float32([1, -1])), count=16)
 
 

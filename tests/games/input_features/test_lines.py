@@ -72,13 +72,13 @@ def test_features_can_be_pickled():
 
 @pytest.mark.parametrize("length", [0, 5])
 def test_lines_that_fit_no_board_are_refused(length):
-    with pytest.raises(ValueError, match=f"no line of {length} squares fits 3 x 4 squares: length is from 1 to 4"):
+    with pytest.raises(ValueError, match=f"no line of {length} squares fits 3 x 4 squares: use a length from 1 to 4"):
         line_features(3, 4, length)
 
 
 @pytest.mark.parametrize("shape", [(2, 4, 3, 2), (2, 3, 4, 1)])
 def test_other_boards_are_refused(shape):
-    with pytest.raises(ValueError, match=r"observations \[batch, 3, 4, 2 or more planes\], not"):
+    with pytest.raises(ValueError, match=r"observations must be \[batch, 3, 4, 2 or more planes\], not"):
         line_features(3, 4, 3)(jnp.zeros(shape))
 
 

@@ -406,10 +406,10 @@ def test_what_lanes_refuse():
     refused(lambda: jz.parallel(2, virtual=3), "virtual=3", "virtual_visits()")
     refused(lambda: jz.parallel(2, free_walks=-1), "free_walks=-1", "0 or more")
     refused(
-        lambda: jz.parallel(2, jz.options.virtual_mean), "virtual=virtual_mean: that is", "Call it: virtual_mean(...)"
+        lambda: jz.parallel(2, jz.options.virtual_mean), "virtual=virtual_mean: it builds", "Call it: virtual_mean(...)"
     )
     refused(
-        lambda: jz.gumbel(worlds.model, 8, rounds=jz.options.virtual_loss), "rounds=virtual_loss: that is", "Call it"
+        lambda: jz.gumbel(worlds.model, 8, rounds=jz.options.virtual_loss), "rounds=virtual_loss: it builds", "Call it"
     )
     refused(lambda: jz.options.virtual_loss(weight=0), "weight=0", "weight >= 1")
     refused(lambda: jz.options.max_evaluations(0), "max_evaluations(0)", "n >= 1")

@@ -97,7 +97,7 @@ def test_the_arrows_move_over_the_board_when_it_has_the_focus_and_write_in_field
         page.wait_for_function("() => document.getElementById('simulations').value === '200'")
         page.locator("#simulations").fill("33")
         page.keyboard.press("Tab")
-        page.wait_for_function("() => document.getElementById('level').selectedOptions[0].label === 'Of your own'")
+        page.wait_for_function("() => document.getElementById('level').selectedOptions[0].label === 'Custom'")
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def test_a_game_by_clicks_a_reload_and_two_tabs():
 @pytest.mark.slow
 def test_what_the_search_thinks_is_drawn_and_can_be_switched_off():
     with served(three_in_a_row(), simulations=60) as address, browser() as chromium, tab(chromium, address) as page:
-        assert text(page, "now") == "Nothing was searched in this position yet."
+        assert text(page, "now") == "This position has not been searched yet."
         page.click("#hint")
         page.wait_for_selector(".board .hint")
         assert "Hint: " in text(page, "status") and "60 visits" in text(page, "now")
@@ -128,7 +128,7 @@ def test_a_hint_says_what_was_known_before_and_hides_no_number():
         clicked(page, 4)
         page.click("#hint")
         page.wait_for_selector(".board .hint")
-        made, kept = (int(word) for word in re.findall(r"(\d+) (?:visits|of them from before)", text(page, "now")))
+        made, kept = (int(word) for word in re.findall(r"(\d+) (?:visits|of them reused)", text(page, "now")))
         assert made == kept + 60 and kept > 0
         order = "[...document.querySelectorAll('.board .hint ~ text')].map(e => e.textContent)"
         assert "1" in page.evaluate(order), "the number is drawn after the ring, so it is not covered"

@@ -189,7 +189,7 @@ def test_changes_while_it_thinks(opened):
     sessions.limit(id, 10)
     view = settled(sessions, sessions.play(id, view["version"], 0)["id"])
     assert len(view["moves"]) == 2, "the thought that was given up made no move"
-    assert "gone on meanwhile" in refused(409, sessions.play, id, view["version"] - 1, view["legal"][0])
+    assert "has changed meanwhile" in refused(409, sessions.play, id, view["version"] - 1, view["legal"][0])
     taken = next(a for a in range(9) if a not in view["legal"])
     assert "is no legal move here" in refused(409, sessions.play, id, view["version"], taken)
     for wrong in (-1, 9, 10**9):
@@ -218,7 +218,7 @@ def test_the_longest_unused_game_is_closed_and_told_so(opened):
     sessions.play(ids[1], 0, 4)  # thinks, perhaps, when it is closed
     sessions.view(ids[0]), sessions.view(ids[2])
     more = sessions.open()["id"]
-    assert "was closed: 3 others" in refused(410, sessions.view, ids[1])
+    assert "was closed, as 3 others" in refused(410, sessions.view, ids[1])
     assert "was closed" in refused(410, sessions.play, ids[1], 1, 0)
     for id in (ids[0], ids[2], more):
         assert sessions.view(id)["moves"] == []

@@ -110,7 +110,7 @@ def test_hints_are_shown_and_hidden_and_remembered(chromium):
         legal = page.locator("#pad button:enabled")
         assert all("1,"[:2] in each for each in legal.all_inner_texts()) and page.locator("#pad .best").count() == 1
         best = page.locator("#pad .best").get_attribute("aria-label")
-        assert "points expected, the best move" in best and "still to come" in text(page, "why")
+        assert "points expected, the best move" in best and "still expected" in text(page, "why")
         page.locator("#pad button:enabled").first.click()
         moves(page, 1)
         page.reload()
@@ -167,7 +167,7 @@ def test_tabs_have_games_of_their_own_and_an_old_view_is_refused(chromium):
             moves(same, 1)
             with page.expect_response("**/move") as refused:
                 page.locator("#pad button:enabled").last.click()
-            until(page, "document.getElementById('message').textContent.startsWith('The game has gone on meanwhile')")
+            until(page, "document.getElementById('message').textContent.startsWith('The game has changed meanwhile')")
             moves(page, 1)  # the game as it stands is asked for next
             assert refused.value.status == 409 and text(page, "moves") == "1"
         page.locator("#pad button:enabled").first.click()

@@ -89,10 +89,10 @@ def test_what_is_not_legal_or_not_of_this_version_changes_nothing(found):
     view = asked(found, "POST", "/games")[1]
     place = f"/games/{view['id']}"
     for command, body, said in (
-        ("move", {"version": 1, "action": 0}, "gone on meanwhile"),
-        ("move", {"version": 0, "action": 9}, "9 is no move"),
+        ("move", {"version": 1, "action": 0}, "has changed meanwhile"),
+        ("move", {"version": 0, "action": 9}, "9 is not a move"),
         ("undo", {"version": 0}, "no move to take back"),
-        ("new", {"version": 7}, "gone on meanwhile"),
+        ("new", {"version": 7}, "has changed meanwhile"),
     ):
         status, told, _ = asked(found, "POST", f"{place}/{command}", body)
         assert status == 409 and said in told["error"]

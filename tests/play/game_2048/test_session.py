@@ -79,7 +79,8 @@ def test_a_game_ends_and_says_so():
 @pytest.mark.parametrize("cells, action, said", [
     ([1, 2, 0, 0], 0, "Left changes nothing: no tile moves or merges that way. You can go right or down."),
     ([1, 2, 3, 4], 2, "Right changes nothing: no tile moves or merges that way. You can go down only."),
-    ([1, 2, 0, 0], 4, "4 is no move: give 0 to 3, for left, up, right, down."), ([1, 2, 0, 0], -1, "-1 is no move"),
+    ([1, 2, 0, 0], 4, "4 is not a move: give 0 to 3, for left, up, right, down."),
+    ([1, 2, 0, 0], -1, "-1 is not a move"),
     ([1, 1, 0, 0], 0, ""),
 ])  # fmt: skip
 def test_why_a_move_is_refused(cells, action, said):

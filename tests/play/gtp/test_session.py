@@ -225,10 +225,11 @@ def test_records_are_loaded(tmp_path):
     assert said(talk, f"loadsgf {file}") == ["="] and talk.engine.moves == [0, 6, 12]
     assert talk.engine.movers == [0, 0, 1], "handicap stones are black's, one after another"
     for text, words in (
-        ("", "no game"), ("(;GM[2])", "another game"), ("(;SZ[9])", "unacceptable"), ("(;SZ[5]KM[x])", "no number"),
-        ("(;SZ[5]KM[2.5];B[zz])", "no point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
-        ("(;SZ[5]AW[aa])", "AW"), ("(;SZ[5]!", "no part of SGF"), ("(;SZ[-5])", "no size"),
-        ("(;SZ[5]KM[nan])", "no number"), ("(;SZ[5]KM[2.5];B[cc];AB[aa])", "after a move"),
+        ("", "no game"), ("(;GM[2])", "record of another game"), ("(;SZ[9])", "unacceptable"),
+        ("(;SZ[5]KM[x])", "not a number"),
+        ("(;SZ[5]KM[2.5];B[zz])", "not a point"), ("(;SZ[5]KM[2.5];B[aa];W[aa])", "move 2, A5: illegal"),
+        ("(;SZ[5]AW[aa])", "AW"), ("(;SZ[5]!", "not part of SGF"), ("(;SZ[-5])", "not a board size"),
+        ("(;SZ[5]KM[nan])", "not a number"), ("(;SZ[5]KM[2.5];B[cc];AB[aa])", "after a move"),
     ):  # fmt: skip
         file.write_text(text)
         (answer,) = said(talk, f"loadsgf {file}")

@@ -45,8 +45,8 @@ def test_functions_that_are_swapped_are_said_to_be(build):
         (jz.Model(lambda state, params, rng: None, follow), r"takes \(state, params, rng\).*def root\(params, "),
         (jz.Model(begin, lambda params, rng, embedding, action: None), r"model.step=.*takes \(params, rng, embedding,"),
         (jz.Model(begin, lambda params, keys, state, action, more=3: None), r"called with \(params, keys, action, emb"),
-        (jz.Model(begin, lambda params, action, embedding: None), r"model.step=.*which it does not take.*def step\("),
-        (jz.Model(lambda params, observation: None, follow), r"model.root=.*which it does not take.*def root\("),
+        (jz.Model(begin, lambda params, action, embedding: None), r"model.step=.*but does not accept that.*def step\("),
+        (jz.Model(lambda params, observation: None, follow), r"model.root=.*but does not accept that.*def root\("),
         (jz.Model(begin, begin), r"model.step=begin: it will be called with \(params, keys, action, embedding\)"),
     ],
 )

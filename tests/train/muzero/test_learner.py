@@ -331,5 +331,6 @@ def test_errors_name_the_numbers():
 def test_a_share_that_is_no_window_of_a_part_is_refused():
     begin, update = muzero_learner(ENVIRONMENT, NETWORK, batch_size=8, share=0.1, fresh=lambda *_: None, **SIZES)
     rings, given = filled(rows(4, 2 * WINDOW)), (keys(4), 0.01, 1)
-    with pytest.raises(ValueError, match="share=0.1 of the 2 windows of each of 4 parts is none: give a larger share"):
+    says = "share=0.1 of the 2 windows of each of 4 parts rounds to 0: give a larger share"
+    with pytest.raises(ValueError, match=says):
         update(begin(params_of()), rings, *given)

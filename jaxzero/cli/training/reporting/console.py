@@ -54,18 +54,18 @@ def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None
     """Says how far a resumed run has come, and whether its budget or goal is reached."""
     spent = f"after {minutes:.1f} minutes"
     reached = "The budget is used up" if goal is None else f"The goal of {goal:g} was reached"
-    say(f"{reached} {spent}, at iteration {step}." if over else f"Going on from iteration {step}, {spent}.")
+    say(f"{reached} {spent}, at iteration {step}." if over else f"Continuing from iteration {step}, {spent}.")
 
 
 def say_stopped(stopped: str, step: int, folder: pathlib.Path) -> None:
     """Says what interrupted a run, and how to go on."""
-    say(f"Stopped by {stopped}; saved at iteration {step} in {folder}. To go on, the same command:\n    {again()}")
+    say(f"Stopped by {stopped}; saved at iteration {step} in {folder}. To continue, run:\n    {again()}")
 
 
 def say_finished(page: pathlib.Path, folder: pathlib.Path, following: Sequence[str]) -> None:
     """Says where the results are, and which commands may be next."""
     say(
-        f"To look at: {page}\n"
+        f"Report: {page}\n"
         f"The run: {folder} (report.html, weights.safetensors, config.json, metrics.jsonl, results.json, tensorboard/, "
         "checkpoints/). Next:"
     )
@@ -96,13 +96,13 @@ def commands_after(
     by_steps = 0 < budget.steps <= step  # double the limit that was reached
     twice = round(2 * max(budget.minutes, minutes), 1)  # minutes may exceed a budget that was lowered
     longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", twice)
-    on = f"{again(*longer)}    # train on, to twice as much"
+    on = f"{again(*longer)}    # continue, with twice the budget"
     if goal is not None:
-        on = f"{again('--budget.until', 'inf')}    # train on, to the end of the budget"
+        on = f"{again('--budget.until', 'inf')}    # continue to the end of the budget"
     return [
         on,
         f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",
         *own,
-        f"{python()} -m pip install tensorboard    # for the next one",
-        f"{python()} -m tensorboard.main --logdir {folder.parent}    # the curves, live",
+        f"{python()} -m pip install tensorboard    # for the next command",
+        f"{python()} -m tensorboard.main --logdir {folder.parent}    # live curves",
     ]

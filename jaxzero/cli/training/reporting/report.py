@@ -23,15 +23,14 @@ __all__ = ["write"]
 GAMES, OPENING, LONGEST = 6, 2, 120  # games shown, random moves at their beginnings, plies shown of each
 
 POINTS = (
-    "Points: the share of all points that there were; a win is one, a draw half. In brackets the 95 % interval, then "
-    "games won, drawn and lost. Each game begins with two random moves, and each seat plays every such opening once: "
-    "some openings are lost already, so the best player loses games, too, and equal players have equal shares."
+    "Points: the share of all points; a win is one, a draw half. In brackets the 95 % interval, then wins, draws and "
+    "losses. Each game begins with two random moves, and each seat plays every opening once. Some openings are already "
+    "lost, so even the best player loses games; equal players have equal shares."
 )
-POINTS_SHOWN = "Points are those expected of the game for the player to move, in %, a draw being half a point."
-VALUES_SHOWN = "Values are what is expected to be paid to the player to move."
+POINTS_SHOWN = "Points: the expected score of the player to move, in %; a draw is half a point."
+VALUES_SHOWN = "Values: the expected return of the player to move."
 MISTAKES = (
-    "An outcome mistake is a move after which the best result that is left is worse than before: a draw where a win "
-    "was there, for instance."
+    "An outcome mistake is a move that makes the best possible result worse, for instance a draw instead of a win."
 )
 
 CURVES = (
@@ -94,8 +93,8 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int, with_tr
         *shown,
         pages.Section(
             "The tree of the first move",
-            "<p class='quiet'>Q is the mean return for the player who moves, from −1, lost, to +1, won: the points "
-            "expected are (1 + Q) / 2.</p>" + pages.framed(picture, "the search tree of the first move"),
+            "<p class='quiet'>Q is the mean return for the player who moves, from −1 (loss) to +1 (win); the "
+            "expected points are (1 + Q) / 2.</p>" + pages.framed(picture, "the search tree of the first move"),
         ),
     ]
 
@@ -103,7 +102,7 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int, with_tr
 def _six_games(game: games.Game, records: Sequence[pages.Record]) -> pages.Section:
     shown = POINTS_SHOWN if game.num_players == 2 else VALUES_SHOWN
     said = (
-        f"<p class='quiet'>The network against itself, after two random moves. Buttons, or the arrow keys. {shown}</p>"
+        f"<p class='quiet'>The network against itself, after two random moves. Use buttons or arrow keys. {shown}</p>"
     )
     return pages.Section("Six games, with what the search thought", said + pages.stepper(records))
 

@@ -28,7 +28,7 @@ class ThisNode:
     shape, ndim, dtype = (), 0, jnp.dtype(jnp.int32)
 
     def _refuse(self, *_: Any) -> Any:
-        raise NotOneRow("The index of the node has no value here.")
+        raise NotOneRow("The node's index is unknown here.")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __index__ = __int__ = __bool__ = __jax_array__ = __array__ = (
         _refuse
@@ -46,7 +46,7 @@ class Row:
     def __getitem__(self, index: Any) -> Array:
         first, *rest = index if isinstance(index, tuple) else (index,)
         if not isinstance(first, ThisNode):
-            raise NotOneRow("Only the row of the node that the transform was called with is known.")
+            raise NotOneRow("Only the row of the transform's own node is known.")
         return self._row[tuple(rest)] if rest else self._row
 
 

@@ -50,7 +50,7 @@ async function change(command, fields = { version: view?.version }) {
   else await refresh(true); // it was refused: show what is, and why not
 }
 
-// A limit is meant for whatever comes: nothing is dropped for it, and what is asked for next comes after it.
+// A limit applies to whatever comes next: it drops no request, and later requests wait for it.
 function limit(simulations) {
   limits = limits.then(async () => {
     if (take(await ask("POST", `/games/${view.id}/limit`, { simulations })) || lost) show();
@@ -58,7 +58,7 @@ function limit(simulations) {
   });
 }
 
-// To another position. It does no harm to be asked for again when the engine has made a move meanwhile.
+// Goes to another position. It is safe to ask again if the engine has moved meanwhile.
 async function go(node) {
   if (busy || lost || view === null || node === undefined || node === view.now) return;
   clearTimeout(timer);
@@ -172,7 +172,7 @@ function play(action) {
   if (yours() && view.legal.includes(action)) change("play", { version: view.version, action });
 }
 
-// Keys that work wherever the focus is, but where they write or choose something; on the board arrows move over it.
+// Keys that work everywhere except where one types or selects something; on the board, arrows move over the squares.
 function pressed(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select")) return;
   const step = Object.keys(STEPS).find((name) => STEPS[name] === event.key);
@@ -188,12 +188,12 @@ function fillChoices() {
   choices.push(["Analysis: you play all", 0], ["Watch: engine plays all", all]);
   byId("who").append(...choices.map(([said, mask]) => new Option(said, mask)));
   const levels = Object.entries(LEVELS).map(([name, simulations]) => [`${name} (${count(simulations)})`, simulations]);
-  byId("level").append(...[...levels, ["Of your own", ""]].map(([said, simulations]) => new Option(said, simulations)));
+  byId("level").append(...[...levels, ["Custom", ""]].map(([said, simulations]) => new Option(said, simulations)));
 }
 
 function explain() {
-  const paid = about.shares ? "points expected in %, a draw being half a point" : "value: what is expected to be paid to who plays the move";
-  byId("points").title = about.shares ? "Points expected for the player to move, a draw being half a point" : "What is expected to be paid to who plays the move";
+  const paid = about.shares ? "points expected in %, a draw being half a point" : "value: expected return of the player who moves";
+  byId("points").title = about.shares ? "Points expected for the player to move, a draw being half a point" : "Expected return of the player who moves";
   byId("points").textContent = about.shares ? "Points" : "Value";
   if (about.kind === "list") byId("legend-title").textContent = "What the figures mean";
   byId("legend-text").textContent = about.kind === "list" ? `${about.shares ? "Points" : "Value"}: ${paid}.`
@@ -251,7 +251,7 @@ async function start() {
   listen();
   byId("main").hidden = false;
   await (location.hash.length > 1 ? refresh() : begin());
-  if (view?.seconds) byId("seconds").textContent = `(empty: no limit), and at most ${view.seconds} s`;
+  if (view?.seconds) byId("seconds").textContent = `(empty: no limit), at most ${view.seconds} s`;
 }
 
 start();

@@ -1,4 +1,4 @@
-// What the search says of the position: the bar, the table of moves, and the buttons of moves that are on no square.
+// The search of the position: the bar, the table of moves, and the buttons of moves that are on no square.
 
 import { byId, colour, count, expectedOf, firstOf, lastMove, named, percent, visits, visitsOf, worth, write } from "./words.js";
 
@@ -14,7 +14,7 @@ export function showBar(about, view) {
     element.style.color = colour(player, "-ink");
     element.textContent = mine >= 0.25 ? `${about.sides[player]} ${known === undefined ? "" : firstOf(about, mine)}` : "";
   }
-  const said = known === undefined ? "Nothing was searched yet" : `Points expected: ${about.sides[0]} ${firstOf(about, share)}, ${about.sides[1]} ${firstOf(about, 1 - share)}`;
+  const said = known === undefined ? "Nothing has been searched yet" : `Points expected: ${about.sides[0]} ${firstOf(about, share)}, ${about.sides[1]} ${firstOf(about, 1 - share)}`;
   byId("bar").classList.toggle("unknown", known === undefined);
   byId("bar").setAttribute("aria-label", said);
   byId("bar").title = said;
@@ -34,7 +34,7 @@ export function showBeside(about, view, yours, shown) {
 export function showSearch(about, view, shown) {
   const { search } = view, has = shown && search !== null;
   write("now", search === null
-    ? view.over ? "The game is over." : "Nothing was searched in this position yet."
+    ? view.over ? "The game is over." : "This position has not been searched yet."
     : `${about.sides[search.mover]} to move: ${expectedOf(about, search)}, ${visitsOf(search)}.`);
   write("line", search === null ? "" : `Expected play: ${named(search.line)}`);
   byId("candidates").hidden = byId("legend").hidden = !has;

@@ -5,7 +5,7 @@ import { byId } from "./words.js";
 const CALM = 300; // milliseconds
 let shown = null, timer = null;
 
-// on: whether it is wanted; calm: whether nothing is being thought.
+// on: whether it is wanted; calm: whether the engine is idle.
 export function showTree(view, on, calm) {
   document.body.classList.toggle("with-tree", on);
   byId("tree").hidden = !on;

@@ -4,11 +4,11 @@ export const byId = (id) => document.getElementById(id);
 export const percent = (share) => `${Math.round(100 * share)} %`;
 export const count = (number) => number.toLocaleString("en");
 export const visits = (number) => `${count(number)} visit${number === 1 ? "" : "s"}`;
-export const visitsOf = (search) => visits(search.visits) + (search.kept ? `, ${count(search.kept)} of them from before` : "");
+export const visitsOf = (search) => visits(search.visits) + (search.kept ? `, ${count(search.kept)} of them reused` : "");
 export const named = (line) => line.map((step) => step.name).join("  ");
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
-// Shares of the points, or values where half of the points would mislead: among three, or where some wins pay more.
+// Shares of the points; or values, where shares would mislead: with three players, or where some wins pay more.
 export const worth = (about, one) => (about.shares ? percent(one.share) : `${one.value < 0 ? "−" : "+"}${Math.abs(one.value).toFixed(2)}`);
 export const expectedOf = (about, one) => (about.shares ? `${worth(about, one)} of the points expected` : `value ${worth(about, one)}`);
 export const firstOf = (about, first) => worth(about, { share: first, value: 2 * first - 1 });
@@ -20,7 +20,7 @@ export const lossOf = (about, points) => (about.shares ? `${Math.round(points)} 
 const PLAYERS = ["first", "second", "third", "fourth"];
 export const colour = (player, part = "") => `var(--${PLAYERS[player] ?? "other"}${part})`;
 
-// Changes a text only where it is another one, so that nothing is read out twice.
+// Changes a text only if it differs, so that screen readers do not repeat it.
 export function write(id, said) {
   if (byId(id).textContent !== said) byId(id).textContent = said;
 }
@@ -38,7 +38,7 @@ export function status(about, view, lost) {
   if (view.problem !== null) return view.problem;
   const mover = about.sides[view.toMove], { thinking } = view;
   const hint = view.hint === null ? "" : ` Hint: ${about.names[view.hint]}.`;
-  if (thinking?.compiling) return "The engine gets ready: its search is being compiled, which is done once.";
+  if (thinking?.compiling) return "The engine is compiling its search; this happens only once.";
   if (thinking?.ahead) return `The engine is thinking about ${thinking.ahead === 1 ? "another game" : `${thinking.ahead} other games`} first.`;
   if (thinking?.kind === "review") return `Looking for mistakes: position ${Math.min(thinking.done + 1, thinking.of)} of ${thinking.of}.`;
   if (thinking?.kind === "hint") return view.onGame && view.you !== null ? "The engine is thinking about your move." : "The engine is thinking about this position.";
@@ -51,7 +51,7 @@ export function status(about, view, lost) {
   return `Your turn: you are ${about.sides[view.you]}.${hint}`;
 }
 
-// What was said of the move that led to the position, when it was made.
+// The judgement of the move that led to the position, from when it was made.
 export function lastMove(about, view) {
   const { said } = view;
   if (said === null) return "None yet.";
