@@ -14,7 +14,7 @@ def parity_of_stones(board: Float[Array, "B H W F"]) -> Float[Array, "B"]:
     Where players take turns and each move adds one stone to an empty board, 1 means that the second player is to move.
     AlphaZero has a plane for the colour (Silver et al. 2018, table S1). Two planes of stones contain it too, but only
     in the sums over all squares, and a network of small windows learns better values with this input
-    (experiments/strength/what_was_tried/connect_four.md, "Who moved first").
+    (experiments/strength/what_was_tried/connect_four.md, "Parity of stones").
 
     >>> boards = jnp.float32([[[[1, 0], [0, 1], [0, 1]]], [[[1, 0], [0, -0.5], [0, 0]]]])
     >>> parity_of_stones(boards).tolist()
