@@ -217,8 +217,8 @@ def test_what_cannot_be_drawn_is_said():
         (lambda: viz.board(game, state, last=9), "last=9 is not one of 9 actions: give the action that led here"),
         (lambda: viz.board(game, state, last="a1"), "last='a1' is not one of 9 actions: give the action that led here"),
         (lambda: viz.board(game, state, first=2), "first=2 is not one of 2 players: give the player who moved first"),
-        (lambda: viz.board(game, None), "state is a NoneType, from which tic_tac_toe cannot be read.*game.init"),
-        (lambda: viz.board(game, games.go(3).init(KEY)), "state is a GoState, from which tic_tac_toe cannot be read"),
+        (lambda: viz.board(game, None), "state is a NoneType, not a position of tic_tac_toe.*game.init"),
+        (lambda: viz.board(game, games.go(3).init(KEY)), "state is a GoState, not a position of tic_tac_toe"),
         (lambda: viz.board(games.game_2048(), None), "2048 draws pictures of its own .Game.draw.. Use viz.picture_of"),
         (lambda: viz.board(game, state, report=3), r"report is a int: give engine.report\(\) or viz.report_of"),
     ):
