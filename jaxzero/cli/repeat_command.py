@@ -12,8 +12,12 @@ PROGRAM = "jaxzero", "jaxzero.exe"
 
 
 def python() -> str:
-    """What to call this interpreter in a command."""
-    return os.path.relpath(sys.executable) if sys.executable.startswith(os.getcwd()) else "python"
+    """How to call this interpreter in a command: as `python` if the shell finds this one, else by its path."""
+    found = shutil.which("python")
+    if found and os.path.abspath(found) == sys.executable:
+        return "python"
+    inside = pathlib.Path(sys.executable).is_relative_to(pathlib.Path.cwd())
+    return os.path.relpath(sys.executable) if inside else sys.executable
 
 
 def command(name: str | None = None) -> list[str]:
