@@ -45,8 +45,8 @@ class Player:
     """Who plays: the game, the network, and how long it thinks."""
 
     game: str = ""
-    """go (of any size, see --size), connect_four, othello, hex_7x7 (hex: 11x11), tic_tac_toe, another game of pgx, or your
-    own as module:attribute. Default: the game of --weights, else go."""
+    """go (of any size, see --size), connect_four, othello, hex_7x7 (hex: 11x11), tic_tac_toe, another game of pgx, or
+    your own as module:attribute. Default: the game of --weights, else go."""
     weights: str = ""
     """A weights file or a run's folder; none: random playouts; trained: the network that comes with jaxzero, or an
     error. Default: that network if the game has one, else random playouts."""
