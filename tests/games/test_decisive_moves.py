@@ -141,7 +141,7 @@ def test_only_games_of_two_without_chance_have_it_by_trying():
     with pytest.raises(ValueError, match="has 3 player"):
         games.decisive_by_trying(plain._replace(num_players=3))
     for chance in (games.backgammon(), games.from_pgx("2048")._replace(num_players=2)):
-        with pytest.raises(ValueError, match="are drawn"):
+        with pytest.raises(ValueError, match="are random"):
             games.decisive_by_trying(chance)
 
 

@@ -90,7 +90,7 @@ def test_memory_for_shallower_walks_is_refused():
     tree = jz.search.plant(*worlds.model.root(WIN, KEYS, jnp.zeros(1, int)), jz.puct(), 30)
     tree, path = jz.search.enter(tree, jz.puct(), 2)
     assert jz.search.descend(tree, 2, path).length.tolist() == [1]
-    with pytest.raises(ValueError, match=r"max_depth=None take 38.*enter\(tree, root_rule, max_depth\)"):
+    with pytest.raises(ValueError, match=r"max_depth=None need 38.*enter\(tree, root_rule, max_depth\)"):
         jz.search.descend(tree, path=path)
 
 

@@ -30,7 +30,7 @@ def test_a_run_learns_codes_and_says_how_they_are_used(whole):
     assert last["loss/chance"] > 0 and last["loss/afterstate"] > 0 and "unroll/commitment_2" in last
     network, _, about = nets.load_learned(whole / "weights.safetensors")
     assert isinstance(network, nets.StochasticNetwork) and about["network"]["codes"] == 5
-    assert "The codes of chance in" in (whole / "report.html").read_text()
+    assert "Chance codes in" in (whole / "report.html").read_text()
 
 
 def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path):
