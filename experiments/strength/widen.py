@@ -92,7 +92,7 @@ def refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, game: gam
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", required=True, help="as jaxzero train knows it")
     parser.add_argument(

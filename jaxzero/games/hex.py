@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.games.directions import ACROSS_HEXAGONS
+from jaxzero.games.directions import HEX_NEIGHBOURS
 from jaxzero.games.game import CanonicalForm, Game, Symmetry, board_symmetries
 from jaxzero.games.input_features.connections import SECOND, connection_features
 
@@ -160,7 +160,7 @@ def _mirrored(seen: Float[Array, "n n 4"]) -> Float[Array, "n n 4"]:
 def _neighbours(size: int) -> np.ndarray:
     """The six squares beside each, -1 beyond the board: `[size², 6]`."""
     row, column = np.divmod(np.arange(size * size)[:, None], size)
-    rows, columns = (x + np.array(steps) for x, steps in zip((row, column), zip(*ACROSS_HEXAGONS), strict=True))
+    rows, columns = (x + np.array(steps) for x, steps in zip((row, column), zip(*HEX_NEIGHBOURS), strict=True))
     inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
     return np.where(inside, rows * size + columns, -1).astype(np.int32)
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxzero.games.directions import ALONG_LINES
+from jaxzero.games.directions import SQUARE_NEIGHBOURS
 from jaxzero.types import State
 
 __all__ = ["decisive"]
@@ -32,7 +32,7 @@ def _turned(own: Bool[Array, "8 8"], other: Bool[Array, "8 8"]) -> Int[Array, "8
     """How many stones of the other side a stone on each square would turn, whether the square is empty or not."""
     own, other = (jnp.pad(x, FURTHEST) for x in (own, other))
     total = jnp.zeros((SIZE, SIZE), jnp.int32)
-    for down, right in ALONG_LINES:
+    for down, right in SQUARE_NEIGHBOURS:
         line = jnp.ones((SIZE, SIZE), jnp.bool_)  # nothing but stones of the other side so far
         for distance in range(1, FURTHEST):
             line &= _seen(other, distance * down, distance * right)

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero import games, nets
-from jaxzero.cli.training.settings import GAME_NAMES, Network
+from jaxzero.cli.training.settings import GAME_INPUTS, Network
 
 __all__ = ["about", "inputs", "network", "tells_parity"]
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
     """The network's description for a weights file. Windows fit the board; games without a board get an MLP."""
-    shown = {name: True for name in GAME_NAMES if getattr(net, name) and getattr(game, name) is not None}
+    shown = {name: True for name in GAME_INPUTS if getattr(net, name) and getattr(game, name) is not None}
     if net.kind == "mlp" or len(game.observation_shape) != 3:
         return {"kind": "mlp", "hidden": list(net.hidden)} | shown
     sizes = {
@@ -39,7 +39,7 @@ def tells_parity(net: Network, game: games.Game) -> bool:
 
 def inputs(net: Network, game: games.Game) -> set[str]:
     """Which of `settings.INPUTS` the networks of this game can have."""
-    found = {name for name in GAME_NAMES if getattr(game, name) is not None}
+    found = {name for name in GAME_INPUTS if getattr(game, name) is not None}
     return found | ({"stone_parity"} if tells_parity(net, game) else set())
 
 

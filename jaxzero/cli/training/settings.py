@@ -5,7 +5,7 @@ from typing import Literal
 
 __all__ = [
     "FREE",
-    "GAME_NAMES",
+    "GAME_INPUTS",
     "INPUTS",
     "MAPPED_SCALE",
     "TOGETHER",
@@ -224,8 +224,8 @@ def with_value_weights(selfplay: SelfPlay, rescale: bool) -> SelfPlay:
     return dataclasses.replace(selfplay, rescale_values=rescale, value_scale=scale)
 
 
-GAME_NAMES = "canonical", "input_features"  # the same names in the settings, in `Game`, and in `nets.Network`
-INPUTS = "stone_parity", *GAME_NAMES  # settings of the network that only some games allow
+GAME_INPUTS = "canonical", "input_features"  # the same names in the settings, in `Game`, and in `nets.Network`
+INPUTS = "stone_parity", *GAME_INPUTS  # settings of the network that only some games allow
 
 
 def for_game(config: Config, num_actions: int, *, chance: bool, rescale: bool, inputs: set[str]) -> Config:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.games.directions import ACROSS_HEXAGONS
+from jaxzero.games.directions import HEX_NEIGHBOURS
 
 __all__ = ["connection_features"]
 
@@ -13,7 +13,7 @@ SECOND = 2  # the plane of an observation that is 1 for the second player
 # A bridge, and the two squares between its ends: if the opponent takes one of them, the owner takes the other.
 BRIDGES = tuple(
     ((one[0] + other[0], one[1] + other[1]), one, other)
-    for one, other in zip(ACROSS_HEXAGONS, ACROSS_HEXAGONS[1:] + ACROSS_HEXAGONS[:1], strict=True)
+    for one, other in zip(HEX_NEIGHBOURS, HEX_NEIGHBOURS[1:] + HEX_NEIGHBOURS[:1], strict=True)
 )
 RIM = 2  # how far a bridge leads
 
@@ -73,7 +73,7 @@ def _distances(own: Bool[Array, "n n V B"], others: Bool[Array, "n n V B"], step
 
     def step(_, found: Int[Array, "n n V B"]) -> Int[Array, "n n V B"]:
         there = around(found, FAR).at[RIM - 1].set(0)
-        ways = [at(there, beside) for beside in ACROSS_HEXAGONS]
+        ways = [at(there, beside) for beside in HEX_NEIGHBOURS]
         ways += [jnp.maximum(at(there, end), bar) for (end, *_), bar in zip(BRIDGES, barred, strict=True)]
         least = jax.tree.reduce(jnp.minimum, ways)
         return jnp.minimum(jnp.minimum(found, least + cost), jnp.int8(FAR))

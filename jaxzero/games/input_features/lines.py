@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxzero.games.directions import LINES
+from jaxzero.games.directions import AXES
 
 __all__ = ["line_features", "lines"]
 
@@ -20,7 +20,7 @@ def lines(height: int, width: int, length: int) -> Bool[np.ndarray, "L HW"]:
     ((69, 42), [3, 2, 3, 2, 4, 2, 3, 2, 3])
     """
     found = []
-    for down, right in LINES:
+    for down, right in AXES:
         for row in range(height):
             for column in range(width):
                 squares = [(row + i * down, column + i * right) for i in range(length)]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, UInt
 
-from jaxzero.games.directions import ALONG_LINES, LINES
+from jaxzero.games.directions import AXES, SQUARE_NEIGHBOURS
 
 __all__ = ["mobility_features"]
 
@@ -67,11 +67,11 @@ def _moves(own: UInt[Array, "n 2 B"], others: UInt[Array, "n 2 B"], empty: UInt[
 
     def longer(_: int, runs: tuple[Array, ...]) -> tuple[Array, ...]:
         """For each direction: the others' stones from which a run of their stones leads to an own stone."""
-        return tuple(others & _next(run | own, way) for run, way in zip(runs, ALONG_LINES, strict=True))
+        return tuple(others & _next(run | own, way) for run, way in zip(runs, SQUARE_NEIGHBOURS, strict=True))
 
-    runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(ALONG_LINES))
+    runs = jax.lax.fori_loop(0, len(own) - 2, longer, (jnp.zeros_like(own),) * len(SQUARE_NEIGHBOURS))
     return empty & functools.reduce(
-        jnp.bitwise_or, [_next(run, way) for run, way in zip(runs, ALONG_LINES, strict=True)]
+        jnp.bitwise_or, [_next(run, way) for run, way in zip(runs, SQUARE_NEIGHBOURS, strict=True)]
     )
 
 
@@ -81,13 +81,13 @@ def _stable(own: UInt[Array, "n 2 B"], taken: UInt[Array, "n 1 B"]) -> UInt[Arra
 
     def further(_: int, filled: tuple[Array, ...]) -> tuple[Array, ...]:
         """For each direction: the stones behind which all squares are taken, looking one square further each time."""
-        return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, ALONG_LINES, strict=True))
+        return tuple(taken & _next(rows, way, True) for rows, way in zip(filled, SQUARE_NEIGHBOURS, strict=True))
 
-    filled = jax.lax.fori_loop(0, size, further, (taken,) * len(ALONG_LINES))
-    full = [one & other for one, other in zip(filled[: len(LINES)], filled[len(LINES) :], strict=True)]
+    filled = jax.lax.fori_loop(0, size, further, (taken,) * len(SQUARE_NEIGHBOURS))
+    full = [one & other for one, other in zip(filled[: len(AXES)], filled[len(AXES) :], strict=True)]
 
     def more(_: int, stable: Array) -> Array:
         beside = lambda down, right: _next(stable, (down, right), True) | _next(stable, (-down, -right), True)
-        return own & functools.reduce(jnp.bitwise_and, [line | beside(*axis) for line, axis in zip(full, LINES)])
+        return own & functools.reduce(jnp.bitwise_and, [line | beside(*axis) for line, axis in zip(full, AXES)])
 
     return jax.lax.fori_loop(0, 2 * size, more, jnp.zeros_like(own))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from jaxtyping import Int
 
-from jaxzero.games.directions import ACROSS_HEXAGONS, LINES
+from jaxzero.games.directions import HEX_NEIGHBOURS
+from jaxzero.games.input_features.lines import lines
 
 __all__ = ["winning_stones"]
 
@@ -27,7 +28,7 @@ def winning_stones(kind: str, stones: Int[np.ndarray, "rows columns"]) -> list[S
     [(0, 2), (1, 1), (2, 0)]
     """
     if kind in RUNS:
-        return sorted(set().union(*_runs(stones, RUNS[kind])))
+        return _in_a_row(stones, RUNS[kind])
     if kind == "hex":
         rows, columns = stones.shape
         top, left = [(0, i) for i in range(columns)], [(i, 0) for i in range(rows)]
@@ -36,16 +37,12 @@ def winning_stones(kind: str, stones: Int[np.ndarray, "rows columns"]) -> list[S
     return []
 
 
-def _runs(stones: np.ndarray, length: int) -> list[set[Square]]:
-    """All rows of so many stones of one player."""
-    found, (rows, columns) = [], stones.shape
-    for row, column in zip(*np.nonzero(stones)):
-        for down, right in LINES:
-            squares = [(int(row) + i * down, int(column) + i * right) for i in range(length)]
-            inside = all(0 <= r < rows and 0 <= c < columns for r, c in squares)
-            if inside and len({int(stones[square]) for square in squares}) == 1:
-                found.append(set(squares))
-    return found
+def _in_a_row(stones: Int[np.ndarray, "rows columns"], length: int) -> list[Square]:
+    """The squares of all lines of `length` stones of one player."""
+    every = lines(*stones.shape, length)
+    full = [(every <= (stones == player).ravel()).all(1) for player in (1, 2)]
+    won = every[full[0] | full[1]].any(0).reshape(stones.shape)
+    return [(int(row), int(column)) for row, column in zip(*np.nonzero(won))]
 
 
 def _chain(mine: np.ndarray, start: Iterable[Square], arrived: Callable[[Square], bool]) -> list[Square]:
@@ -60,7 +57,7 @@ def _chain(mine: np.ndarray, start: Iterable[Square], arrived: Callable[[Square]
                 chain.append(at)
                 at = before[at]
             return chain
-        for down, right in ACROSS_HEXAGONS:
+        for down, right in HEX_NEIGHBOURS:
             square = at[0] + down, at[1] + right
             inside = 0 <= square[0] < mine.shape[0] and 0 <= square[1] < mine.shape[1]
             if inside and mine[square] and square not in before:

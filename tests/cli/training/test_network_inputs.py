@@ -12,7 +12,7 @@ import pytest
 from jaxzero import games, nets
 from jaxzero.cli.training import network_setup, setup, train
 from jaxzero.cli.training.command_line import parse
-from jaxzero.cli.training.settings import GAME_NAMES, INPUTS
+from jaxzero.cli.training.settings import GAME_INPUTS, INPUTS
 from jaxzero.games.by_name import by_name
 from jaxzero.nets import weights
 
@@ -109,7 +109,7 @@ def test_a_run_that_begins_with_weights_shows_what_these_were_shown(tmp_path, na
         config, run = prepared(*words, "--weights", str(there))
         assert {one for one in INPUTS if getattr(config.network, one)} == ({name} if shown else set())
         jax.tree.map(np.testing.assert_array_equal, run.params, params)
-        if name in GAME_NAMES:
+        if name in GAME_INPUTS:
             assert getattr(run.net, name) is (getattr(game, name) if shown else None)
         there.unlink(missing_ok=True)  # the run has its copy
     with pytest.raises(SystemExit) as ended:
