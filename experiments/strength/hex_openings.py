@@ -10,6 +10,7 @@ virtual connections and game-state reduction") solved all openings on 7 x 7.
 
 import argparse
 import json
+import math
 import pathlib
 
 import jax
@@ -56,8 +57,15 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
     return -np.where(proven, low, np.asarray(out.value)), proven
 
 
-def main() -> None:
-    """Searches, and prints the board."""
+def board(worth: np.ndarray, proven: np.ndarray) -> str:
+    """The values as the rhombus of a Hex board, `*` where proven."""
+    size = math.isqrt(len(worth))
+    cells = [f"{value:+.2f}{'*' if known else ' '}" for value, known in zip(worth, proven, strict=True)]
+    return "\n".join("   " * row + "  ".join(cells[row * size : (row + 1) * size]) for row in range(size))
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument(
         "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
@@ -70,7 +78,11 @@ def main() -> None:
     parser.add_argument(
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
     )
-    given = parser.parse_args()
+    return parser
+
+
+def loaded(parser: argparse.ArgumentParser, given: argparse.Namespace) -> tuple:
+    """The game, the network, its parameters, and the record of its training; exits with a message if one is wrong."""
     try:
         game = games.by_name(given.game)
     except ValueError as error:
@@ -81,13 +93,17 @@ def main() -> None:
         net, params, about = weights.load(given.weights or weights.trained(game.id), game)
     except ValueError as error:
         parser.error(f"--weights: {error}")
-    net = averaged(game, net) if given.average_symmetries else net
+    return game, averaged(game, net) if given.average_symmetries else net, params, about
+
+
+def main() -> None:
+    """Searches, and prints the board."""
+    parser = arguments()
+    given = parser.parse_args()
+    game, net, params, about = loaded(parser, given)
     worth, proven = judged(game, net, params, given.simulations)
-    size = game.observation_shape[0]
     print(f"Value of each first move, * where proven, {given.simulations} simulations:")
-    for row in range(size):
-        cells = [f"{worth[i]:+.2f}{'*' if proven[i] else ' '}" for i in range(row * size, (row + 1) * size)]
-        print("   " * row + "  ".join(cells))
+    print(board(worth, proven))
     told = f"{(worth > SURE).sum()} won, {(worth < -SURE).sum()} lost, {(abs(worth) <= SURE).sum()} in between"
     print(f"{told}; {proven.sum()} proven")
     if given.save:

@@ -115,6 +115,17 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def widen(game: games.Game, params: dict, network: dict, seed: int) -> dict:
+    """The parameters of the wider network that `network` describes, with the same outputs as `params`."""
+    builder, built = described(network, weights.KINDS)
+    _, fresh = builder.build(game, **built, key=jax.random.key(seed))
+    if network["kind"] == "windows":
+        return widened_windows(params, fresh, network["window"] ** 2)
+    squares = math.prod(game.observation_shape[:-1])
+    inputs = [len(x["dense_0"]["kernel"]) // squares for x in (params, fresh)]
+    return widened(params, fresh, kept(squares, *inputs))
+
+
 def main() -> None:
     """Widens the network, and writes the file."""
     parser = arguments()
@@ -124,17 +135,9 @@ def main() -> None:
         _, params, about = weights.load(given.weights or weights.trained(game.id), game)
     except ValueError as error:
         parser.error(str(error))
-    network = about["network"]
-    refuse(parser, given, game, network)
-    network = wider(given, network)
-    builder, built = described(network, weights.KINDS)
-    _, fresh = builder.build(game, **built, key=jax.random.key(given.seed))
-    if network["kind"] == "windows":
-        made = widened_windows(params, fresh, network["window"] ** 2)
-    else:
-        squares = math.prod(game.observation_shape[:-1])
-        inputs = [len(x["dense_0"]["kernel"]) // squares for x in (params, fresh)]
-        made = widened(params, fresh, kept(squares, *inputs))
+    refuse(parser, given, game, about["network"])
+    network = wider(given, about["network"])
+    made = widen(game, params, network, given.seed)
     told = {name: x for name, x in about.items() if name != "results"}  # which describe the narrow one
     file = free_name(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -22,10 +22,11 @@ from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.compilation_cache import keep_programs
-from jaxzero.play import scoring, sgf
+from jaxzero.play import scoring
 from jaxzero.play.analysis import hopeless
 from jaxzero.play.arena import Score, interval, share
 from jaxzero.play.engine import Engine
+from jaxzero.play.gtp import sgf
 from jaxzero.play.notation import names
 from jaxzero.runs import progress_display
 

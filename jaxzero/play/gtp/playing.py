@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jaxzero.play import clock
+from jaxzero.play.gtp import clock
 from jaxzero.play.gtp.lines import COLOURS, action_of, colour_of, integer, number
 from jaxzero.play.notation import names
 

@@ -16,8 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from jaxzero.play import clock
-from jaxzero.play.gtp import administration, judging, playing, setting_up
+from jaxzero.play.gtp import administration, clock, judging, playing, setting_up
 from jaxzero.play.gtp.lines import analysis_line, in_one_line, words_of
 from jaxzero.play.notation import names
 

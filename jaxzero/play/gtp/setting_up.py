@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxzero.play import sgf
-from jaxzero.play.gtp import handicap
+from jaxzero.play.gtp import handicap, sgf
 from jaxzero.play.gtp.lines import action_of, integer, number
 from jaxzero.play.gtp.playing import play
 from jaxzero.play.notation import names, stones

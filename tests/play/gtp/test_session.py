@@ -9,7 +9,8 @@ import jax
 import pytest
 
 from jaxzero import games
-from jaxzero.play import clock, gtp, sgf
+from jaxzero.play import gtp
+from jaxzero.play.gtp import clock, sgf
 from tests.gtp_sessions import ANSWER, built, other, random_session, said, session, talked
 
 # --- transcripts -----------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jaxzero.play import clock
-from jaxzero.play.clock import Clock, share, spent, started
+from jaxzero.play.gtp import clock
+from jaxzero.play.gtp.clock import Clock, share, spent, started
 
 
 def test_moves_take_main_time_and_then_periods():
