@@ -79,7 +79,7 @@ class Config:
     round_simulations: int = 32
     """rounds: simulations per move."""
     run: pathlib.Path | None = None
-    """lanes, rounds: the folder of a run of train.py, whose network plays for Elo. reuse: plays with it, too."""
+    """lanes, rounds: the folder of a training run, whose network plays for Elo. reuse: plays with it, too."""
     games: int = 40
     """lanes, rounds: games of each match, an even number."""
     opening_plies: int = 4
@@ -124,7 +124,7 @@ def parse(arguments: list[str] | None = None) -> Config:
     if min(config.kept_batches) < 1:
         raise SystemExit(f"--kept-batches {min(config.kept_batches)}: at least 1.")
     if config.run is not None and not (config.run / "weights.safetensors").is_file():
-        raise SystemExit(f"--run {config.run}: it has no weights.safetensors. Give the folder of a run of train.py.")
+        raise SystemExit(f"--run {config.run}: it has no weights.safetensors. Give the folder of a training run.")
     return config
 
 

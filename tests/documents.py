@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shlex
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -23,6 +24,19 @@ def run(document: str) -> dict[str, Any]:
         above = text(document)[: found.start(1)].count("\n")
         exec(compile("\n" * above + found[1], str(ROOT / document), "exec"), names)
     return names
+
+
+def on_one_line(plain: str) -> str:
+    """The text with the commands of a shell that go on over several lines joined."""
+    return re.sub(r" \\\n +", " ", plain)
+
+
+def commands(document: str) -> list[list[str]]:
+    """The words of each command in a block of code, without comments: `jaxzero`, or the script that is the same."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", on_one_line(text(document)), flags=re.DOTALL | re.MULTILINE)
+    started = r"^(?:\.venv/bin/)?(?:jaxzero |python experiments/(?:gtp_)?(?=(?:train|play|match|tournament)\.py))(.*)$"
+    found = [shlex.split(words, comments=True) for words in re.findall(started, "\n".join(blocks), flags=re.MULTILINE)]
+    return [[name.removesuffix(".py"), *arguments] for name, *arguments in found]
 
 
 def links(document: str) -> list[str]:

@@ -61,7 +61,7 @@ def test_a_card_tells_the_same(file):
     """Its page has a part for each, with the command that made it, its size, and what it was measured to do."""
     about, (_, found, rest) = weights.read_about(file), documents.text(CARDS).partition(f"## {file.stem}\n")
     assert found, f"{CARDS} has no part '## {file.stem}'"
-    card = rest.partition("\n## ")[0]
+    card = documents.on_one_line(rest.partition("\n## ")[0])
     net = weights.load(file, player(file.stem, 1)[0])[1]
     size = sum(x.size for x in jax.tree.leaves(net))
     result = about["results"]["random"]

@@ -223,5 +223,5 @@ def _checked(entrant: Entrant) -> Entrant:
             "FILE, FILE:200 or trained:200."
         )
     if file.is_dir() and not (file / WEIGHTS).is_file():
-        raise ValueError(f"{word}: no {WEIGHTS} in {file}. Give the folder of a run of train.py that has saved once.")
+        raise ValueError(f"{word}: no {WEIGHTS} in {file}: give the folder of a training run that has saved once.")
     return entrant
