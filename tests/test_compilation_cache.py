@@ -13,7 +13,7 @@ from tests.documents import ROOT
 @pytest.mark.parametrize("setting, said", [
     (None, f"compiled programs are kept in {ROOT / '.cache' / 'jax'}"),
     ("", "compiled programs are not kept"), ("/tmp/elsewhere", "compiled programs are kept in /tmp/elsewhere"),
-])  # fmt: skip
+], ids=["unset", "empty", "a folder"])  # fmt: skip
 def test_the_environment_has_the_last_word(setting, said):
     environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     environment |= {} if setting is None else {"JAX_COMPILATION_CACHE_DIR": setting}
