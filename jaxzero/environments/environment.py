@@ -60,7 +60,8 @@ class Environment(NamedTuple):
         symmetries: of observations and actions, the identity first; none: unknown.
         game: the rules that stand behind it, if it is a game.
         draw: `state -> str`, one state as an `<svg>` element, for people; None: there is no picture.
-        bounds: of continuous actions: `step` takes a float32 array `[D]`. None: actions are 0 ... A − 1.
+        bounds: of continuous actions: `step` takes a float32 array `[D]`, and training clips what it draws to these
+            bounds first. None: actions are 0 ... A − 1.
     """
 
     id: str
@@ -92,6 +93,16 @@ def an_action(environment: Environment, number: Int[Array, ""], key: chex.PRNGKe
         return number
     low, high = (jnp.float32(x) for x in environment.bounds)
     return jax.random.uniform(key, low.shape, minval=low, maxval=high)
+
+
+def within_bounds(environment: Environment, action: Array) -> Array:
+    """The action as `step` takes it: each coordinate of a continuous one between its bounds, `[..., D]`."""
+    return action if environment.bounds is None else jnp.clip(action, *(jnp.float32(x) for x in environment.bounds))
+
+
+def signed_discount(environment: Environment) -> float:
+    """γ as searches and returns take it: −γ where two players alternate, whose gains are each other's losses."""
+    return -environment.discount if environment.num_players == 2 else environment.discount
 
 
 def all_legal(environment: Environment, state: State) -> Bool[Array, "A"]:

@@ -8,7 +8,8 @@ and the improved policy of the sample tends to that of all actions as K grows. A
 divided by its sum over the sample, which is 1 if β is π, and tends to 1 otherwise.
 
 * `with_sampled_actions`: actions are numbers, drawn from the model's logits. Equal draws become one edge.
-* `with_continuous_actions`: actions are arrays, drawn by a function of the model's policy parameters.
+* `with_continuous_actions`: actions are arrays, drawn by a function of the model's policy parameters. Equal draws
+  become one edge, too: its siblings are closed.
 
 Edges are K slots (see `jaxzero.options.legal_slots`); a node costs as if there were K actions. The sample belongs to
 the node: it is drawn once, from the game's key and the simulation, and is kept with the subtree. The other options work
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.options.legal_slots import by_number, in_slots, number_type
 from jaxzero.options.slot_actions import at_slot, slots_of
@@ -150,13 +151,15 @@ def with_continuous_actions(
     def choose(keys: Keys, step: Step) -> tuple[Step, Array, Array]:
         drawn = sample(_own(keys, 1), step.prior_logits)
         _check_sample(drawn, step)
-        logits = drawn.log_prior if drawn.log_proposal is None else drawn.log_prior - drawn.log_proposal
-        logits = jnp.zeros_like(logits) if drawn.log_proposal is None else logits
-        action, none = jnp.asarray(drawn.action), jnp.zeros(logits.shape[0], jnp.int32)
+        action, none = jnp.asarray(drawn.action), jnp.zeros(len(step.prior_logits), jnp.int32)
         good = jnp.isfinite(action)  # non-finite actions are still reported, and never played
         wrong = jnp.any(~jnp.isfinite(step.prior_logits), -1) | jnp.any(~good.reshape(len(good), -1), -1)
+        action = jnp.where(good, action, 0)
+        first, count = _distinct(action)
+        logits = jnp.log(count.astype(drawn.log_prior.dtype))  # log β̂ + log π − log β, up to a constant of the node
+        logits += 0.0 if drawn.log_proposal is None else drawn.log_prior - drawn.log_proposal
         logits = jnp.where(wrong[:, None], jnp.nan, logits)
-        return step._replace(prior_logits=logits), jnp.where(good, action, 0), none
+        return step._replace(prior_logits=logits, legal=first), action, none
 
     def present(out: PolicyOutput, step: Step) -> PolicyOutput:
         actions = slots_of(out.tree, jnp.zeros_like(out.action)).action
@@ -236,6 +239,13 @@ def draw(keys: Keys, logits: Float[Array, "B A"], num_samples: int) -> Int[Array
         return jnp.minimum(jnp.searchsorted(sums, at, side="right"), len(sums) - 1)
 
     return jax.vmap(of_game)(keys, sums).astype(jnp.int32)
+
+
+def _distinct(action: Float[Array, "B K S"]) -> tuple[Bool[Array, "B K"], Int[Array, "B K"]]:
+    """Whether each draw is the first of those that are equal to it; and how many these are."""
+    flat = action.reshape(*action.shape[:2], -1)
+    same = jnp.all(flat[:, :, None] == flat[:, None], -1)
+    return ~jnp.any(jnp.tril(same, -1), -1), jnp.sum(same, -1, dtype=jnp.int32)
 
 
 def _with_own_keys(model: Model) -> Model:

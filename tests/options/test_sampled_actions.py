@@ -240,6 +240,51 @@ def test_continuous_actions_and_their_slots():
     np.testing.assert_array_equal(jz.options.slot_of(out.tree, out.action[:, None]), slot[:, None])
 
 
+GRID = jnp.linspace(-1.0, 1.0, 5)
+
+
+def on_grid(temperature, num_samples):
+    """Draws of points of a grid with the probabilities of its logits, which are often equal."""
+
+    def sample(keys, logits):
+        drawn = draw(keys, logits / temperature, num_samples)
+        log = lambda x: jnp.take_along_axis(jax.nn.log_softmax(x), drawn, 1)  # noqa: E731
+        proposal = None if temperature == 1 else log(logits / temperature)
+        return jz.options.Sample(GRID[drawn][..., None], log(logits), proposal)
+
+    return sample
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_equal_arrays_are_one_edge(temperature):
+    """The prior of each point is its (β̂/β) π; the search visits and weighs each point once."""
+    batch, num_samples, logits = 40, 8, jnp.array([2.0, 0.0, 1.0, -1.0, 0.5])
+
+    def say(action, state):
+        zeros = jnp.zeros(batch)
+        return jz.Step(jnp.tile(logits, (batch, 1)), zeros, -((action - 0.4) ** 2), zeros), state
+
+    model = jz.Model(
+        lambda params, keys, state: say(jnp.zeros(batch), state),
+        lambda params, keys, action, state: say(action[:, 0], state),
+    )
+    build = lambda model: jz.alphazero(model, 30, dirichlet_fraction=0.0)  # noqa: E731
+    policy = jax.jit(jz.options.with_continuous_actions(build, model, on_grid(temperature, num_samples)))
+    out = policy((), jax.random.key(2), jnp.zeros(batch))
+    prior = np.asarray(jz.search.edge_view(out.tree, jnp.zeros(batch, int)).prior)
+    actions, visits = np.asarray(out.info.actions)[..., 0], np.asarray(out.info.summary.visits)
+    pi, beta = softmax(np.asarray(logits)), softmax(np.asarray(logits) / temperature)
+    for row in range(batch):
+        points, first, count = np.unique(actions[row], return_index=True, return_counts=True)
+        assert len(points) < num_samples  # eight draws of five points
+        wanted = count * (pi / beta)[np.searchsorted(np.asarray(GRID), points)]
+        np.testing.assert_allclose(prior[row, first], wanted / wanted.sum(), rtol=1e-5)
+        others = np.setdiff1d(np.arange(num_samples), first)
+        assert np.isneginf(prior[row, others]).all()
+        assert not visits[row, others].any() and not np.asarray(out.action_weights)[row, others].any()
+    np.testing.assert_allclose(out.action_weights.sum(-1), 1, rtol=1e-5)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 4.0])
 def test_a_gaussian_sample_has_the_densities_it_says(temperature):
     keys, parameters = jax.random.split(jax.random.key(0), 4), jnp.tile(jnp.array([0.5, -1.0, 0.3, -0.4]), (4, 1))

@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import numpy as np
 
 from jaxzero.cli.muzero.settings import Config
@@ -42,8 +43,11 @@ def describe(config: Config, told: dict[str, float], step: int) -> dict[str, flo
 
 def losses_in_metrics(losses) -> dict[str, float]:
     """The losses by head, of the observed state and of each imagined state."""
+    losses = jax.device_get(losses)  # in one transfer
     values = {f"loss/{name}": float(x) for name, x in losses._asdict().items() if name != "parts"}
     parts = losses.parts._asdict()
+    chance = parts.pop("chance")
+    parts |= {} if chance is None else chance._asdict()
     single = [name for name, x in parts.items() if not x.ndim]
     values |= {f"loss/{name}": float(parts.pop(name)) for name in single}
     if "code_counts" in parts:

@@ -11,6 +11,7 @@ from jaxzero.cli.muzero.evaluation import Measure, Tables
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, policy
 from jaxzero.cli.training import evaluation as of_games
+from jaxzero.environments.environment import signed_discount
 from jaxzero.play import outcome_mistakes
 from jaxzero.play.every_reply import every_reply
 from jaxzero.play.tic_tac_toe_positions import tic_tac_toe_positions
@@ -91,16 +92,17 @@ def one_step(environment: Any, run: Run, params: Any, positions: Any, key: Any) 
     )
     see = lambda state: network.represent(params, jax.vmap(environment.observe)(state))
     value = lambda embedding: network.value.decode(network.predict(params, embedding)[1])
+    discount = signed_discount(environment)
     seen = see(state)
 
     def by_model(action: Any) -> tuple:
         after, reward = network.dynamics(params, seen, jnp.full(count, action))
         reward = network.reward.decode(reward)
-        return reward - value(after), reward
+        return reward + discount * value(after), reward
 
     def by_rules(action: Any) -> tuple:
         after, outcome = jax.vmap(environment.step, (0, None, None))(state, action, key)
-        return outcome.reward - jnp.where(outcome.terminated, 0.0, value(see(after))), outcome.reward
+        return outcome.reward + jnp.where(outcome.terminated, 0.0, discount * value(see(after))), outcome.reward
 
     actions = jnp.arange(game.num_actions)
     (learned, foretold), (true, paid) = (jax.lax.map(step, actions) for step in (by_model, by_rules))

@@ -13,6 +13,7 @@ from jaxzero import environments, games, models, nets
 from jaxzero.cli.muzero.settings import Config, Network
 from jaxzero.cli.muzero.sizes import check, minibatches, ring_length, unrolled
 from jaxzero.cli.training.evaluation import Rating
+from jaxzero.environments.environment import signed_discount
 from jaxzero.models.chance import for_actions, sampled, with_outcomes
 from jaxzero.models.stochastic import stochastic
 from jaxzero.options.sampled_actions import Sample, with_continuous_actions
@@ -87,6 +88,8 @@ def described(config: Config, environment: Any) -> dict[str, Any]:
     board = len(environment.observation_shape) == 3
     continuous = environment.bounds is not None
     kind = ("planes" if board and not continuous else "mlp") if net.kind == "auto" else net.kind
+    if chance and net.squash:
+        raise ValueError("--network.squash: the networks of --model stochastic do not have it. Leave it out.")
     if continuous and (kind != "mlp" or chance or config.learn.reanalyse):
         raise ValueError(
             f"{environment.id} has continuous actions: use --network.kind mlp, --model learned and --learn.reanalyse 0."
@@ -158,7 +161,7 @@ def search_models(config: Config, environment: Any, network: Any) -> tuple[Any, 
     """
     if config.model == "simulator":
         return simulator(environment, network), None
-    signed = -environment.discount if environment.num_players == 2 else environment.discount
+    signed = signed_discount(environment)
     if isinstance(network, nets.StochasticNetwork):
         sizes = dict(num_actions=environment.num_actions, codes=network.codes)
         build = functools.partial(stochastic, *nets.for_stochastic_search(network, signed), **sizes)
@@ -242,6 +245,11 @@ def make_acting(config: Config, environment: Any, search: Callable, mesh: Any) -
     """Functions that begin episodes, and that act a chunk and store it; and the shapes of a stored step."""
     own, choose = config.acting, exploring(random_rate=config.acting.random_rate)
     if on_host(environment):
+        if own.openings:
+            raise ValueError(
+                f"--acting.openings {own.openings}: episodes of Gymnasium begin as it resets them. Leave it out; "
+                "--acting.random-rate makes them differ."
+            )
         begin, act = host_acting.host_acting(environment, search, choose, steps=own.steps)
         add = jax.jit(sequence_replay.add, donate_argnums=0)
         cut = jax.jit(sequence_replay.cut_at_head, donate_argnums=0)

@@ -48,7 +48,7 @@ def one_step(config: Config, run: Run, state: dict, step: int) -> tuple[dict, di
     """Act a chunk, keep it, learn from some minibatches. A function of state and step alone."""
     acting, replay, stats = run.act(state["learner"].average, state["acting"], state["replay"])
     state = state | {"acting": acting, "replay": replay}
-    told = {name: float(x) for name, x in run.tell(stats, state["learner"]).items()}
+    told = {name: float(x) for name, x in jax.device_get(run.tell(stats, state["learner"])).items()}
     values = describe(config, told, step)
     if values["replay/steps"] >= least_steps(config):
         rate = learning_rate(config.learn, int(told["minibatches"]))

@@ -101,7 +101,7 @@ def load(path: pathlib.Path, game: games.Game, average_symmetries: bool = False)
             f"averaging over symmetric forms with {file}, a learned model: the positions that it imagines have no "
             "symmetric forms. Leave it out."
         )
-    functions = nets.for_search(network, -1.0)
+    functions = nets.for_search(network, -of.get("discount", 1.0))
     model = models.learned(*functions, observe=jax.vmap(game.observe), legal=jax.vmap(game.legal))
     return NetworkModel(model, params, about, learned=True)
 

@@ -37,8 +37,8 @@ class ActionHead(NamedTuple):
 def gaussian(low: tuple[float, ...], high: tuple[float, ...], narrowest: float = 0.05) -> ActionHead:
     """Independent normal distributions, a mean and a log-deviation for each coordinate, of actions scaled to −1 ... 1.
 
-    Means are tanh of the output. Draws beyond the bounds are kept: the environment clips them, and they are learned
-    with the density that they were drawn from.
+    Means are tanh of the output. Draws beyond the bounds are kept and learned with the density that they were drawn
+    from; the environment is given the nearest action within its bounds.
 
     Args:
         low: the least value of each coordinate.

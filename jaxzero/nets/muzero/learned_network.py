@@ -40,11 +40,11 @@ class LearnedNetwork(NamedTuple):
     __repr__ = in_short
 
 
-def for_search(network: LearnedNetwork, discount: Any) -> tuple[Callable, Callable, Callable]:
+def for_search(network: Any, discount: Any) -> tuple[Callable, Callable, Callable]:
     """The three functions as `models.learned` takes them: represent, predict and dynamics, with numbers for outputs.
 
     Args:
-        network: the three functions.
+        network: the three functions, those of a `LearnedNetwork`, or of another record that has them and both heads.
         discount: γ of one player; −γ where two players alternate.
 
     Example:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from jaxzero.nets.muzero.learned_network import for_search
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.types import Params, State, in_short
 
@@ -51,10 +51,7 @@ def for_stochastic_search(network: StochasticNetwork, discount: Any) -> tuple[Ca
         network: the functions.
         discount: γ of one player; −γ where two players alternate.
     """
-
-    def predict(params: Params, embedding: State) -> tuple[Array, Float[Array, "B"]]:
-        logits, output = network.predict(params, embedding)
-        return logits, network.value.decode(output)
+    represent, predict, by_code = for_search(network, discount)
 
     def afterstate(params: Params, embedding: State, action: Int[Array, "B"]) -> tuple[State, Array, Array]:
         after = network.afterstate(params, embedding, action)
@@ -62,8 +59,6 @@ def for_stochastic_search(network: StochasticNetwork, discount: Any) -> tuple[Ca
         return after, chances, network.value.decode(output)
 
     def dynamics(params: Params, after: State, code: Int[Array, "B"]) -> tuple[State, Array, Array]:
-        embedding, output = network.dynamics(params, after, jax.nn.one_hot(code, network.codes))
-        reward = network.reward.decode(output)
-        return embedding, reward, jnp.full_like(reward, discount)
+        return by_code(params, after, jax.nn.one_hot(code, network.codes))
 
-    return network.represent, predict, afterstate, dynamics
+    return represent, predict, afterstate, dynamics

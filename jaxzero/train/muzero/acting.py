@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxzero.environments.environment import an_action, check_environment
+from jaxzero.environments.environment import all_legal, an_action, check_environment, within_bounds
 from jaxzero.options.graph_search import hash_state
 from jaxzero.root.search_diagnostics import policy_improvement
 from jaxzero.search.tree import Tree
@@ -94,9 +94,7 @@ class ActingStats(NamedTuple):
 
 def legal_mask(environment: Any, state: State) -> Bool[Array, "B A"]:
     """The legal actions of a batch of states, all of them where the environment names none."""
-    if environment.legal is not None:
-        return jax.vmap(environment.legal)(state)
-    return jnp.ones((len(jax.tree.leaves(state)[0]), environment.num_actions), jnp.bool_)
+    return jax.vmap(lambda one: all_legal(environment, one))(state)
 
 
 def blank_transition(environment: Any) -> Transition:
@@ -135,8 +133,7 @@ def opening(environment: Any, key: chex.PRNGKey, most: int) -> State:
     def move(carry: tuple, key: chex.PRNGKey) -> tuple[tuple, None]:
         state, taken, going = carry
         k_action, k_step = jax.random.split(key)
-        legal = environment.legal(state) if environment.legal is not None else jnp.ones(environment.num_actions, bool)
-        number = jax.random.categorical(k_action, jnp.where(legal, 0.0, -1e9))
+        number = jax.random.categorical(k_action, jnp.where(all_legal(environment, state), 0.0, -1e9))
         after, outcome = environment.step(state, an_action(environment, number, k_action), k_step)
         going = going & (taken < count) & ~(outcome.terminated | outcome.truncated)
         return (select(going, after, state), taken + 1, going), None
@@ -184,7 +181,7 @@ def acting(
         action, trace = choose(k_choose, now.age, out, legal)
         sampled = None if environment.bounds is None else out.info.actions
         done = action if sampled is None else jax.vmap(lambda some, i: some[i])(sampled, action)
-        after, outcome = jax.vmap(environment.step)(now.state, done, k_step)
+        after, outcome = jax.vmap(environment.step)(now.state, within_bounds(environment, done), k_step)
         reward, taken = jnp.nan_to_num(outcome.reward.astype(jnp.float32), posinf=0.0, neginf=0.0), ~now.last
         record = Transition(
             observation=jax.vmap(environment.observe)(now.state),

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxzero.environments.environment import within_bounds
 from jaxzero.train.muzero.acting import select
 from jaxzero.types import Keys, Params, State
 
@@ -50,7 +51,7 @@ def play_episodes(environment: Any, policy: Callable, params: Params, keys: Keys
     def step(carry: tuple) -> tuple:
         keys, state, found, number = carry
         keys, k_search, k_step = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
-        action = policy(params, k_search, state).action
+        action = within_bounds(environment, policy(params, k_search, state).action)
         after, outcome = jax.vmap(environment.step)(state, action, k_step)
         going = ~found.ended
         found = Episodes(
@@ -92,9 +93,10 @@ def record_episode(environment: Any, policy: Callable, params: Params, key: Any,
         state, over = carry
         k_search, k_step = jax.random.split(key)
         out = policy(params, k_search[None], state)
-        after, outcome = jax.vmap(environment.step)(state, out.action, k_step[None])
+        action = within_bounds(environment, out.action)
+        after, outcome = jax.vmap(environment.step)(state, action, k_step[None])
         ends = over | outcome.terminated | outcome.truncated
-        told = dict(action=out.action, reward=outcome.reward, value=out.value, over=over)
+        told = dict(action=action, reward=outcome.reward, value=out.value, over=over)
         return (select(ends, state, after), ends), (state, told)
 
     _, (states, told) = jax.lax.scan(step, (state, jnp.zeros(1, jnp.bool_)), jax.random.split(key, steps))

@@ -66,6 +66,10 @@ def host_acting(
         seen.clear()
         return HostActing(jnp.zeros(count, jnp.int32), jnp.zeros(count), jax.random.split(key, environments))
 
+    def stack(*parts: Any) -> Array:
+        """What is on the host is transferred once."""
+        return jnp.asarray(np.stack(parts)) if isinstance(parts[0], np.ndarray | np.generic) else jnp.stack(parts)
+
     @jax.jit
     def think(params: Params, keys: Keys, observation: Array, age: Array) -> tuple:
         keys, k_search, k_choose = jax.vmap(lambda k: jax.random.split(k, 3), out_axes=1)(keys)
@@ -101,7 +105,6 @@ def host_acting(
             ended = over, np.where(over, paid, 0), np.where(over, age, 0), over & (paid > 0)
             told.append(((entropy, np.float32(0)), bad, ended, over & (paid == 0)))
             paid, age, seen[0] = np.where(over, 0, paid).astype(np.float32), np.where(over, 0, age), found.observations
-        stack = lambda *parts: jnp.stack([jnp.asarray(x) for x in parts])
         record = jax.tree.map(lambda *parts: stack(*parts).swapaxes(0, 1), *rows)
         record = record._replace(action=record.action.astype(jnp.int32))
         now = HostActing(jnp.asarray(age, jnp.int32), jnp.asarray(paid), keys)

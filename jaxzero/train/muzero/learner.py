@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from jaxzero.environments.environment import signed_discount
 from jaxzero.train.muzero import sequence_replay as replay
 from jaxzero.train.muzero.reanalyse import reanalysed, replaced
 from jaxzero.train.muzero.sequence_replay import Sequences, Starts
@@ -92,7 +93,7 @@ def muzero_learner(
 
     Raises:
         ValueError: a batch that the devices cannot share, K below 0, n below 1, λ or the share outside 0 ... 1, or a
-            share without `fresh`.
+            share without `fresh`, or of continuous actions, whose fresh policies would be over other samples.
     """
     axis, shares = devices or (None, 1)
     axis = axis if shares > 1 else None
@@ -104,7 +105,12 @@ def muzero_learner(
         )
     if reanalysed(share, batch_size) and fresh is None:
         raise ValueError(f"learner: share={share} of each minibatch is to be searched anew: give fresh=reanalyse(...).")
-    signed = -environment.discount if environment.num_players == 2 else environment.discount
+    if reanalysed(share, batch_size) and environment.bounds is not None:
+        raise ValueError(
+            f"learner: share={share} with continuous actions: a fresh search samples other actions than those stored, "
+            "so its policy cannot replace theirs. Use share=0."
+        )
+    signed = signed_discount(environment)
     length = unroll + steps + 1
     # From this state of a window on, returns may bootstrap from values. Beyond the searched states, only one earlier
     # value is needed: that of the first state at which returns are cut.

@@ -10,7 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.train.muzero.targets import Targets
 from jaxzero.train.muzero.unroll_loss import (
     LossWeights,
+    UnrollLosses,
     compared,
+    mean_over,
     over_devices,
     over_what_counts,
     scale_gradient,
@@ -19,7 +21,7 @@ from jaxzero.train.muzero.unroll_loss import (
 )
 from jaxzero.types import Keys, Params
 
-__all__ = ["ChanceWeights", "StochasticLosses", "drawn_code", "nearest_code", "stochastic_loss", "stochastic_unroll"]
+__all__ = ["ChanceLosses", "ChanceWeights", "drawn_code", "nearest_code", "stochastic_loss", "stochastic_unroll"]
 
 
 UNSEEN = 1  # folded into the keys for codes of steps that the encoder does not see
@@ -47,29 +49,20 @@ class ChanceWeights(NamedTuple):
     entropy: float = 0.0
 
 
-class StochasticLosses(NamedTuple):
-    """The fields of `UnrollLosses`, and six of chance: means over the steps that were made, by step of the unroll.
+class ChanceLosses(NamedTuple):
+    """The losses of chance, beside `UnrollLosses`: means over the steps that were made, by step of the unroll.
 
     Attributes:
         afterstate: the loss of the values of afterstates, by the value head.
         chance: cross-entropy of the codes, nats.
         commitment: squared distance between the encoder's output and its code.
-        reconstruction: half the squared distance between observations and their reconstructions.
+        reconstruction: half the squared distance between observations and their reconstructions; zeros where it has no
+            weight.
         code_counts: the expected count of each code, over all steps.
         code_entropy: mean entropy of a step's code under the encoder's probabilities, nats; 0 where the code is that of
             the largest entry. An uninformative encoder draws all codes equally often; this number reveals it.
     """
 
-    policy: Float[Array, "K1"]
-    value: Float[Array, "K1"]
-    reward: Float[Array, "K"]
-    consistency: Float[Array, "K"]
-    value_error: Float[Array, "K1"]
-    reward_error: Float[Array, "K"]
-    outside: Float[Array, ""]
-    spread: Float[Array, ""]
-    reward_spread: Float[Array, ""]
-    reward_said: Float[Array, ""]
     afterstate: Float[Array, "K"]
     chance: Float[Array, "K"]
     commitment: Float[Array, "K"]
@@ -199,7 +192,7 @@ def stochastic_loss(
     into: float = 0.5,
     keys: Keys | None = None,
     axis: str | None = None,
-) -> tuple[Float[Array, ""], tuple[StochasticLosses, Float[Array, "n"]]]:
+) -> tuple[Float[Array, ""], tuple[UnrollLosses, Float[Array, "n"]]]:
     """MuZero's loss, and five parts of chance (Antonoglou et al. 2022, section 4, "Chance outcomes" and "Training").
 
     The value of an afterstate learns the return from the state before it, where the action was the policy's. The logits
@@ -235,7 +228,7 @@ def stochastic_loss(
         taken = taken & ~targets.random
     worth = network.value.loss(told.worth, targets.value[:-1])
     apart = jnp.sum(jnp.square(told.encoded - code), -1)
-    missed = _missed(network, params, told.embedding, seen)
+    missed = _missed(network, params, told.embedding, seen) if chance_weights.reconstruction else jnp.zeros(real.shape)
     of_chance = {
         "afterstate": jnp.where(taken, worth, 0.0),
         "chance": jnp.where(real, optax.softmax_cross_entropy(told.chances, code), 0.0),
@@ -249,17 +242,13 @@ def stochastic_loss(
     entropy = -(chances * jax.nn.log_softmax(told.encoded)).sum(-1) if drawn else jnp.zeros(real.shape)
     parts["entropy"] = -chance_weights.entropy * jnp.where(real, entropy, 0.0)
     total = over_devices(axis)
-    mean = lambda part, counted: total(part.sum(1)) / jnp.maximum(total(counted.sum(1)), 1)
     mean_of_all = lambda x: total(jnp.where(real, x, 0.0).sum()) / jnp.maximum(total(real.sum()), 1)
-    means = StochasticLosses(
-        **over_what_counts(losses, targets, axis)._asdict(),
-        afterstate=mean(of_chance["afterstate"], taken),
-        chance=mean(of_chance["chance"], real),
-        commitment=mean(of_chance["commitment"], real),
-        reconstruction=mean(of_chance["reconstruction"], real),
+    chance = ChanceLosses(
+        **{name: mean_over(part, taken if name == "afterstate" else real, axis) for name, part in of_chance.items()},
         code_counts=total(jnp.where(real[..., None], chances, 0.0).sum((0, 1))),
         code_entropy=mean_of_all(entropy),
     )
+    means = over_what_counts(losses, targets, axis)._replace(chance=chance)
     return (weight * summed(parts)).mean(), jax.lax.stop_gradient((means, losses.value_error[0]))
 
 

@@ -7,7 +7,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxzero.train.muzero.targets import Targets
 from jaxzero.types import Params
@@ -16,6 +16,7 @@ __all__ = [
     "LossWeights",
     "UnrollLosses",
     "compared",
+    "mean_over",
     "over_devices",
     "over_what_counts",
     "scale_gradient",
@@ -57,6 +58,7 @@ class UnrollLosses(NamedTuple):
         spread: mean standard deviation, over windows, of the numbers of the last embedding; 0: all are the same.
         reward_spread: standard deviation of the reward targets.
         reward_said: standard deviation of the decoded rewards; 0: the head predicts a constant.
+        chance: of Stochastic MuZero, the `ChanceLosses`; else None.
     """
 
     policy: Float[Array, "K1"]
@@ -69,6 +71,7 @@ class UnrollLosses(NamedTuple):
     spread: Float[Array, ""]
     reward_spread: Float[Array, ""]
     reward_said: Float[Array, ""]
+    chance: Any = None
 
 
 def scale_gradient(x: Any, scale: float) -> Any:
@@ -214,12 +217,17 @@ def over_devices(axis: str | None) -> Callable[[Array], Array]:
 
 def over_what_counts(losses: UnrollLosses, targets: Targets, axis: str | None) -> UnrollLosses:
     """Means over the windows in which a state counts: the zeros of other windows would lower the losses."""
+    running, known = targets.running, targets.known
+    counted = dict(policy=running, value=known, reward=known[1:], consistency=running[1:])
+    counted |= dict(value_error=known, reward_error=known[1:])
+    means = {name: mean_over(getattr(losses, name), which, axis) for name, which in counted.items()}
+    return losses._replace(**means)
+
+
+def mean_over(part: Float[Array, "k n"], counted: Bool[Array, "k n"], axis: str | None) -> Float[Array, "k"]:
+    """The mean over the windows that count, by step, of a part that is 0 in all others; 0 where none counts."""
     total = over_devices(axis)
-    running, known = (total(x.sum(1)) for x in (targets.running, targets.known))
-    counts = dict(policy=running, value=known, reward=known[1:], consistency=running[1:])
-    counts |= dict(value_error=known, reward_error=known[1:])
-    mean = lambda name, n: total(getattr(losses, name).sum(1)) / jnp.maximum(n, 1)
-    return losses._replace(**{name: mean(name, n) for name, n in counts.items()})
+    return total(part.sum(1)) / jnp.maximum(total(counted.sum(1)), 1)
 
 
 def _deviation(x: Float[Array, "n ..."], counted: Array, total: Callable) -> Float[Array, "..."]:

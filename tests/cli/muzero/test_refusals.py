@@ -59,6 +59,7 @@ def here(tmp_path, monkeypatch):
     ("--acting.environments 3", "environments=3 cannot be shared out equally among 2 parts: use 2 or 4"),
     ("--learn.batch-size 5", "batch_size=5 cannot be shared out equally among 2 parts: use 4 or 6"),
     ("--learn.reanalyse 0.2", "--learn.reanalyse 0.2 of the 2 windows in each of 2 parts"),
+    ("--model stochastic --network.squash", "--network.squash: the networks of --model stochastic do not have it"),
     ("--budget.until 9 --evaluate.every 0", "--budget.until 9 needs greedy episodes"),
     ("--learn.capacity 100000000000", "The run needs .*replay .* Lower --learn.capacity"),
     ("--evaluate.final 1000000000000", "The run needs .*measuring .* Lower --evaluate.final or"),
@@ -82,6 +83,12 @@ def test_numbers_that_do_not_fit(tmp_path, flags, said):
 ])  # fmt: skip
 def test_environments_that_cannot_be_learned(here, game, said):
     assert re.search(f"(?s)^train: .*{said}", refused(here, "--game", game, "--model", "learned", *TINY))
+
+
+def test_openings_of_an_environment_on_the_host_are_refused(tmp_path):
+    pytest.importorskip("gymnasium")
+    said = refused(tmp_path, "--game", "gymnasium:CartPole-v1", *TINY, "--acting.openings", "4")
+    assert "--acting.openings 4: episodes of Gymnasium begin as it resets them" in said
 
 
 @pytest.mark.parametrize("extra", ["gymnax", "gymnasium"])

@@ -67,6 +67,15 @@ def test_the_page_of_its_tree_draws_no_positions(folder):
     assert "<html" in tree_page(thinker)(thinker.tree())
 
 
+@pytest.mark.parametrize("differing, discount", [({}, -1.0), ({"discount": 0.9}, -0.9)])
+def test_what_follows_is_worth_as_much_as_in_training(tmp_path, differing, discount):
+    network = network_models.load(saved(tmp_path, **differing), GAME)
+    keys = jax.random.split(jax.random.key(0), 2)
+    step, embedding = network.model.root(network.params, keys, jax.vmap(GAME.init)(keys))
+    step, _ = network.model.step(network.params, keys, np.array([0, 4]), embedding)
+    np.testing.assert_allclose(step.discount, discount, rtol=1e-6)
+
+
 @pytest.mark.parametrize("word", ["raw:{}", "{}:4"])
 def test_a_tournament_takes_them(folder, word):
     one = player(read(word.format(folder / "weights.safetensors"), 8), GAME)

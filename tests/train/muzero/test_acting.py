@@ -10,7 +10,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import models
-from jaxzero.environments import Environment, Outcome
+from jaxzero.environments import Bounds, Environment, Outcome
 from jaxzero.train.move_selection import exploring
 from jaxzero.train.muzero.acting import acting, blank_transition, legal_mask, opening
 from jaxzero.types import PolicyOutput
@@ -219,6 +219,31 @@ def test_rewards_that_are_not_finite_are_counted_and_recorded_as_none(odd_pay):
     odd = (record.observation[..., 1] % 2 == 1) & ~record.last
     assert odd.any() and not record.reward[odd].any() and record.reward[~odd & ~record.last].any()
     assert stats[0].bad == (odd | (record.observation[..., 1] == 3)).sum()
+
+
+def test_what_is_drawn_beyond_the_bounds_is_clipped_for_the_environment_alone():
+    """Its reward is the root of the action, of which there is none below 0; the sample is recorded as it was drawn."""
+    paid = lambda action: Outcome(jnp.sqrt(action[0]), jnp.bool_(False), jnp.bool_(False))
+    environment = Environment(
+        id="root",
+        num_actions=3,
+        observation_shape=(1,),
+        reset=lambda key: jnp.int32(0),
+        step=lambda state, action, key: (state + 1, paid(action)),
+        observe=lambda state: state[None],
+        bounds=Bounds((0.0,), (4.0,)),
+    )
+
+    def policy(params, keys, state):
+        sampled, weights = jnp.tile(jnp.array([[-1.0], [9.0], [0.25]]), (len(keys), 1, 1)), jax.nn.one_hot(state, 3)
+        info = types.SimpleNamespace(status=jnp.zeros(len(keys), jnp.int32), actions=sampled)
+        return PolicyOutput(action=state, action_weights=weights, value=weights[:, 0], tree=None, info=info)
+
+    begin, act = acting(environment, policy, exploring(random_rate=0.0), steps=3)
+    _, record, stats = jax.jit(act)(None, begin(jax.random.key(0), 2))
+    np.testing.assert_array_equal(record.reward, [[0.0, 2.0, 0.5]] * 2)
+    np.testing.assert_array_equal(record.sampled[0, 0, :, 0], [-1.0, 9.0, 0.25])
+    assert stats.bad[0] == 0
 
 
 @pytest.mark.parametrize("masked", [True, False])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxzero import environments, games, nets
-from jaxzero.environments import Environment, Outcome
+from jaxzero.environments import Bounds, Environment, Outcome
 from jaxzero.nets.muzero.learned_network import LearnedNetwork
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.train.move_selection import exploring
@@ -323,6 +323,9 @@ def test_errors_name_the_numbers():
     for wrong in (dict(unroll=-1), dict(steps=0), dict(trace=1.5)):
         with pytest.raises(ValueError, match="unroll=.* steps=.* trace="):
             build(batch_size=4, **wrong)
+    endless = ENVIRONMENT._replace(bounds=Bounds((-1.0,), (1.0,)))
+    with pytest.raises(ValueError, match="share=0.5 with continuous actions: .* Use share=0"):
+        muzero_learner(endless, NETWORK, batch_size=4, share=0.5, fresh=lambda *_: None)
     for share in (-0.5, 2):
         with pytest.raises(ValueError, match=f"share of {share}"):
             build(batch_size=4, share=share)

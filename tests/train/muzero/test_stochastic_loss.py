@@ -109,7 +109,9 @@ def test_the_loss_is_that_of_loops(seed):
     assert float(found) == pytest.approx(walked(params, data), rel=1e-4)
     t = data["targets"]
     real = t.running[:, :-1] & t.running[:, 1:]
-    assert float(parts.code_counts.sum()) == real.sum() and parts.value.shape == (K + 1,) and priority.shape == (N,)
+    assert (
+        float(parts.chance.code_counts.sum()) == real.sum() and parts.value.shape == (K + 1,) and priority.shape == (N,)
+    )
 
 
 def test_the_code_is_exact_and_its_gradient_goes_straight_through():
@@ -155,6 +157,51 @@ def test_the_encoders_gradient_is_that_of_the_codes(monkeypatch):
         through = sum(jax.grad(by_codes, (0, 1))(fixed, encoded))
         for name in ("before", "later"):
             np.testing.assert_allclose(slopes[name], back(through)[0][name], rtol=1e-9, atol=1e-12)
+
+
+def test_the_gradient_is_halved_at_the_beginning_of_each_step():
+    params, data = problem(1)
+    params, seen, action = (jax.tree.map(jnp.asarray, x) for x in (params, data["seen"], data["action"]))
+
+    def slope(k, into):
+        unrolled = lambda p: stochastic_unroll(NETWORK, p, seen, action, jnp.ones((K, N), bool), into)
+        return jax.grad(lambda p: unrolled(p).embedding[k].sum())(params)["h"]
+
+    for k in range(K + 1):
+        np.testing.assert_allclose(slope(k, 0.5), 0.5**k * slope(k, 1.0), rtol=1e-5, atol=1e-7)
+        assert abs(slope(k, 1.0)).max() > 1e-3
+
+
+def test_predicting_a_code_says_nothing_to_the_encoder():
+    """Else it would make codes easy to predict, which is not what they are for; its commitment alone pulls it."""
+    params, data = problem(1)
+    params, data = jax.tree.map(jnp.asarray, (params, data))
+    one = data | dict(seen=data["seen"][:, :2], action=data["action"][:, :1])
+    few = {name: x[:, : x.shape[1] - K + 1] for name, x in data["targets"]._asdict().items() if x is not None}
+    one["targets"] = Targets(**few)  # a single step: its code has nothing to influence
+
+    def slopes(**weights):
+        of_chance = ChanceWeights(**(dict(afterstate=0.0, chance=0.0) | weights))
+        of = lambda p: stochastic_loss(NETWORK, p, **one, weights=LossWeights(0, 0, 0), chance_weights=of_chance)[0]
+        return jax.grad(of)(params)
+
+    predicted, committed = slopes(chance=1.0), slopes(commitment=1.0)
+    assert abs(predicted["codes"]).max() > 1e-3
+    for name in ("before", "later"):
+        assert not predicted[name].any() and abs(committed[name]).max() > 1e-3
+
+
+def test_the_entropy_of_codes_is_a_bonus():
+    params, data = problem(4)
+    keys, weights = jax.random.split(jax.random.key(0), 1), ChanceWeights(afterstate=0.0, chance=0.0, entropy=0.5)
+    one = jax.tree.map(jnp.asarray, data) | dict(weight=jnp.ones(N))
+    real = data["targets"].running[:, :-1] & data["targets"].running[:, 1:]
+    for sharper in (0.0, 1.0, 10.0):
+        bent = params | {name: params[name] * sharper for name in ("before", "later")}
+        given = dict(weights=LossWeights(0, 0, 0), chance_weights=weights, keys=keys)
+        found, (parts, _) = stochastic_loss(NETWORK, jax.tree.map(jnp.asarray, bent), **one, **given)
+        bonus = 0.5 * float(parts.chance.code_entropy) * real.sum() / K / N
+        assert float(found) == pytest.approx(-bonus, rel=1e-4) and (bonus > 0.01 or sharper == 10)
 
 
 def test_draws_are_by_the_encoders_probabilities_and_have_the_softmaxs_gradient():
@@ -207,9 +254,9 @@ def test_an_encoder_that_says_nothing_is_told_from_one_that_uses_all_codes():
     keys = jax.random.split(jax.random.key(0), 1)
     blind = loss(params | {"before": params["before"] * 0, "later": params["later"] * 0}, data, keys=keys)[1][0]
     sure = loss(params | {"before": params["before"] * 1e4}, data, keys=keys)[1][0]
-    assert float(blind.code_entropy) == pytest.approx(np.log(C)) and float(sure.code_entropy) < 0.01
-    np.testing.assert_allclose(blind.code_counts, blind.code_counts.mean(), rtol=1e-5)
-    assert float(loss(params, data)[1][0].code_entropy) == 0
+    assert float(blind.chance.code_entropy) == pytest.approx(np.log(C)) and float(sure.chance.code_entropy) < 0.01
+    np.testing.assert_allclose(blind.chance.code_counts, blind.chance.code_counts.mean(), rtol=1e-5)
+    assert float(loss(params, data)[1][0].chance.code_entropy) == 0
 
 
 CHANCES = np.array([0.1, 0.2, 0.3, 0.4])
