@@ -63,7 +63,8 @@ def test_considering_more_actions_than_simulations():
 
 
 def test_a_negative_temperature():
-    refused(lambda: jz.by_temperature(-0.5), "temperature=-0.5", "Use 0")
+    refused(lambda: jz.by_temperature(-0.5), "temperature=-0.5", "use 0")
+    refused(lambda: jz.by_temperature(float("nan")), "temperature=nan", "use 0")
 
 
 @pytest.mark.parametrize("bounds", [(1, 1), (1.0, -1.0)])

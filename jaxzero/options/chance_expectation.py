@@ -83,12 +83,13 @@ def _with_expectations(tree: Tree, step: Step) -> Tree:
 
 
 def _made_by_this_walk(tree: Tree, path: Path, node: Int[Array, "B"], data: None) -> Tree:
-    """Stores the new node n at its parent as −2 − n, until the backup, which chooses there anew."""
+    """Stores the new node n at its parent as −2 − n, until the backup, which chooses there anew.
+
+    NONE where there is no new node: a walk that `max_depth` cut has passed none of the children that its end may have.
+    """
     del data
-    leaf = take(path.nodes, path.length - 1)
-    grew = node < tree.capacity
-    noted = jnp.where(grew, NONE - 1 - node, NONE)
-    return tree.replace(best_child=put(tree.best_child, jnp.where(grew, leaf, tree.capacity), noted))
+    noted = jnp.where(node < tree.capacity, NONE - 1 - node, NONE)
+    return tree.replace(best_child=put(tree.best_child, take(path.nodes, path.length - 1), noted))
 
 
 def _as_expected(

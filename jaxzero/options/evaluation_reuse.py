@@ -120,7 +120,9 @@ def _remembering(model: Model, earlier: Tree | None) -> Model:
 
         if earlier is None:
             return ask()
-        said, kept = _answer(earlier, jnp.where(earlier.size > 0, jnp.int32(0), NONE), ask)
+        there, chance = earlier.size > 0, unpack_facts(earlier.facts[:, 0]).chance
+        there = there if chance is None else there & ~chance  # half a ply: `state` alone says what chance did
+        said, kept = _answer(earlier, jnp.where(there, jnp.int32(0), NONE), ask)
         if masks_at_root_only(model, params, keys, state):  # in the earlier tree this was no root
             said = said._replace(legal=model.root(params, keys, state)[0].legal)
         return said, kept

@@ -7,7 +7,9 @@ then illegal padding. The search need not know this; the tree stores with each p
     policy = jaxzero.options.with_legal_slots(lambda model: jaxzero.alphazero(model, 800), model, width=218)
 
 No position of chess has more than 218 moves (Petrović 1964), so with W = 218 this is the search over all 4,672 actions,
-visit for visit, in a fifteenth of the memory (`experiments/legal_slots_memory.py` has the figures). With fewer slots
+visit for visit, in a fifteenth of the memory (`experiments/legal_slots_memory.py` has the figures). One exception:
+`gumbel` with values rescaled to [0, 1], its default, includes the mixed value of illegal actions in that range, and a
+node whose moves fill all slots has none. There W = 219 is exact. With fewer slots
 the moves with the highest priors are kept, and the others do not exist for the search, at the root and below;
 `info.dropped` counts them. What `avoid_proven` proves then holds for the game without them, and for the game itself
 only where `info.dropped` is 0.
@@ -81,8 +83,8 @@ def with_legal_slots(build: Callable[[Model], Any], model: Model, width: int) ->
     Args:
         build: makes the policy, given a model: `lambda model: jz.alphazero(model, 64)`.
         model: what the tree is made of.
-        width: W. If no position has more legal moves, the search is exact; else the best W by prior are kept, the lower
-            action on a tie.
+        width: W. If no position has more legal moves, the search is exact (of `gumbel`, if none has as many); else the
+            best W by prior are kept, the lower action on a tie.
 
     Returns:
         `(params, keys, state, tree=None) -> PolicyOutput`; its actions, weights and `info.summary` are by action, its

@@ -53,16 +53,18 @@ class ByTemperature(NamedTuple):
 def by_temperature(temperature: Any = 1.0) -> ByTemperature:
     """Draws an action with probability proportional to N^(1/t); t = 0: the most visited one, as `most_visited`.
 
+    t = ∞ draws uniformly among the visited ones.
+
     AlphaGo Zero: t = 1 for the first 30 moves of a game, then 0; MuZero: 1, 0.5, 0.25 as training goes on.
 
     Args:
         temperature: t; a number, one per game `[B]`, or `Tree -> [B]` (see `by_move`); it may be traced.
 
     Raises:
-        ValueError: a negative number.
+        ValueError: a negative number, or NaN.
     """
-    if isinstance(temperature, int | float) and temperature < 0:
-        raise ValueError(f"temperature={temperature} is negative. Use 0 for the most visited action, or more.")
+    if isinstance(temperature, int | float) and not temperature >= 0:
+        raise ValueError(f"temperature={temperature}: use 0 for the most visited action, or a number above it.")
     return ByTemperature(temperature)
 
 
@@ -77,7 +79,8 @@ def sharpened(weights: Float[Array, "... W"], temperature: Float[Array, "..."]) 
     logits = jnp.log(weights)
     logits = logits - jnp.max(logits, -1, keepdims=True)
     logits = logits / jnp.maximum(temperature, jnp.finfo(temperature.dtype).tiny)[..., None]
-    return jnp.maximum(logits, jnp.finfo(temperature.dtype).min)
+    least = jnp.finfo(temperature.dtype).min
+    return jnp.where(weights > 0, jnp.maximum(logits, least), least)  # also where t is infinite
 
 
 def per_game_number(x: Any, tree: Tree) -> Float[Array, "B"]:

@@ -25,6 +25,7 @@ from jaxzero.options.graph_search import hash_state
 from jaxzero.options.slot_actions import Slots
 from jaxzero.options.solver import bounds
 from jaxzero.root.search_diagnostics import policy_improvement
+from jaxzero.search.checks.argument_checks import in_range
 from jaxzero.search.tree import Tree
 from jaxzero.train import value_targets
 from jaxzero.train.move_selection import exploring
@@ -125,6 +126,7 @@ def self_play(
     over: Callable[[Any], Bool[Array, "B"]] | None = None,
     compared_at: int = 6,
     max_opening_plies: int = 0,
+    softness: float = 0.0,
 ) -> tuple[Callable[..., SelfPlay], Callable[..., tuple[SelfPlay, Row, Bool[Array, "n"], Stats]]]:
     """Self-play of `policy` with itself, as two functions.
 
@@ -149,10 +151,12 @@ def self_play(
             from the end of that opening, so `choose` gets negative ones during it. A position after it may learn from
             the outcome; a later random move usually cuts that, so `choose` should make few (`random_plies=0` of
             `exploring`).
+        softness: the share of the searched value in each value target, see `value_targets.softened`.
 
     Raises:
-        ValueError: plies or window < 1, or max_opening_plies < 0.
+        ValueError: plies or window < 1, max_opening_plies < 0, or softness outside 0 … 1.
     """
+    in_range("self_play: softness", softness, 0, 1)
     if plies < 1 or window < 1:
         raise ValueError(f"self_play: plies={plies} and window={window} must both be >= 1.")
     if max_opening_plies < 0:
@@ -216,6 +220,7 @@ def self_play(
         value, settled = value_targets.returns(
             *(by_ply(x) for x in (record.reward, record.ended, record.value, record.trace)), discount
         )
+        value = value_targets.softened(value, by_ply(record.value), softness) if softness else value
         leaving = jnp.arange(window + plies) < plies
         ready = record.waiting & (by_ply(settled) | leaving)
         rows = Row(

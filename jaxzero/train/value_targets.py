@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["for_mover", "for_players", "returns"]
+__all__ = ["for_mover", "for_players", "returns", "softened"]
 
 
 def for_players(
@@ -101,3 +101,23 @@ def returns(
     plies = rewards, ended, values, jnp.where(at_cut, 0.0, trace), settling
     _, (g, settled) = jax.lax.scan(back, start, plies, reverse=True)
     return g, settled
+
+
+def softened(
+    returned: Float[Array, "... P"], values: Float[Array, "... P"], softness: float | Float[Array, ""]
+) -> Float[Array, "... P"]:
+    """Value targets between the return and the searched value: (1 − s) · G + s · v.
+
+    Every position gets the same share of its own searched value, however far away the end of its game is. With λ < 1,
+    `returns` gives early positions less of the outcome than late ones.
+
+    Args:
+        returned: G, from `returns`.
+        values: v, the root values after the search.
+        softness: s, in [0, 1]; 0: the return alone; may be traced.
+
+    Example:
+        >>> softened(jnp.float32([1.0, -1.0]), jnp.float32([0.5, -0.5]), 0.25).tolist()
+        [0.875, -0.875]
+    """
+    return (1 - softness) * returned + softness * values

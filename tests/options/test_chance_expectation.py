@@ -64,6 +64,19 @@ def test_of_one_game_and_where_walks_are_cut_or_find_no_room(games, options):
         check(world, worlds.grow(world, expected_outcomes(jz.puct()), 60, **options), least=games)
 
 
+def test_a_walk_that_is_cut_at_a_chance_node_with_children_leaves_its_expectation():
+    """A tree of deep walks, searched on with walks that end below the root: nothing below changes, nor does E."""
+    with worlds.x64():
+        world, rule = random_worlds(48, 2), expected_outcomes(jz.puct())
+        tree, keys = worlds.grow(world, rule, 60, capacity=121), jax.random.split(jax.random.key(0), 48)
+        more = jax.jit(lambda tree: jz.search.search(world, keys, tree, worlds.model, rule, 60, max_depth=1))(tree)
+        facts = jax.device_get(unpack_facts(tree.facts[:, :-1]))
+    cut = facts.chance & (np.asarray(more.visits) > np.asarray(tree.visits)) & (np.asarray(tree.visits) > 1)
+    cut[:, 0] = False  # the root passes walks on
+    assert cut.sum() > 20
+    np.testing.assert_allclose(np.asarray(more.value)[cut], np.asarray(tree.value)[cut], atol=1e-12)
+
+
 def test_the_search_may_begin_at_a_chance_node():
     with worlds.x64():
         world = random_worlds(48, 2)

@@ -176,6 +176,24 @@ def test_evaluations_kept_give_the_search_without_reuse():
         state, tree = jnp.where(ended, 0, state), advance(out.tree, out.action, ended)
 
 
+def test_evaluations_kept_of_half_a_ply_are_not_those_of_the_next_decision():
+    """After the action alone the earlier tree's root is a chance node; the state says what chance did."""
+    world = worlds.with_chance(worlds.make(range(GAMES)), 3)
+    world.chance[:, 0] = False  # the roots are decisions
+    build = lambda model: jz.alphazero(model, 16, dirichlet_fraction=0.0)  # noqa: E731
+    policy = jax.jit(jz.options.with_evaluations_kept(build, worlds.model))
+    keys, start = jax.random.split(jax.random.key(0), GAMES), jnp.zeros(GAMES, jnp.int32)
+    out = policy(world, keys, start)
+    facts, below = unpack_facts(out.tree.facts[:, :-1]), worlds.children(out.tree)
+    half = [
+        next((int(facts.action[g, c]) for c in below[g, 0] if c >= 0 and facts.chance[g, c]), -1) for g in range(GAMES)
+    ]
+    assert max(half) >= 0, "some action leads to a chance node"
+    again = policy(world, keys, start, jz.advance(out.tree, jnp.array(half)))
+    jax.tree.map(np.testing.assert_array_equal, again.info.summary, out.info.summary)
+    assert not unpack_facts(again.tree.facts[:, 0]).chance.any()
+
+
 def masked_at_the_root(params, keys, state):
     """Of four actions two are legal, by the position; below the root, as learned dynamics say, all of them."""
     return (state[:, None] + jnp.arange(4)) % 2 == 0

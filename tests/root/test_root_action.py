@@ -95,12 +95,14 @@ def trees(count, legal=(True, True, True, True)):
     return planted(np.full((count, 4), 0.25), np.tile(legal, (count, 1)))
 
 
-@pytest.mark.parametrize("temperature", [0.5, *(pytest.param(t, marks=pytest.mark.slow) for t in (1.0, 2.0))])
+@pytest.mark.parametrize("temperature", [
+    0.5, float("inf"), *(pytest.param(t, marks=pytest.mark.slow) for t in (1.0, 2.0))
+])  # fmt: skip
 def test_actions_are_drawn_in_proportion_to_visits_to_the_power_of_one_over_t(temperature):
     count, visits = 4000, np.array([50, 30, 0, 20])
     keys = jax.random.split(jax.random.key(2), count)
     actions = root_action.by_temperature(temperature)(keys, trees(count), found(np.tile(visits, (count, 1))))
-    wanted = visits ** (1 / temperature)
+    wanted = np.where(visits > 0, visits ** (1 / temperature), 0)
     wanted = count * wanted / wanted.sum()
     seen = np.bincount(actions, minlength=4)
     assert seen[2] == 0

@@ -144,6 +144,12 @@ def test_games_longer_than_the_window_leave_with_the_latest_root_value():
     assert len(seen) == len(set(seen)) >= stats.length  # nothing twice, nothing lost
 
 
+@pytest.mark.parametrize("softness", [0.25, 1.0])
+def test_softened_targets_are_between_the_outcome_and_the_searched_value(softness):
+    _, rows, _ = collect(toy(draws=True), chunks=18, plies=4, window=6, softness=softness)
+    np.testing.assert_allclose(rows.value, (1 - softness) * outcomes(rows) + softness * 0.25, rtol=1e-6)
+
+
 def test_a_random_move_cuts_and_the_rest_keeps_the_outcome():
     choose = selfplay.exploring(random_rate=0.5)
     _, rows, _ = collect(toy(), chunks=30, plies=4, window=6, choose=choose)
@@ -292,6 +298,9 @@ def test_bad_sizes_are_named():
         selfplay.self_play(toy(), policy, plies=0, window=4)
     with pytest.raises(ValueError, match="max_opening_plies=-1"):
         selfplay.self_play(toy(), policy, plies=1, window=4, max_opening_plies=-1)
+    for softness in (-0.1, 1.1):
+        with pytest.raises(ValueError, match=f"self_play: softness={softness} is out of range.*between 0 and 1"):
+            selfplay.self_play(toy(), policy, plies=1, window=4, softness=softness)
     with pytest.raises(ValueError, match="random_rate=1"):
         selfplay.exploring(random_rate=1.0)
     for wrong in (dict(temperature=0.5), dict(temperature=jz.root.steps((30, 0.0)), sampled_plies=3)):

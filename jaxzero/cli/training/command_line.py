@@ -46,7 +46,8 @@ RANGES = {
     (1e-3, 10): ("selfplay.value_scale",),
     (1e-3, float("inf")): ("selfplay.tolerance",),
     (0, 1): (
-        "selfplay.random_rate", "selfplay.trace", "learn.average_decay", "learn.playing_decay", "learn.newest",
+        "selfplay.random_rate", "selfplay.trace", "selfplay.softness", "learn.average_decay", "learn.playing_decay",
+        "learn.newest",
     ),
 }  # fmt: skip
 

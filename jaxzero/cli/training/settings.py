@@ -73,6 +73,8 @@ class SelfPlay:
     bootstrap: Literal["mean", "greedy", "improved"] = "mean"
     """Search value of a position: the mean of all simulations, the value of the best move (greedy), or the expectation
     under the improved policy. Which is best depends on the game: see experiments/strength/what_was_tried/."""
+    softness: float = 0.0
+    """The share of the position's own search value in its value target, mixed in after lambda; 0: none."""
     tolerance: float | None = None
     """If the search values the played move below the best one by d, lambda is multiplied by exp(-d / tolerance): what
     follows says less about the position before. None: no reduction."""

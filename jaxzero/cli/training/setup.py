@@ -119,6 +119,7 @@ def _self_play(config: Config, game: games.Game, net: Callable) -> tuple[Callabl
         plies=own.plies,
         window=own.window,
         max_opening_plies=own.max_opening_plies,
+        softness=own.softness,
         over=jz.solved if own.stop_proven else None,
     )
 

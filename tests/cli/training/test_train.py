@@ -171,6 +171,17 @@ def test_moves_are_chosen_with_the_tolerance_that_the_settings_say(monkeypatch, 
     assert asked["tolerance"] == tolerance
 
 
+@pytest.mark.parametrize("flags, softness", [((), 0.0), (("--selfplay.softness", "0.3"), 0.3)])
+def test_targets_are_as_soft_as_the_settings_say(monkeypatch, flags, softness):
+    asked, whole = {}, setup.selfplay.self_play
+    monkeypatch.setattr(
+        setup.selfplay, "self_play", lambda *args, **given: (asked.update(given), whole(*args, **given))[1]
+    )
+    settings = command_line.parse([*SMALL, *flags], "laptop")
+    setup.build(settings, games.from_pgx(settings.game), devices.mesh())
+    assert asked["softness"] == softness
+
+
 @pytest.mark.parametrize("flags, begins", [((), False), (("--selfplay.max-opening-plies", "3"), True)])
 def test_games_begin_with_random_moves_where_the_settings_say_so(flags, begins):
     settings = command_line.parse([*SMALL, *flags], "laptop")
