@@ -29,7 +29,7 @@ NEARLY_ALL = 0.97  # share of the games: with a true share of 90 %, fewer than o
 ALIKE = 0.1  # share of the pairs of games with the same position early on, as if there were ten openings
 CERTAIN = 0.03  # of ln A. In Connect Four 0.06 nats: 99 % on one move, on average over whole games
 IDLE = 0.01  # nats between the search's policy and the network's: 93 % for a move instead of 90 % is 0.006
-UNSURE = 0.25  # squared error of the value; for games won or lost, a network that knows nothing has 1
+UNSURE = 0.25  # squared error of the value, or nats: for games won or lost, of about the same network
 OLD, OLD_SHARE = 100, 0.75  # iterations, and share of all iterations
 
 

@@ -12,7 +12,7 @@ import pathlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from jaxzero.runs import run_folder as folders
 
@@ -42,7 +42,7 @@ def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = pr
             lost = f"has {damaged} damaged lines, which are dropped" if damaged else "is empty or missing"
             say(f"{file} {lost}; the run continues." + (f" The old file is now {aside}." if aside else ""))
         folders.write_whole(file, "".join(json.dumps(line) + "\n" for line in kept))
-    with _board(folder / "tensorboard", step) as show, file.open("a") as lines:
+    with _board(folder / "tensorboard", step) as show, _appending(file) as lines:
 
         def write(step: int, values: dict[str, float]) -> None:
             with _named(file):
@@ -51,6 +51,17 @@ def writing(folder: str | os.PathLike, step: int, say: Callable[[str], Any] = pr
             show(step, values)
 
         yield write
+
+
+@contextlib.contextmanager
+def _appending(file: pathlib.Path) -> Iterator[TextIO]:
+    """The open file. Closing it writes what a full disk had no room for: that error was reported before."""
+    lines = file.open("a")
+    try:
+        yield lines
+    finally:
+        with contextlib.suppress(OSError):
+            lines.close()
 
 
 @contextlib.contextmanager

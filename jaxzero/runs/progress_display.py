@@ -12,6 +12,7 @@ import jax
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from jaxzero.train.devices import cores
 
@@ -81,12 +82,12 @@ def announced(what: str) -> Iterator[None]:
     """Say that something silent and slow begins, and afterwards how long it took."""
     start = time.perf_counter()
     if console.is_terminal and not _bars:  # older versions of rich show one live thing at a time
-        with console.status(f"{what} ..."):
+        with console.status(Text(f"{what} ...")):
             yield
     else:
-        console.print(f"{what} ...")
+        console.print(f"{what} ...", markup=False)
         yield
-    console.print(f"{what}: {time.perf_counter() - start:.1f} s")
+    console.print(f"{what}: {time.perf_counter() - start:.1f} s", markup=False)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ or signals, or the others wait for ever: `agreed` makes them decide together.
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,8 @@ def start(coordinator: str = "", processes: int = 0, process: int = -1) -> None:
             f"coordinator={coordinator!r}, processes={processes}, process={process}: say how many processes there are, "
             "and which of them this is, from 0."
         )
+    elif not re.fullmatch(r".+:\d{1,5}", coordinator):
+        raise ValueError(f"coordinator={coordinator!r}: give host:port of process 0, like 10.0.0.1:1234, or 'detect'.")
     else:
         jax.distributed.initialize(coordinator, processes, process)
 

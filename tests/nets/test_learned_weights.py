@@ -12,7 +12,7 @@ import pytest
 from jaxzero import games, nets
 from jaxzero.nets import weights
 from jaxzero.nets.files import learned_weights, params_file
-from jaxzero.nets.files.learned_weights import build_learned, load_learned, save_learned
+from jaxzero.nets.files.learned_weights import build_action_head, build_learned, load_learned, save_learned
 from jaxzero.nets.files.safetensors_file import WeightsError
 from jaxzero.nets.muzero import scalar_heads
 
@@ -202,6 +202,13 @@ def test_large_networks_are_refused_soon(network):
     with pytest.raises(WeightsError, match="not there"):
         learned_weights._fitting(told(network, [3, 4, 2]), there)
     assert time.thread_time() - began < 5
+
+
+@pytest.mark.parametrize("low", [[10**400], [1e39], [float("nan")], [True], []])
+def test_bounds_of_actions_are_numbers(low):
+    head = {"kind": "gaussian", "low": low, "high": [1.0]}
+    with pytest.raises(ValueError, match="its network has low=.*: use a list of up to 64 numbers"):
+        build_action_head(head)
 
 
 def test_what_is_no_description_is_named():

@@ -136,6 +136,20 @@ def test_settings_come_back_from_the_checkpoint(sound, tmp_path):
     assert (folder / "config.damaged-1.json").read_text() == "[1]"
 
 
+def test_settings_that_were_deleted_come_back_to_who_holds_the_lock(sound, tmp_path):
+    folder = shutil.copytree(sound, tmp_path / "run")
+    (folder / "config.json").unlink()
+    with checkpoint.writing(folder):
+        assert "are restored from checkpoint 10" in come_back(folder)[3][0]
+    assert json.loads((folder / "config.json").read_text()) == {"format": 1} | CONFIG
+
+
+def test_a_folder_with_checkpoints_and_other_things_alone_is_not_begun_anew(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    with checkpoint.writing(tmp_path), pytest.raises(ValueError, match="is not empty and holds no run"):
+        checkpoint.open_run(tmp_path, CONFIG)
+
+
 def test_damaged_results_are_told_and_kept_aside_once(sound, tmp_path, capsys):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "results.json").write_text("{}")

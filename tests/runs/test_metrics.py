@@ -88,6 +88,13 @@ def test_a_record_that_cannot_be_written_is_named(tmp_path):
             for step in range(1, 9):
                 write(step, {"loss/total": 1.0})
     assert 1 <= len(metrics.read(tmp_path)) < 9
+    with no_file_longer_than(100):  # nor is the error lost when the file is closed
+        with (
+            pytest.raises(OSError, match=r"File too large. Once it can be written"),
+            metrics.writing(tmp_path, 1) as write,
+        ):
+            for step in range(2, 9):
+                write(step, {"loss/total": 1.0})
     with no_file_longer_than(10), pytest.raises(OSError, match="metrics.jsonl"):
         with metrics.writing(tmp_path, 2):
             pass

@@ -108,5 +108,8 @@ def test_one_process_needs_no_connection_and_agrees_with_itself():
     for wrong in (dict(processes=2), dict(coordinator="here:1234"), dict(coordinator="here:1", processes=2, process=2)):
         with pytest.raises(ValueError, match="process"):
             devices.start(**wrong)
+    for nameless in ("here", "here:", ":1234", "here:port"):
+        with pytest.raises(ValueError, match=f"coordinator='{nameless}': give host:port of process 0"):
+            devices.start(coordinator=nameless, processes=2, process=0)
     with pytest.raises(ValueError, match="'detect': jax could not connect .* or give host:port"):
         devices.start("detect")

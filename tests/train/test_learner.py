@@ -60,10 +60,19 @@ def test_the_cross_entropy_of_the_score_and_its_gradient(game):
         network = lambda params, observation: (jnp.zeros((20, 7)), jnp.tanh(x))
         return learner.loss(network, None, rows, 0.5, learner.score_cross_entropy)[1].value
 
-    expected = -(score * np.log(chance) + (1 - score) * np.log(1 - chance)).mean()
+    expected = -(score * np.log(chance / score) + (1 - score) * np.log((1 - chance) / (1 - score))).mean()
     np.testing.assert_allclose(total(x), expected, rtol=1e-4)
     np.testing.assert_allclose(20 * jax.grad(total)(x), np.tanh(x) - np.asarray(rows.value), rtol=2e-3, atol=1e-5)
-    assert np.isfinite(learner.score_cross_entropy(jnp.float32([1, -1]), jnp.float32([-1, 1]))).all()
+    ends = jnp.float32([1, -1, 1, -1, 1.0000001])
+    assert np.isfinite(learner.score_cross_entropy(ends, jnp.float32([-1, 1, 1, -1, 1]))).all()
+    for x in (-8.0, -7.0, 7.0, 8.0):  # sure, and wrong
+        slope = jax.grad(lambda x: learner.score_cross_entropy(-jnp.sign(x), jnp.tanh(x)))(jnp.float32(x))
+        assert slope == pytest.approx(np.sign(x) + np.tanh(x), rel=0.3)  # as exactly as float32 holds 1 - v
+
+
+def test_a_network_that_knows_the_score_has_no_loss():
+    for value in (-1.0, -0.3, 0.0, 1.0):
+        assert float(learner.score_cross_entropy(jnp.float32(value), jnp.float32(value))) == pytest.approx(0, abs=1e-6)
 
 
 def test_shapes_that_disagree_are_an_error(game):

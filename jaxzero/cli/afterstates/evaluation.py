@@ -132,7 +132,7 @@ def evaluated(
         found[str(n)] = {
             "games": games,
             "mean": float(score.mean()),
-            "error": float(score.std() / np.sqrt(games)),
+            "error": float(score.std(ddof=1) / np.sqrt(games)) if games > 1 else None,
             "median": float(np.median(score)),
             "least": float(score.min()),
             "greatest": float(score.max()),
@@ -152,7 +152,7 @@ def tables(results: dict[str, dict[str, Any]]) -> list[tuple[str, list[str], lis
     rows = []
     for n, found in results.items():
         scores = [
-            f"{found['mean']:,.0f} ± {found['error']:,.0f}",
+            f"{found['mean']:,.0f}" + ("" if found["error"] is None else f" ± {found['error']:,.0f}"),
             *(f"{found[x]:,.0f}" for x in ("median", "greatest")),
         ]
         rows.append([n, *scores, *(f"{reached(found, tile):.0%}" for tile in TILES), str(found["games"])])

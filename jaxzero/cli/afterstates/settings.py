@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import tyro
 
+from jaxzero.cli.training.command_line import check_seed
 from jaxzero.cli.training.variant import refuse_weights
 
 __all__ = ["FREE", "Config", "parse"]
@@ -87,6 +88,7 @@ def parse(arguments: list[str] | None = None) -> Config:
         raise SystemExit(f"train: --learn.learning-rate {config.learn.learning_rate:g}: above 0, up to 1.")
     if any(n < 0 for n in config.evaluate.simulations):
         raise SystemExit(f"train: --evaluate.simulations {config.evaluate.simulations}: 0 or more, each.")
+    check_seed(config.seed)
     if not config.budget.minutes > 0:
         raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
     return config

@@ -137,7 +137,7 @@ def prepare(config: Config, stack: contextlib.ExitStack) -> tuple:
         sys.exit(f"train: {error}")
     step, state = found or (0, run.begin())
     on = f"{progress_display.device()}, jax {jax.__version__}"
-    say(f"[bold]jaxzero[/] learns 2048 with its rules on {on}; the run's folder is {folder}")
+    say(f"jaxzero learns 2048 with its rules on {on}; the run's folder is {folder}")
     say(
         f"n-tuples of {run.network.size:,} weights, {config.learn.games} games in lock-step, "
         f"{config.budget.minutes:g} min of learning; compiling and measuring take some minutes more"
@@ -189,7 +189,7 @@ def finish(config: Config, folder: pathlib.Path, run: Run, weights: Any, step: i
     parts += settings_and_next(dataclasses.asdict(config), following)
     made = page(folder, "jaxzero learned 2048 with its rules", rows_of(folder), parts, said)
     if said:
-        say(f"[bold]{said}")
+        say(said, "bold")
     say_finished(made, folder, following)
 
 

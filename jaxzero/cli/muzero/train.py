@@ -115,12 +115,12 @@ def suits(config: Config, environment: Any) -> None:
     better = "board" if environment.num_players == 2 else "image" if board else "control"
     better = "pendulum" if environment.bounds is not None else better
     if config.preset == "auto" and config.game not in OF_ONE_GAME and better != preset_for(config.game, config.model):
-        say(f"[bold yellow]--preset {better} has settings for environments like {environment.id}.")
+        say(f"--preset {better} has settings for environments like {environment.id}.", "bold yellow")
     if getattr(environment, "chance", False) and config.model == "learned":
         hint = "--model stochastic learns its outcomes, too."
-        say(f"[bold yellow]{environment.id} has chance, and this model averages over it: {hint}")
+        say(f"{environment.id} has chance, and this model averages over it: {hint}", "bold yellow")
     if not getattr(environment, "chance", True) and config.model == "stochastic":
-        say(f"[bold yellow]{environment.id} has no chance: --model learned is cheaper.")
+        say(f"{environment.id} has no chance: --model learned is cheaper.", "bold yellow")
 
 
 def reached(config: Config, environment: Any, folder: pathlib.Path, step: int) -> float | None:
@@ -147,7 +147,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
     say(
-        f"[bold]jaxzero[/] learns {environment.id} {how_it_looks_ahead(config)} on {progress_display.device()}, jax "
+        f"jaxzero learns {environment.id} {how_it_looks_ahead(config)} on {progress_display.device()}, jax "
         f"{jax.__version__}; the run's folder is {folder}"
     )
     wanted = goal(config, environment)
@@ -243,13 +243,14 @@ def finish(config, folder, environment, run: Run, measure: Measure, params, mini
     for caption, head, rows in found:
         progress_display.table(caption, head, rows)
     if not minibatches:
-        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough steps.")
+        said = f"Nothing was learned in {step} iterations: the budget ended before there were enough steps."
+        say(said, "bold red")
     ended_by = reached(config, environment, folder, step)
     next_ones = commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), goal=ended_by)
     said = measure.verdict(results["after"], results["before"])
     page = write_report(config, folder, environment, run, params, found, next_ones, said)
     if said:
-        say(f"[bold]{said}")
+        say(said, "bold")
     say_finished(page, folder, next_ones)
 
 

@@ -11,7 +11,7 @@ from jaxzero.cli.training.presets import PRESETS, defaults, preset_by_looks
 from jaxzero.cli.training.settings import Config
 from jaxzero.cli.training.variant import learned_only, refuse_network_beside_weights, values_of
 
-__all__ = ["check_numbers", "parse"]
+__all__ = ["check_numbers", "check_seed", "parse"]
 
 DESCRIPTION = """Learn a board game by self-play: AlphaZero with the Gumbel search, on all available devices.
 
@@ -109,6 +109,7 @@ def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]
             if value is not None and not low <= value <= high:
                 allowed = f"between {low} and {high}" if high < float("inf") else f"{low} or more"
                 raise SystemExit(f"train: --{name} {value:g} is out of range: {allowed}.")
+    check_seed(config.seed)
     if config.evaluate.games % 2:
         raise SystemExit(
             f"train: --evaluate.games {config.evaluate.games} is odd: give an even number, for both colours."
@@ -118,6 +119,12 @@ def check_numbers(config: Any, ranges: dict[tuple[float, float], tuple[str, ...]
             raise SystemExit(f"train: --evaluate.position_simulations {n} is out of range: 1 or more.")
     if not config.budget.minutes > 0:
         raise SystemExit(f"train: --budget.minutes {config.budget.minutes:g}: a run needs some time, like 3.")
+
+
+def check_seed(seed: int) -> None:
+    """Refuses seeds beyond 32 bits: jax takes them modulo 2^32, if at all, so two of them would be the same run."""
+    if not 0 <= seed < 2**32:
+        raise SystemExit(f"train: --seed {seed} is out of range: between 0 and {2**32 - 1}.")
 
 
 def _asked_for(arguments: list[str]) -> str | None:

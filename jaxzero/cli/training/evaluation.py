@@ -14,6 +14,7 @@ from jax.experimental import multihost_utils
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.cli.training.reporting.console import say
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games.checks.step_randomness import depends_on_key
 from jaxzero.models.chance import with_listed_outcomes
@@ -277,7 +278,8 @@ def stored(folder: pathlib.Path) -> dict:
     try:
         results = json.loads(file.read_bytes())
         digest = results.pop("sha256", None)
-        sound = isinstance(results["before"], dict | None) and isinstance(results.get("after", {}), dict)
+        known = results.keys() & {"before", "after"}  # some kinds of training have no "before"
+        sound = known and all(isinstance(results[name], dict | None) for name in known)
         if digest in (None, _digest(results)) and sound:
             return results
     except FileNotFoundError:
@@ -285,9 +287,7 @@ def stored(folder: pathlib.Path) -> dict:
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         pass
     if jax.process_index() == 0:
-        progress_display.console.print(
-            f"{file} is damaged: measuring again. The damaged file is now {keep_aside(file)}."
-        )
+        say(f"{file} is damaged: measuring again. The damaged file is now {keep_aside(file)}.")
     return {}
 
 

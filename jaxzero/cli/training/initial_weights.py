@@ -31,7 +31,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
     Every process has to call it.
 
     Raises:
-        ValueError: no such file, one of a learned model, or not the same one on all hosts. All hosts raise it.
+        ValueError: no such file, one of another kind of training, or not the same one on all hosts. All hosts raise it.
     """
     if not config.weights:
         return None
@@ -39,8 +39,11 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
     try:
         file = file if file.is_file() else _named(config, game)
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if "environment" in weights.read_about(file):
+        about = weights.read_about(file)
+        if "environment" in about:
             wrong = f"{file} holds a learned model. Give weights of --model rules."
+        elif not isinstance(about.get("network"), dict):
+            wrong = f"{file} describes no network that self-play can begin with. Give weights of a board game."
     except (OSError, ValueError) as error:
         wrong = str(error)
     found = process_coordination.gathered([digest, wrong[:1000]])

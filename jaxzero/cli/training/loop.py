@@ -83,7 +83,7 @@ def train(
         save_minutes: time between checkpoints.
         every: iterations between two looks, 0: none; None: after each twelfth of the budget.
     """
-    saved, done, ended = time.monotonic(), used(budget, clock.minutes(), step), False
+    saved, done, ended = time.monotonic(), used(budget, *devices.agreed(clock.minutes()), step), False
     well = health_so_far(task.health, folder, step)
     with contextlib.ExitStack() as stack:
         interrupted = stack.enter_context(progress_display.interruptible())
@@ -112,12 +112,13 @@ def train(
                 give_up(folder, step)
             well, warnings = health.look(well, values | {"step": step})
             for sentence in warnings:
-                say(f"[bold yellow]{sentence}")
+                say(sentence, "bold yellow")
             ended = task.ended(values)
             shown = 1.0 if ended else min(1.0, used(budget, values["minutes"], step))
             show(shown, task.line(values, shown))
         checkpoint.save(folder, step, state, about=about_run(task.settings, spent))
-        return state, step, interrupted() or ("another host" if stop else None)
+        stop = any(devices.agreed(bool(stop or interrupted())))  # one host alone must not stop while others go on
+        return state, step, (interrupted() or "another host") if stop else None
 
 
 def used(budget: Any, minutes: float, step: int) -> float:

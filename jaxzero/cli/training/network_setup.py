@@ -8,8 +8,11 @@ import jax.numpy as jnp
 
 from jaxzero import games, nets
 from jaxzero.cli.training.settings import GAME_INPUTS, Network
+from jaxzero.nets import weights
+from jaxzero.nets.files.network_arguments import described, shapes_of
+from jaxzero.nets.files.safetensors_file import SIZE
 
-__all__ = ["about", "inputs", "network", "tells_parity"]
+__all__ = ["about", "can_be_saved", "inputs", "network", "tells_parity"]
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
@@ -26,6 +29,18 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
         "resnet": {"channels": net.channels, "blocks": net.blocks},
     }
     return {"kind": net.kind} | sizes[net.kind] | ({"stone_parity": True} if net.stone_parity else {}) | shown
+
+
+def can_be_saved(net: Network, game: games.Game) -> None:
+    """Raises a ValueError if a weights file could not hold this network, before a run's first save does."""
+    kind, given = described(about(net, game), weights.KINDS)
+    _, params = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
+    size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(params))
+    if size > SIZE:
+        raise ValueError(
+            f"a network of {size:,} bytes: a weights file holds at most {SIZE:,}. Use fewer --network.hidden units or "
+            "--network.channels."
+        )
 
 
 def tells_parity(net: Network, game: games.Game) -> bool:

@@ -30,7 +30,7 @@ from jaxzero.cli.training.evaluation import (
     verdict,
 )
 from jaxzero.cli.training.memory_check import fits
-from jaxzero.cli.training.network_setup import about
+from jaxzero.cli.training.network_setup import about, can_be_saved
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks, preset_of_processor
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.reporting.console import (
@@ -154,14 +154,16 @@ def prepare(config: Config, stack: contextlib.ExitStack):
         config = filled(config, game)
         if game.outcomes is None and draws(game):
             say(
-                f"[bold yellow]{game.id} draws from its key, but lists no outcomes: each edge of the search keeps its "
-                "first draw. List them in Game.outcomes: see notebooks/train_your_own_game.md."
+                f"{game.id} draws from its key, but lists no outcomes: each edge of the search keeps its first draw. "
+                "List them in Game.outcomes: see notebooks/train_your_own_game.md.",
+                "bold yellow",
             )
         folder = pathlib.Path(config.folder or f"runs/{game.id}")
         mesh = devices.mesh()
         begun_with = initial_weights.find(config, game, folder)
         config = initial_weights.with_their_network(config, begun_with)
         initial = initial_weights.load(begun_with, game)
+        can_be_saved(config.network, game)
         run = build(config, game, mesh, initial)  # before the folder is made: settings that cannot work leave none
         fits(config, game, run, mesh.size)
         stack.enter_context(checkpoint.writing(folder))  # from here on nobody else writes to it
@@ -177,10 +179,7 @@ def prepare(config: Config, stack: contextlib.ExitStack):
     step, state = found or (0, run.begin(run.params))
     size = sum(x.size for x in jax.tree.leaves(run.params))
     begun = f" (initial weights: --weights {config.weights})" if config.weights else ""
-    say(
-        f"[bold]jaxzero[/] learns {game.id} on {progress_display.device()}, jax {jax.__version__}; "
-        f"the run's folder is {folder}"
-    )
+    say(f"jaxzero learns {game.id} on {progress_display.device()}, jax {jax.__version__}; the run's folder is {folder}")
     say(
         f"{about(config.network, game)['kind']} of {size:,} weights{begun}, "
         f"{config.selfplay.games} games in lock-step, "
@@ -195,7 +194,7 @@ def main(config: Config) -> None:
     kept = keep_programs()
     start(config.learn.parts, config.hosts)
     if jax.default_backend() == "cpu" and config.preset == "auto" and preset_by_looks() == "gpu":
-        say("[bold red]There is a GPU, but jax does not use it: training on the CPU, with its preset.")
+        say("There is a GPU, but jax does not use it: training on the CPU, with its preset.", "bold red")
         config = parse(flags(), preset_of_processor())
     with contextlib.ExitStack() as stack:
         prepared = prepare(config, stack)
@@ -255,14 +254,15 @@ def finish(config: Config, folder: pathlib.Path, game: games.Game, run: Run, par
     for caption, head, rows in found:
         progress_display.table(caption, head, rows)
     if not minibatches:
-        say(f"[bold red]Nothing was learned in {step} iterations: the budget ended before there were enough positions.")
+        lost = f"Nothing was learned in {step} iterations: the budget ended before there were enough positions."
+        say(lost, "bold red")
     next_ones = following(config, folder, step)
     search = to_win(game, models.perfect(game, run.net), config.evaluate.simulations)
     settings, games_too = settings_of(config), config.evaluate.games > 0
     said = verdict(game, results["after"], config.evaluate, results["before"])
     page = write_report(folder, settings, game, search, params, found, next_ones, config.seed, games_too, said)
     if said:
-        say(f"[bold]{said}")
+        say(said, "bold")
     say_finished(page, folder, next_ones)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxzero.nets.files.network_arguments import (
     Argument,
@@ -71,8 +72,12 @@ SQUASH = {"squash": whether()}
 TOWER = {"tower": one_of(**{name: name for name in TOWERS})}
 
 
+LARGEST = float(np.finfo(np.float32).max)
+
+
 def _numbers(value: Any, most: int) -> tuple[float, ...] | None:
-    right = isinstance(value, list) and 0 < len(value) <= most and all(type(x) in (int, float) for x in value)
+    number = lambda x: type(x) in (int, float) and -LARGEST <= x <= LARGEST
+    right = isinstance(value, list) and 0 < len(value) <= most and all(map(number, value))
     return tuple(float(x) for x in value) if right else None
 
 

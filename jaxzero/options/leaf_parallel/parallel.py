@@ -132,8 +132,9 @@ def parallel(lanes: int, virtual: Virtual | None = None, free_walks: int = 0) ->
         virtual: how walks in flight change an edge; default `virtual_mean()`, which suits every scale of values.
         free_walks: a walk that ends where the value is known (the end of a game, a full tree) is backed up at once, and
             the lane walks again, at most this many times. `tree.root.simulations` counts such walks; the policy's
-            `num_simulations` does not, it counts the possible evaluations. In lock-step all games wait for the one that
-            walks most, so this is for one game, or a few.
+            `num_simulations` does not, it counts the possible evaluations. So the plan of `gumbel` ends early, and what
+            is left goes to its last candidates. In lock-step all games wait for the one that walks most, so this is for
+            one game, or a few.
 
     Raises:
         ValueError: lanes below 1, free_walks below 0.

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import shutil
 import sys
 from unittest import mock
 
@@ -70,6 +71,13 @@ def test_a_run_that_went_on_is_one_that_was_never_interrupted(whole, tmp_path, c
     np.testing.assert_array_equal(once["games"].cells, twice["games"].cells)
 
 
+def test_a_finished_run_is_not_measured_again(whole, tmp_path, capsys):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    trained(folder, "--budget.steps", "6")
+    said = capsys.readouterr().out
+    assert "The budget is used up" in said and "Measuring" not in said and "damaged" not in said
+
+
 def test_other_settings_in_the_same_folder_are_refused(whole):
     with pytest.raises(SystemExit, match="learn.learning_rate: 1.0 there, 0.5 now"):
         trained(whole, "--budget.steps", "6", "--learn.learning-rate", "0.5")
@@ -80,6 +88,7 @@ def test_other_settings_in_the_same_folder_are_refused(whole):
     (("--learn.learning-rate", "2"), "above 0, up to 1"),
     (("--evaluate.simulations", "-1"), "0 or more, each"),
     (("--budget.minutes", "0"), "needs some time"),
+    (("--seed", str(2**32)), "--seed 4294967296 is out of range: between 0 and 4294967295"),
 ])  # fmt: skip
 def test_settings_without_meaning_are_refused(flags, said):
     with pytest.raises(SystemExit, match=said):

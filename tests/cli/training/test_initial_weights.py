@@ -116,6 +116,11 @@ def test_a_learned_model_is_refused(tmp_path, monkeypatch):
         initial_weights.find(given("--weights", str(tmp_path / "some.safetensors")), GAME, tmp_path)
 
 
+def test_tables_of_tuples_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="describes no network that self-play can begin with"):
+        initial_weights.find(given("--weights", str(weights.TRAINED / "ntuples" / "2048.safetensors")), GAME, tmp_path)
+
+
 def test_weights_of_another_game_are_refused(tmp_path):
     file = initial_weights.find(given("--weights", str(weights.trained("othello"))), GAME, tmp_path)
     with pytest.raises(ValueError, match="it is for the game 'othello'"):

@@ -28,10 +28,10 @@ def first_host() -> bool:
     return jax.process_index() == 0
 
 
-def say(*words) -> None:
-    """Prints it, on one host. A command stays one line, to be copied."""
+def say(words: str, style: str | None = None) -> None:
+    """Prints it as it stands, on one host. A command stays one line, to be copied."""
     if first_host():
-        progress_display.console.print(*words, soft_wrap=True)
+        progress_display.console.print(words, style=style, markup=False, soft_wrap=True)
 
 
 def announced(what: str):
@@ -47,7 +47,7 @@ def warnings_said() -> Iterator[None]:
         yield
     for warning in found:
         if issubclass(warning.category, UserWarning):
-            say(f"[bold yellow]Warning: {warning.message}")
+            say(f"Warning: {warning.message}", "bold yellow")
 
 
 def say_resumed(step: int, minutes: float, over: bool, goal: float | None = None) -> None:
@@ -95,7 +95,9 @@ def commands_after(
     """
     by_steps = 0 < budget.steps <= step  # double the limit that was reached
     twice = round(2 * max(budget.minutes, minutes), 1)  # minutes may exceed a budget that was lowered
-    longer = ("--budget.steps", 2 * budget.steps) if by_steps else ("--budget.minutes", twice)
+    longer: tuple[Any, ...] = ("--budget.minutes", twice)
+    if by_steps:  # and minutes, where they would end it before
+        longer = ("--budget.steps", 2 * budget.steps) + (longer if 2 * minutes > budget.minutes else ())
     on = f"{again(*longer)}    # continue, with twice the budget"
     if goal is not None:
         on = f"{again('--budget.until', 'inf')}    # continue to the end of the budget"

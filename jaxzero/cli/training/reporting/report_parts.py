@@ -13,7 +13,7 @@ from jaxzero import viz
 from jaxzero.runs import metrics, progress_display
 from jaxzero.viz import report as pages
 
-__all__ = ["Curves", "curves", "how_it_went", "late", "page", "rows_of", "settings_and_next", "what_was_learned"]
+__all__ = ["Curves", "curves", "how_it_went", "page", "rows_of", "settings_and_next", "what_was_learned"]
 
 PACKAGES = "jaxzero jax jaxlib flax optax orbax-checkpoint chex pgx numpy".split()
 
@@ -35,7 +35,7 @@ def what_was_learned(tables: Sequence[tuple[str, list[str], list[list[str]]]], w
 def how_it_went(rows: list[dict], table: Curves) -> list[pages.Section]:
     """A section with curves of the metrics that exist; empty if none does."""
     shown = curves(rows, table)
-    return [pages.Section("How it went", pages.pictures(*shown, note=late(rows)))] if shown else []
+    return [pages.Section("How it went", pages.pictures(*shown))] if shown else []
 
 
 def settings_and_next(settings: dict, following: Sequence[str]) -> list[pages.Section]:
@@ -81,14 +81,6 @@ def curves(rows: list[dict], table: Curves) -> list[viz.Picture]:
         if series:
             found.append(viz.curves(series, title=title, x="minutes", y=axis))
     return found
-
-
-def late(rows: list[dict]) -> str:
-    """Why the curves do not begin at the beginning, if they begin late."""
-    first, last = rows[0]["minutes"], rows[-1]["minutes"]
-    return (
-        f"The curves begin after {first:.1f} minutes: until then programs were compiled." if 20 * first > last else ""
-    )
 
 
 def last_looks(rows: list[dict]) -> list[str]:

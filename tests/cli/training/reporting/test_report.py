@@ -50,12 +50,6 @@ def test_only_the_opening_is_called_random_and_games_follow_from_the_seed():
     assert said[0] != said[1]
 
 
-def test_it_is_said_why_curves_begin_late():
-    rows = [{"minutes": 1.4}, {"minutes": 2.0}]
-    assert report_parts.late(rows) == "The curves begin after 1.4 minutes: until then programs were compiled."
-    assert report_parts.late([{"minutes": 1.4}, {"minutes": 60.0}]) == ""
-
-
 def test_another_report_is_made_of_the_same_parts(tmp_path):
     lines = [{"step": step, "minutes": float(step), "acting/length": 10.0 * step} for step in range(1, 5)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
