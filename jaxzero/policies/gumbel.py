@@ -39,8 +39,8 @@ def gumbel(
     """Gumbel search: an improvement of the policy even with few simulations.
 
     BY DEFAULT IT EXPLORES, as self-play wants it: Gumbel draws say which actions are considered, and which is taken. To
-    evaluate, or to play for strength: `gumbel(model, n, gumbel_scale=0.0)`, which draws nothing. Where a win is worth
-    1, `jz.search.completed_by_mix_value(0.5, rescale_values=False)` for `qvalues` is often stronger: see
+    evaluate, or to play for strength: `gumbel(model, n, gumbel_scale=0.0)`, whose draws count for nothing. Where a win
+    is worth 1, `jz.search.completed_by_mix_value(0.5, rescale_values=False)` for `qvalues` is often stronger: see
     `notebooks/choosing.md`.
 
     There is no rule=, root_rule=, act= or target= here, because all four are the paper's: the action is the one that

@@ -94,5 +94,6 @@ def player_values(tree: Tree, num_players: int = 2) -> PlayerValues:
         return PlayerValues(jnp.where((child >= 0)[..., None], returns, 0), tree.value[:, 0])
     view = edge_view(tree, root)
     mover = jnp.maximum(unpack_facts(tree.facts[:, 0]).to_play, 0)
-    sign = jnp.where(places(num_players, 2) == mover[:, None], 1, -1) if num_players == 2 else jnp.ones((1, 1), int)
+    mine = jnp.where(places(num_players, 2) == mover[:, None], 1, -1) if num_players == 2 else jnp.ones((1, 1), int)
+    sign = mine.astype(view.value.dtype)
     return PlayerValues(view.value[..., None] * sign[:, None], view.node_value[:, None] * sign)

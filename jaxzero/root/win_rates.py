@@ -57,7 +57,7 @@ def win_rates(
     if players == 1:
         return rate[..., None]
     mover = jnp.maximum(unpack_facts(rows_of(tree, nodes).facts).to_play, 0)
-    own = jnp.arange(2)[None, None] == mover[:, None, None]
+    own = jnp.arange(2, dtype=mover.dtype)[None, None] == mover[:, None, None]
     return jnp.where(own, rate[..., None], 1 - rate[..., None])
 
 

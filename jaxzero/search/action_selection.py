@@ -114,6 +114,7 @@ def child_of_best(scores: Array, action: Array, child: Array, num_actions: int) 
     Few scores take one reduction over triples, which is one kernel. Many take several plain reductions, which XLA's CPU
     backend vectorises.
     """
+    scores = jax.lax.stop_gradient(scores)  # a choice has none, and jax cannot differentiate reductions over triples
     if scores.size <= machine().few_scores:
         start = jnp.array(-jnp.inf, scores.dtype), jnp.int32(num_actions), jnp.int32(0)
 

@@ -42,6 +42,24 @@ def compiled(monkeypatch):
     return eager._programs
 
 
+def test_a_model_may_look_at_its_parameters_as_python_does():
+    """Outside of `jit` they are numbers, in mctx: for an `if`, an index, NumPy, and texts beside them."""
+    params = {"two_players": jnp.array(True), "steps": jnp.array(2), "table": np.arange(3.0), "name": np.array(["x"])}
+
+    def act(library):
+        def recurrent_fn(params, key, action, embedding):
+            sign = -1.0 if params["two_players"] else 1.0
+            pays = jnp.asarray(np.asarray(params["table"]) * int(params["steps"]))[action]
+            zeros = jnp.zeros((2, 3)) + len(str(params["name"][0]))
+            return library.RecurrentFnOutput(
+                reward=pays, discount=jnp.full(2, sign), value=pays / 3, prior_logits=zeros
+            ), embedding
+
+        return library.gumbel_muzero_policy(params, jax.random.key(1), ROOT, recurrent_fn, 4, gumbel_scale=0.0)
+
+    np.testing.assert_allclose(act(front).action_weights, act(mctx).action_weights, rtol=1e-5)
+
+
 def test_calls_that_are_alike_share_a_program(compiled):
     agent = Agent(front, jnp.arange(3.0))
     for seed in range(4):

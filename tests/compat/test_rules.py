@@ -130,3 +130,26 @@ def test_known_selectors_run_on_the_fast_search_and_find_what_the_plain_path_fin
         assert bool(calls) == fast
     if compare:
         np.testing.assert_array_equal(jax.jit(lambda: run(root).children_visits)(), jax.jit(plain)().children_visits)
+
+
+@pytest.mark.parametrize("options", [
+    {"pb_c_init": np.array([0.0, 0.0, 100.0], np.float32)},  # by action, also where there are as many games
+    {"pb_c_init": np.array([2.0], np.float32)},
+    {"pb_c_init": -1.0},
+    {"qtransform": ("qtransform_by_min_max", dict(min_value=1.0, max_value=-1.0))},
+])  # fmt: skip
+def test_numbers_that_jaxzero_does_not_take_are_taken_as_in_mctx(options):
+    world, invalid = pairs.make(3, num_actions=3, dtype=np.float32)
+
+    def call(lib, world, invalid):
+        given = dict(options)
+        if "qtransform" in given:
+            name, numbers = given["qtransform"]
+            given["qtransform"] = functools.partial(getattr(lib, name), **numbers)
+        given |= dict(dirichlet_fraction=0.0, temperature=0.0)
+        return lib.muzero_policy(
+            world, jax.random.key(0), pairs.root(lib, world), pairs.step(lib), 8, invalid, **given
+        ).search_tree.children_visits
+
+    theirs, ours = pairs.both(call, world, invalid)
+    np.testing.assert_array_equal(theirs, ours)

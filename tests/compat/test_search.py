@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import mctx
 import numpy as np
 import pytest
 
@@ -47,6 +48,50 @@ def test_another_loop_runs_the_same_simulations():
         ).search_tree
     )
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), *map(run, (python_loop, jax.lax.fori_loop)))
+
+
+def test_a_loop_may_take_its_state_apart():
+    """mctx's is a pair, of a key and the tree."""
+    world, _ = pairs.make(2, num_actions=3, dtype=np.float32)
+
+    def loop(start, stop, body, state):
+        key, tree = state
+        for i in range(start, stop):
+            key, tree = body(i, (key, tree))
+        return key, tree
+
+    search = lambda library: library.muzero_policy(
+        world, jax.random.key(0), pairs.root(library, world), pairs.step(library), 3, loop_fn=loop
+    )
+    assert search(front).search_tree.node_visits[:, 0].tolist() == search(mctx).search_tree.node_visits[:, 0].tolist()
+
+
+def test_a_mask_of_another_width_is_for_selectors_of_ones_own():
+    """mctx's stochastic policy searches trees with edges for chance, under a mask without them."""
+    world, _ = pairs.make(2, num_actions=5, dtype=np.float32)
+    mask = jnp.array([[0, 1, 0], [1, 0, 0]])
+
+    def select(library, key, tree, node, depth=0):
+        allowed = jnp.arange(5) % 3 != 1
+        first = jnp.where(depth == 0, jnp.argmin(tree.root_invalid_actions), 3)
+        return jnp.where(allowed[first], first, 2).astype(jnp.int32)
+
+    def search(library):
+        chosen = functools.partial(select, library)
+        return library.search(
+            world, jax.random.key(0), root=pairs.root(library, world), recurrent_fn=pairs.step(library),
+            root_action_selection_fn=functools.partial(chosen, depth=0), interior_action_selection_fn=chosen,
+            num_simulations=4, invalid_actions=mask,
+        )  # fmt: skip
+
+    for name in ("node_visits", "children_index", "root_invalid_actions"):
+        np.testing.assert_array_equal(getattr(search(front), name), getattr(search(mctx), name))
+    with pytest.raises(ValueError, match="invalid_actions has shape .3, 5.; .* it must be .2, 5."):
+        front.search(
+            world, jax.random.key(0), root=pairs.root(front, world), recurrent_fn=pairs.step(front),
+            root_action_selection_fn=select, interior_action_selection_fn=select, num_simulations=4,
+            invalid_actions=jnp.zeros((3, 5)),
+        )  # fmt: skip
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from tests import worlds
 from tests.models.test_models import one_player_with_dice, three_players
 
 
@@ -88,3 +89,14 @@ def test_a_number_of_players_that_cannot_be_is_refused(length, wrong, message):
     out = searched(game, simulations=2, rollouts=1)
     with pytest.raises(ValueError, match=message):
         jz.root.win_rates(out.tree, num_players=wrong)
+
+
+def test_no_type_is_promoted_by_itself():
+    """As with jax_numpy_dtype_promotion="strict", also in 64-bit mode."""
+    with worlds.x64():
+        for players in (1, 2):
+            tree = worlds.grow(worlds.make(range(2), num_players=players), jz.puct(), 4)
+            asked = lambda tree: (jz.root.win_rates(tree, num_players=players), jz.root.player_values(tree, players))  # noqa: B023
+            with jax.numpy_dtype_promotion("strict"):
+                rates, values = jax.eval_shape(asked, tree)
+            assert rates.shape[-1] == values.qvalues.shape[-1] == players

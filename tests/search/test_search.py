@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
+from jaxzero import games, models
 from jaxzero.search.search import fold_simulation
 from tests import reference as ref
 from tests import worlds
@@ -253,3 +254,28 @@ def test_simulation_keys_can_be_derived_otherwise():
     assert (same.state[:, 1:4] == same.state[:, 1:2]).all()
     folded = fold_simulation(keys, jnp.array([4, 9]))
     assert (jax.random.key_data(folded[1]) == jax.random.key_data(jax.random.fold_in(keys[1], 9))).all()
+
+
+@pytest.mark.parametrize("build", [jz.alphazero, jz.gumbel, jz.uct])
+def test_what_a_search_says_can_be_a_target_of_the_parameters_it_used(build):
+    """The loss of AlphaZero, differentiated together with the search that makes its targets."""
+
+    def network(params, observation):
+        logits = observation.reshape(len(observation), -1) @ params["policy"]
+        return logits, jnp.tanh(observation.reshape(len(observation), -1) @ params["value"])
+
+    game = games.from_pgx("tic_tac_toe")
+    params = {"policy": jnp.full((18, 9), 0.1), "value": jnp.full(18, 0.1)}
+    policy, keys = build(models.perfect(game, network), 6), jax.random.split(jax.random.key(0), 2)
+    state = jax.vmap(game.init)(keys)
+    seen = jax.vmap(game.observe)(jax.vmap(game.step)(state, jnp.array([0, 4]), keys))
+
+    def loss(params, weights=None):
+        weights = policy(params, keys, state).action_weights if weights is None else weights
+        logits, value = network(params, seen)
+        return -(jax.lax.stop_gradient(weights) * jax.nn.log_softmax(logits)).sum() + value.sum()
+
+    together = jax.jit(jax.grad(loss))(params)
+    apart = jax.grad(loss)(params, policy(params, keys, state).action_weights)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), together, apart)
+    assert abs(together["policy"]).max() > 0.01

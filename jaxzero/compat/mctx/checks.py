@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-__all__ = ["as_count", "as_pair", "check_embedding", "check_key", "check_output", "check_root"]
+__all__ = ["as_count", "as_pair", "check_embedding", "check_key", "check_mask", "check_output", "check_root"]
 
 
 def as_count(name: str, number: Any, least: int) -> int:
@@ -78,6 +78,20 @@ def check_root(root: Any, invalid_actions: Array | None = None) -> None:
     if invalid_actions is not None and jnp.shape(invalid_actions) != logits:
         raise ValueError(
             f"invalid_actions has shape {jnp.shape(invalid_actions)}; to match root.prior_logits it must be {logits}."
+        )
+
+
+def check_mask(invalid_actions: Array | None, batch: int, width: int) -> None:
+    """Checks the mask of `search`, whose width only the selectors know.
+
+    Raises:
+        ValueError: it is no mask of that many games.
+    """
+    given = () if invalid_actions is None else jnp.shape(invalid_actions)
+    if invalid_actions is not None and (len(given) != 2 or given[0] != batch):
+        raise ValueError(
+            f"invalid_actions has shape {given}; to match root.prior_logits it must be {(batch, width)}, or ({batch}, "
+            "...) of another width for selectors of your own."
         )
 
 

@@ -27,6 +27,13 @@ IGNORED = {
     "reduce": {"computation"},
 }
 
+# What a function of a traced array raises where it needs the numbers.
+CONCRETE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
 _programs: collections.OrderedDict[Any, Callable] = collections.OrderedDict()
 
 
@@ -52,10 +59,7 @@ def compiled_once(function: Callable) -> Callable:
         own_loop = given.get("loop_fn", jax.lax.fori_loop) is not jax.lax.fori_loop
         if traced or own_loop or jax.config.jax_disable_jit:
             return function(*args, **kwargs)
-        may_change = [
-            isinstance(x, jax.Array | np.ndarray) or (isinstance(x, float) and name not in whole)
-            for name, x in zip(names, leaves)
-        ]
+        may_change = [_is_array(x) or (isinstance(x, float) and name not in whole) for name, x in zip(names, leaves)]
 
         def run(changing: list) -> Any:
             left = iter(changing)
@@ -64,11 +68,19 @@ def compiled_once(function: Callable) -> Callable:
             return function(*bound.args, **bound.kwargs)
 
         changing = [x for m, x in zip(may_change, leaves) if m]
-        program, result = jax.make_jaxpr(run, return_shape=True)(changing)
+        try:
+            program, result = jax.make_jaxpr(run, return_shape=True)(changing)
+        except CONCRETE:  # Python looks at the numbers, which is possible outside of `jit`
+            return function(*args, **kwargs)
         answer = _compiled(program)(*program.consts, *changing)
         return jax.tree.structure(result).unflatten(answer)
 
     return call
+
+
+def _is_array(x: Any) -> bool:
+    """Whether it is an array that jax can compute with; NumPy has others, of strings for instance."""
+    return isinstance(x, jax.Array) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc")
 
 
 def _compiled(program: core.ClosedJaxpr) -> Callable:

@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from jaxzero.compat.mctx._src.base import RootFnOutput
 from jaxzero.compat.mctx._src.tree import Tree, infer_batch_size
-from jaxzero.compat.mctx.checks import as_count, as_pair, check_key, check_output, check_root
+from jaxzero.compat.mctx.checks import as_count, as_pair, check_key, check_mask, check_output, check_root
 from jaxzero.compat.mctx.eager import compiled_once
 from jaxzero.compat.mctx.native.rules import native_rules
 from jaxzero.compat.mctx.native.search import Games, allowed_at_root, is_native, search_natively
@@ -49,7 +49,8 @@ def search(
         interior_action_selection_fn: `(rng_key, tree, node_index, depth) -> action`, likewise.
         num_simulations: how many.
         max_depth: how many edges below the root a walk may go; the node there is evaluated anew each time.
-        invalid_actions: `[B, A]`, non-zero where an action may not be taken at the root.
+        invalid_actions: `[B, A]`, non-zero where an action may not be taken at the root. Another width, as of a search
+            with edges for chance, is for selectors of your own: they find it in the tree.
         extra_data: `[B, ...]` for `tree.extra_data`.
         loop_fn: runs the simulations; same interface as `jax.lax.fori_loop`.
 
@@ -58,7 +59,8 @@ def search(
     """
     num_simulations = as_count("num_simulations", num_simulations, least=0)
     check_key(rng_key)
-    check_root(root, invalid_actions)
+    check_root(root)
+    check_mask(invalid_actions, *jnp.shape(root.prior_logits))
     found = run_search(
         params,
         rng_key,
@@ -91,7 +93,7 @@ def run_search(
 ) -> Found | Tree:
     """`search` before its tree is put together, see `as_tree`, and with arguments that were checked."""
     invalid = jnp.zeros_like(root.prior_logits) if invalid_actions is None else jnp.asarray(invalid_actions)
-    if is_native(root, max_depth):
+    if is_native(root, max_depth) and invalid.shape == root.prior_logits.shape:
         games = Games(root.prior_logits, root.value, invalid, allowed_at_root(invalid), extra_data, num_simulations)
         rules = native_rules(root_action_selection_fn, interior_action_selection_fn, games)
         if rules is not None:

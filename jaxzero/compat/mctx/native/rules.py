@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
@@ -80,6 +81,8 @@ def native_rules(root_selector: Callable, interior_selector: Callable, games: Ga
 
 def _family(root: Any, root_options: dict, interior: Any, options: dict, games: Games) -> Family | None:
     if root is interior is action_selection.muzero_action_selection:
+        if not (_in_range(options) and _in_range(root_options)):
+            return None
         depth = root_options.pop("depth", None)
         if not (isinstance(depth, int) and depth == 0 and "depth" not in options):
             return None
@@ -123,9 +126,19 @@ def native_qvalues(transform: Callable, probabilities: Callable[[EdgeView], Arra
             q.completed_by_mix_value, probabilities=probabilities
         ),
     }
-    if function not in builders or any(jnp.ndim(value) for value in options.values()):
+    if function not in builders or not _in_range(options):
         return None
     return builders[function](**options)
+
+
+def _in_range(options: dict[str, Any]) -> bool:
+    """Whether jaxzero's functions take these numbers; mctx's take any, and arrays by action, too."""
+    if any(jnp.ndim(value) for value in options.values()):
+        return False
+    number = {name: x for name, x in options.items() if isinstance(x, Real)}
+    positive = all(number.get(name, 1) >= 0 for name in ("pb_c_init", "value_scale", "maxvisit_init"))
+    ordered = number.get("min_value", -float("inf")) < number.get("max_value", float("inf"))
+    return positive and ordered and number.get("pb_c_base", 1) > 0
 
 
 def _unwrap(function: Callable) -> tuple[Any, dict[str, Any]]:

@@ -97,13 +97,13 @@ def search_natively(
     max_depth = None if max_depth is None else max(1, operator.index(max_depth))
 
     def body(_: Any, loop_state: tuple) -> tuple:
-        key, tree, path = loop_state
+        key, (tree, path) = loop_state  # a pair, as in mctx: a loop of the user's may take it apart
         key, _, expand_key = jax.random.split(key, 3)
-        return key, *_simulate(params, expand_key, tree, path, recurrent_fn, rules, max_depth, legal)
+        return key, _simulate(params, expand_key, tree, path, recurrent_fn, rules, max_depth, legal)
 
     tree, path = enter(tree, rules.root, max_depth)
     if games.num_simulations > 0:
-        _, tree, _ = loop_fn(0, games.num_simulations, body, (key, tree, path))
+        _, (tree, _) = loop_fn(0, games.num_simulations, body, (key, (tree, path)))
     return Found(tree, games.invalid, games.extra_data)
 
 
