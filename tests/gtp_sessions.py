@@ -22,7 +22,7 @@ ANSWER = re.compile(r"[=?]\d* ?[^\n]*(\n[^\n]+)*\n\n", re.ASCII)
 def built(game):
     """The engine of a game, at the start of the game. All tests share it, so its programs are compiled once."""
     engine = _built(game)
-    engine.clear()
+    engine.clear(number=0)
     return engine
 
 
@@ -75,7 +75,7 @@ class Blank(NamedTuple):
 def at_random(size):
     """An engine of Go that makes any legal move, at the start of a game: the real rules, no search to compile."""
     engine = _at_random(size)
-    engine.clear()
+    engine.clear(number=0)
     return engine
 
 

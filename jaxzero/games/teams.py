@@ -38,6 +38,8 @@ def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
     >>> state = alone.init(jax.random.key(0))
     >>> alone.num_players, int(alone.to_play(state)), alone.rewards(state).tolist()
     (1, 0, [0.0])
+    >>> games.hex_game(5).canonical is not None, as_teams(games.hex_game(5), (0, 0)).canonical
+    (True, None)
     """
     teams = sorted(set(team_of))
     if len(team_of) != game.num_players or teams != list(range(len(teams))):
@@ -61,4 +63,5 @@ def as_teams(game: Game, team_of: tuple[int, ...]) -> Game:
         rewards=rewards,
         playout=None if playout is None else lambda *given: playout(*given) @ shares.T,
         decisive=None,  # what wins for a player need not pay the team 1
+        canonical=None,  # it is for two players, in their order, and the teams may have another
     )

@@ -26,6 +26,7 @@ from jaxzero.types import Params
 __all__ = ["Engine"]
 
 CHUNK = 0.02  # seconds of thinking between two checks for requests
+FURTHER = 2**31  # a number that no ply has: the keys of further games branch off there
 
 _turned = jax.jit(jax.vmap(turned, (0, None)))
 
@@ -40,6 +41,8 @@ class Engine:
         first: the player who moved first.
         moves: the actions so far.
         movers: who made each of them, 0: the player who moved first; in turn, except after `turn_to`.
+        number: of the game, from 0. Its dice and deals follow from the seed, this number and the ply: they are the same
+            after `undo` and when the game is replayed, and others in the next game.
 
     Args:
         game: a `jaxzero.games.Game` of two or more players.
@@ -47,10 +50,16 @@ class Engine:
             capacity=10_000)`: give a capacity, and actions by most visits. Or `Programs`, made or of another engine.
         params: handed to the policy.
         seed: everything random follows from it, and from the times at which thinking was interrupted.
+        number: of the first game.
     """
 
     def __init__(
-        self, game: Game, build: Callable[[int, Any], Callable] | Programs, params: Params = (), seed: int = 0
+        self,
+        game: Game,
+        build: Callable[[int, Any], Callable] | Programs,
+        params: Params = (),
+        seed: int = 0,
+        number: int = 0,
     ):
         if game.num_players < 2:
             raise ValueError(f"Engine: {game.id} has {game.num_players} player(s); it needs a game of two or more.")
@@ -62,25 +71,27 @@ class Engine:
         self._stop = threading.Event()
         self._undo: list[Any] = []
         self._in_turn: Any = None  # the position as it was before `turn_to`
-        self.clear()
+        self.clear(number=number)
 
     def __repr__(self) -> str:
         """In a line, for a notebook's cell."""
         return f"<Engine: {self.game.id} after {len(self.moves)} move{'s' * (len(self.moves) != 1)}>"
 
-    def another(self, seed: int = 0) -> "Engine":
+    def another(self, seed: int = 0, number: int = 0) -> "Engine":
         """An engine at the beginning of a game of its own, which shares the compiled programs of this one."""
-        return Engine(self.game, self.programs, self._params, seed)
+        return Engine(self.game, self.programs, self._params, seed, number)
 
     # --- the game ----------------------------------------------------------------------------------------------------
 
-    def clear(self, keep_memory: bool = True) -> None:
+    def clear(self, keep_memory: bool = True, number: int | None = None) -> None:
         """Begin a new game.
 
         Args:
             keep_memory: keep the memory of the search tree for the next search. An idle engine needs none.
+            number: of the game; None: the next one. With the number of an earlier game, its dice fall again.
         """
         self.rest()
+        self.number = self.number + 1 if number is None else number
         self.state = self.programs.init(self._keys(0))
         self.first = int(self.game.to_play(self._one()))
         self.moves: list[int] = []
@@ -311,7 +322,10 @@ class Engine:
             self._tree = self.programs.forgotten(self._tree)
 
     def _keys(self, ply: int) -> jax.Array:
-        return jax.random.split(jax.random.fold_in(jax.random.key(self._seed), ply), 1)
+        key = jax.random.key(self._seed)
+        if self.number:  # the first game has the seed's own keys
+            key = jax.random.fold_in(jax.random.fold_in(key, FURTHER), self.number)
+        return jax.random.split(jax.random.fold_in(key, ply), 1)
 
     def _one(self) -> Any:
         return self.programs.one(self.state)

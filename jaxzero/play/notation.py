@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:  # it imports jax: a front end that only asks for a program's name must not wait
     from jaxzero.games.game import Game
 
-__all__ = ["drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
+__all__ = ["actions_by_name", "drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
 
 GO = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # without I
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'  # an image needs it, an element of a page does not
@@ -44,6 +44,15 @@ def names(game: Game) -> tuple[str, ...]:
     if rows and left == len(others) and columns <= len(PLAIN):
         return (*(f"{PLAIN[i % columns]}{i // columns + 1}" for i in range(rows * columns)), *others)
     return tuple(str(i) for i in range(game.num_actions))
+
+
+def actions_by_name(called: Sequence[str]) -> dict[str, int]:
+    """The action of each name in lower case, for what people and programs type in letters of either case.
+
+    >>> actions_by_name(("A1", "pass"))
+    {'a1': 0, 'pass': 1}
+    """
+    return {name.lower(): action for action, name in enumerate(called)}
 
 
 def family(game: Game) -> str:

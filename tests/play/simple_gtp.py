@@ -1,6 +1,8 @@
 """A program that speaks the protocol and knows tic-tac-toe: it takes the first square that is free.
 
-python simple_gtp.py [dies|sleeps|cheats|resigns|mumbles|disagrees]     # what it does at its second move, or at the end
+python simple_gtp.py [dies|sleeps|cheats|resigns]     # what it does at its second move
+python simple_gtp.py [mumbles|disagrees|dawdles]     # at the end
+python simple_gtp.py [refuses|rejects]     # it refuses the third move that it is told; the first
 python simple_gtp.py [chatters|foreign]     # it does not speak the protocol; it plays another game
 """
 
@@ -12,7 +14,7 @@ LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 
 def main(manner: str = "") -> None:
-    board, moves = {}, 0
+    board, moves, told = {}, 0, 0
     if manner == "chatters":
         sys.stdout.buffer.write(b"\xa1 welcome\n")
         sys.stdout.flush()
@@ -25,8 +27,12 @@ def main(manner: str = "") -> None:
         elif command == "version":
             said = "1"
         elif command == "clear_board":
-            board, moves = {}, 0
+            board, moves, told = {}, 0, 0
         elif command == "play":
+            told += 1
+            if told == {"refuses": 3, "rejects": 1}.get(manner):
+                print("? illegal move\n", flush=True)
+                continue
             board[words[1].lower()] = words[0]
         elif command == "genmove":
             moves += 1
@@ -39,6 +45,8 @@ def main(manner: str = "") -> None:
             said = {"cheats": NAMES[0], "resigns": "resign"}.get(manner, said) if moves == 2 else said
             board[said] = words[0]
         elif command == "final_score":
+            if manner == "dawdles":
+                time.sleep(60)
             won = [c for c in ("black", "white") if any(all(board.get(NAMES[i]) == c for i in x) for x in LINES)]
             said = f"{won[0][0].upper()}+1" if won else "0"
             said = {"mumbles": "unknown", "disagrees": "W+99"}.get(manner, said)

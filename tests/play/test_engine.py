@@ -11,11 +11,12 @@ from jaxzero import games, models, viz
 from jaxzero.play.engine import CHUNK, Engine
 from jaxzero.play.engine_programs import playable
 from tests.engines import GAME, three_in_a_row
+from tests.games import dice_race
 
 
 @pytest.fixture
 def engine():
-    three_in_a_row().clear()
+    three_in_a_row().clear(number=0)
     return three_in_a_row()
 
 
@@ -70,7 +71,7 @@ def test_thinking_is_deterministic_and_a_search_in_parts_is_the_same_search(engi
     engine.think(40)
     engine.think(40)
     parts = engine.report()
-    engine.clear()
+    engine.clear(number=0)
     engine._speed = 10_000.0  # chunks of other sizes
     engine.think(80)
     assert engine.report() == parts
@@ -231,3 +232,47 @@ def test_after_a_full_tree_it_thinks_as_long_as_it_is_told_to(engine):
         before, action = engine.report().visits, engine.think(10)
         assert engine.report().visits >= before + 10, engine.moves
         engine.play(action)
+
+
+# ------------------------------------------------------------------------------------------------------ dice and deals
+def dealt(key):
+    return dice_race.game.init(key)._replace(squares=jax.random.randint(key, (2,), -1000, 0))
+
+
+def rolled(race, action, key):
+    return race._replace(squares=jax.random.randint(key, (2,), -1000, 0), mover=1 - race.mover)
+
+
+DICE = dice_race.game._replace(init=dealt, step=rolled, outcomes=None)
+
+
+def of_a_game(engine):
+    """What was dealt, and the rolls of four moves."""
+    seen = [engine.position().squares.tolist()]
+    for _ in range(4):
+        engine.play(0)
+        seen.append(engine.position().squares.tolist())
+    return seen
+
+
+def test_each_game_has_dice_of_its_own_and_the_same_ones_when_it_is_played_again():
+    engine = Engine(DICE, lambda n, stop: None, seed=5)
+    games = [of_a_game(engine)]
+    for number in (1, 2):
+        engine.clear()
+        assert engine.number == number
+        games.append(of_a_game(engine))
+        engine.go_to([])
+        assert of_a_game(engine) == games[-1], "after undo"
+    assert all(len({str(game[ply]) for game in games}) == 3 for ply in range(5)), "no ply has the dice of another game"
+    engine.clear(number=1)
+    assert of_a_game(engine) == games[1]
+    assert of_a_game(engine.another(5)) == games[0] and of_a_game(engine.another(5, number=2)) == games[2]
+    assert of_a_game(engine.another(6)) not in games
+
+
+def test_the_first_game_has_the_seeds_own_keys():
+    engine = Engine(DICE, lambda n, stop: None, seed=5)
+    for ply in range(5):
+        key = jax.random.fold_in(jax.random.key(5), ply)
+        assert (jax.random.key_data(engine._keys(ply)) == jax.random.key_data(jax.random.split(key, 1))).all()

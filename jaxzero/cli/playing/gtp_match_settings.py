@@ -12,6 +12,8 @@ from jaxzero.cli.playing.play_settings import Player, check, usual_opening_plies
 
 __all__ = ["Config", "opening_plies", "parse"]
 
+LONGEST = 1_000_000  # seconds of patience; Python cannot wait for much more
+
 DESCRIPTION = """A match against any program that speaks the Go Text Protocol.
 
     jaxzero match --opponent "gnugo --mode gtp --chinese-rules --capture-all-dead"
@@ -19,6 +21,7 @@ DESCRIPTION = """A match against any program that speaks the Go Text Protocol.
 
 Colours alternate, and openings vary. Records and results are saved after each game: Ctrl-C loses only the current one.
 If the other program scores a game (GNU Go removes dead stones), its result counts; a note says where ours differs.
+A game in which it refuses a move that is legal here, as superko may forbid it, counts as unfinished.
 """
 
 
@@ -54,9 +57,17 @@ def parse(arguments: list[str] | None = None) -> Config:
     check("match", config.player)
     if config.games < 2 or config.games % 2:
         raise SystemExit(f"match: --games {config.games}: give an even number, so that colours are swapped.")
-    if opening_plies(config) < 0 or config.max_moves <= opening_plies(config) or not config.patience > 0:
-        raise SystemExit("match: give --opening-plies of 0 or more, --max-moves above it, and --patience above 0.")
-    words = shlex.split(config.opponent)
+    if opening_plies(config) < 0 or config.max_moves <= opening_plies(config) or not 0 < config.patience <= LONGEST:
+        raise SystemExit(
+            "match: give --opening-plies of 0 or more, --max-moves above it, and --patience above 0 and up to "
+            f"{LONGEST:,} seconds."
+        )
+    try:
+        words = shlex.split(config.opponent)
+    except ValueError as error:
+        raise SystemExit(
+            f"match: --opponent {config.opponent!r}: {error}. Close each quotation, or leave the mark out."
+        ) from error
     if not words or shutil.which(words[0]) is None:
         name = words[0] if words else ""
         raise SystemExit(

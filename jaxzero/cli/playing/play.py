@@ -29,7 +29,7 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
-from jaxzero.cli.training.evaluation import provable, seeing_decisive
+from jaxzero.cli.training.evaluation import draws, provable, seeing_decisive
 from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs
@@ -182,13 +182,14 @@ def searches(game: games.Game, model: jz.Model, build: Callable) -> Programs:
 
     Decisive moves are seen at every position, where the game names them.
 
-    Where the game lists its outcomes, the tree has nodes for them. Such a tree is not kept for the next position,
-    because nobody tells the engine which outcome occurred.
+    In a game that draws, the tree is not kept for the next position. If the game lists its outcomes, the tree has nodes
+    for them, and nobody tells the engine which one occurred. If not, an edge holds the outcome that the search drew,
+    which is seldom the one that occurred.
     """
     model = seeing_decisive(game, model)
     search = lambda n, stop, least=0: with_listed_outcomes(lambda model: build(model, n, stop, least), model, game)
     made = programs(game, search, search)
-    return made if game.outcomes is None else forgetful(made)
+    return forgetful(made) if draws(game) else made
 
 
 def forgetful(made: Programs) -> Programs:
@@ -263,7 +264,7 @@ def main(config: Play) -> None:
     terminal_ui.say(f"{board_json.layout(thinker.game)['title']} against {words}, on {progress_display.device()}.")
     with progress_display.announced("Compiling the search"):
         thinker.warm_up()
-    thinker.clear()  # forget the search of the warm-up
+    thinker.clear(number=0)  # forget the search of the warm-up
     try:
         terminal_ui.play(thinker, config.player, limits(config.player), config.second)
     finally:

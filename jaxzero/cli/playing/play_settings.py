@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import pathlib
 import sys
 
@@ -144,8 +145,11 @@ def check(script: str, player: Player) -> None:
         value = getattr(player, name)
         if value is not None and value < least:
             raise SystemExit(f"{script}: --{name} {value} is out of range: {least} or more.")
-    if player.seconds is not None and not player.seconds > 0:
-        raise SystemExit(f"{script}: --seconds {player.seconds:g}: give a time above 0.")
+    if player.seconds is not None and not 0 < player.seconds < math.inf:
+        raise SystemExit(
+            f"{script}: --seconds {player.seconds:g}: give a finite time above 0. For a search without a clock "
+            "leave it out, and give --simulations."
+        )
     if not 0 <= player.resign < 1:
         raise SystemExit(f"{script}: --resign {player.resign:g}: give a win rate from 0 (never) to below 1.")
     if player.exploration is not None and not 0 <= player.exploration < float("inf"):

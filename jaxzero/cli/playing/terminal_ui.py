@@ -10,7 +10,7 @@ from jaxzero.cli.playing.play_settings import Player, komi
 from jaxzero.play.analysis import spread
 from jaxzero.play.browser import board_json
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import drawn, has_board, names
+from jaxzero.play.notation import actions_by_name, drawn, has_board, names
 from jaxzero.runs import progress_display
 
 __all__ = ["play", "say", "thinking"]
@@ -170,7 +170,7 @@ def _tell_moves(thinker: Engine, explain: list[str]) -> None:
 def _move(thinker: Engine, word: str) -> bool:
     """Plays the move that the person typed; returns whether it was one. If not, prints what can be typed."""
     called, legal = names(thinker.game), thinker.legal()
-    actions = {name.lower(): action for action, name in enumerate(called)}
+    actions = actions_by_name(called)
     allowed = [name for name, ok in zip(called, legal) if ok]
     if word in actions and legal[actions[word]]:
         thinker.play(actions[word])

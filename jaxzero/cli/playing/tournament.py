@@ -183,6 +183,7 @@ def prepare(config: Config) -> tuple[Any, dict[str, Player]]:
     """The game, and everybody who plays.
 
     Raises:
+        ImportError: the game needs a package that is not installed.
         ValueError: an unknown game, too few players, or what `player` refuses.
         OSError: a file that cannot be read.
     """
@@ -218,7 +219,7 @@ def main(config: Config) -> None:
         if config.mistakes and config.game != "connect_four":
             raise ValueError(f"--mistakes with {config.game}: the solved positions are of connect_four only.")
         game, players = prepare(config)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         sys.exit(f"tournament: {error}")
     settings = dataclasses.asdict(config)
     del settings["json"]  # a path of this machine

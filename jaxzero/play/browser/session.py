@@ -148,9 +148,10 @@ def take_back(session: Session) -> None:
     go_to(session, session.record.now)
 
 
-def restart(session: Session, komi: float | None) -> None:
-    """Restarts the game."""
-    session.engine.clear()
+def restart(session: Session, komi: float | None, number: int) -> None:
+    """Begins another game, whose dice and deals follow from its number."""
+    session.engine.clear(number=number)
+    session.scout.clear(number=number)  # a review goes through the same positions
     session.record, session.paused = begun(board_json.position(session.engine, komi)), False
 
 

@@ -6,6 +6,7 @@ refused, and nothing is done twice.
 """
 
 import collections
+import itertools
 import secrets
 import threading
 import time
@@ -71,6 +72,7 @@ class Sessions:
         self._seed, self._komi, self._most, self._pace, self._tell = seed, komi, most, pace, tell
         self._open: collections.OrderedDict[str, Session] = collections.OrderedDict()
         self._closed: collections.deque[str] = collections.deque(maxlen=REMEMBERED)
+        self._numbers = itertools.count()  # of games, so that no two have the same dice
         self._kept = threading.Lock()
         self._sides = frozenset(range(engine.game.num_players))
         self._thinker = Thinker(self._compile, self._think, self._failed)
@@ -83,7 +85,8 @@ class Sessions:
 
     def open(self) -> dict[str, Any]:
         """A new game; closes the least recently used one if there are too many."""
-        engine, scout = self._engine.another(self._seed), self._engine.another(self._seed)
+        number = self._number()
+        engine, scout = (self._engine.another(self._seed, number) for _ in range(2))
         sides = self._sides - {int(self._second)}
         record = begun(board_json.position(engine, self._komi))
         session = Session(secrets.token_urlsafe(16), engine, scout, sides, self._simulations, record)
@@ -123,8 +126,8 @@ class Sessions:
         return self._change(id, version, may_undo, one.take_back)
 
     def new(self, id: str, version: int) -> dict[str, Any]:
-        """Restarts the game; sides stay."""
-        return self._change(id, version, may_change, lambda session: one.restart(session, self._komi))
+        """Begins another game; sides stay."""
+        return self._change(id, version, may_change, lambda session: one.restart(session, self._komi, self._number()))
 
     def go(self, id: str, version: int, node: int) -> dict[str, Any]:
         """Another position of the record is shown; a review goes on meanwhile."""
@@ -185,6 +188,11 @@ class Sessions:
         return self.view(id)
 
     # --- changes -----------------------------------------------------------------------------------------------------
+
+    def _number(self) -> int:
+        """The number of the next game."""
+        with self._kept:
+            return next(self._numbers)
 
     def _found(self, id: str) -> Session:
         with self._kept:

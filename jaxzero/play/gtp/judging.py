@@ -48,20 +48,9 @@ def chains(board: np.ndarray) -> list[list[int]]:
     >>> chains(np.array([[1, 0, 2], [1, 2, 2]]))
     [[0, 3], [2, 4, 5]]
     """
-    rows, columns = board.shape
-    seen, found = board == 0, []
-    for start in zip(*np.nonzero(board)):
-        chain, queue = [], [start]
-        while queue:
-            row, column = queue.pop()
-            inside = 0 <= row < rows and 0 <= column < columns
-            if inside and not seen[row, column] and board[row, column] == board[start]:
-                seen[row, column] = True
-                chain.append(int(row * columns + column))
-                queue += [(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)]
-        if chain:
-            found.append(sorted(chain))
-    return found
+    columns = board.shape[1]
+    number = lambda region: sorted(row * columns + column for row, column in region)
+    return [number(region) for region, _ in scoring.regions(board) if board[region[0]]]
 
 
 def _showboard(session: Session, words: list[str]) -> str:

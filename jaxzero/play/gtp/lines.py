@@ -9,6 +9,8 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from jaxzero.play.notation import actions_by_name
+
 if TYPE_CHECKING:
     from jaxzero.play.analysis import Report
 
@@ -89,7 +91,7 @@ def action_of(word: str, called: tuple[str, ...]) -> int | None:
     >>> action_of("b1", ("A1", "B1", "pass")), action_of("T19", ("A1", "B1", "pass"))
     (1, None)
     """
-    actions = {name.lower(): action for action, name in enumerate(called)}
+    actions = actions_by_name(called)
     word = word.lower()
     if word not in actions and not VERTEX.fullmatch(word):
         raise ValueError(f"syntax error: give a move like {called[0]}")

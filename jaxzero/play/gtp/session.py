@@ -181,11 +181,11 @@ class Session:
         """Begins a new game: an empty board of this size, full clocks, and another engine for another size or komi."""
         if (size, komi) != (self.size, self.komi):
             if self._engine is not None:
-                self._engine.clear(keep_memory=False)
+                self._engine.clear(keep_memory=False, number=0)
             self._engine = self._engine_of(size, komi)
         self.size, self.komi, self.settled, self.clocks = size, komi, 0, [self.time, self.time]
         if self._engine is not None:
-            self._engine.clear()
+            self._engine.clear(number=0)  # the same lines have the same answers, whatever was played before
         if self.time != clock.Clock():
             self.ready()  # no clock should run while the search is compiled
 

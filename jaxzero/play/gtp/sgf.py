@@ -9,17 +9,21 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxzero.play.notation import family, names
+from jaxzero.play.notation import family, has_board, names
 
 if TYPE_CHECKING:
     from jaxzero.games.game import Game
 
-__all__ = ["Record", "moves_of", "read", "written"]
+__all__ = ["Record", "moves_of", "read", "result_of", "written"]
 
 KINDS = {"go": 1, "othello": 2, "hex": 11}
+OTHER = 0  # no game has this number. Without one, a record is of Go
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PROPERTY = re.compile(r"([A-Z]+)\s*((?:\[(?:\\.|[^\]\\])*\]\s*)+)", re.DOTALL)
 VALUE = re.compile(r"\[((?:\\.|[^\]\\])*)\]", re.DOTALL)
+BEGINNING = re.compile(r"\(\s*;")  # any text may stand before it
+RESULT = re.compile(r"([BW])\+(?:(R(?:esign)?|T(?:ime)?|F(?:orfeit)?)|([0-9]+(?:\.[0-9]*)?))?(?![^\s(])", re.IGNORECASE)
+DRAW = re.compile(r"(?:0(?:\.0*)?|DRAW|JIGO)(?![^\s(])", re.IGNORECASE)
 
 
 class Record(NamedTuple):
@@ -62,7 +66,7 @@ def read(text: str) -> Record:
             raise ValueError("it sets up stones other than black's handicap (AW or AE)")
         if "AB" in node and moves:
             raise ValueError("it sets up stones after a move (AB)")
-        setup += [_point(value, int(size)) for value in node.get("AB", ())]
+        setup += [point for value in node.get("AB", ()) for point in _points(value, int(size))]
         for name in ("B", "W"):
             moves += [(name.lower(), _point(value, int(size))) for value in node.get(name, ())]
     if "KM" in root:
@@ -93,7 +97,7 @@ def moves_of(record: Record, game: Game, most: int) -> list[tuple[str, str]]:
 def written(
     game: Game, moves: list[int], result: str = "", players: tuple[str, str] = ("", ""), komi=None, movers=None
 ) -> str:
-    """A game as SGF. Games that SGF has no kind for have their moves by name.
+    """A game as SGF. Games that SGF has no number for have GM[0], their `id` as GN, and their moves by name.
 
     Args:
         game: its rules.
@@ -105,12 +109,13 @@ def written(
     """
     movers = [ply % 2 for ply in range(len(moves))] if movers is None else movers
     kind = KINDS.get(family(game))
-    size, called = game.observation_shape[0], names(game)
+    called = names(game)
     head = {
         "FF": 4,
-        "GM": kind,
+        "GM": OTHER if kind is None else kind,
+        "GN": game.id if kind is None else None,
         "CA": "UTF-8",
-        "SZ": size,
+        "SZ": _size(game),
         "KM": komi,
         "PB": players[0],
         "PW": players[1],
@@ -118,16 +123,48 @@ def written(
     }
     text = "".join(f"{name}[{_escaped(str(value))}]" for name, value in head.items() if value not in (None, ""))
     for mover, action in zip(movers, moves, strict=True):
-        row, column = divmod(action, size)
-        place = f"{LETTERS[column]}{LETTERS[row]}" if row < size else ""
-        text += f";{'BW'[mover]}[{place if kind == 1 else called[action]}]"
+        text += f";{'BW'[mover]}[{_vertex(game, action) if kind == 1 else _escaped(called[action])}]"
     return f"(;{text})\n"
+
+
+def result_of(answer: str) -> str | None:
+    """A result as SGF has it, from the words of an engine: "B+3.5", "W+R", "B+", "0"; None: they name no winner.
+
+    What follows the result is left out, like GNU Go's bounds of an estimate.
+
+    >>> [result_of(said) for said in ("b+3.5", "W+Resign", "JIGO", "W+7.5 (upper bound: -4, lower: -11)", "unknown")]
+    ['B+3.5', 'W+R', '0', 'W+7.5', None]
+    """
+    said = answer.strip()
+    found = RESULT.match(said)
+    if DRAW.match(said) or found and found[3] and float(found[3]) == 0:
+        return "0"
+    if not found:
+        return None
+    how = (found[2] or "")[:1].upper() or (f"{float(found[3]):g}" if found[3] else "")
+    return f"{found[1].upper()}+{how}"
+
+
+def _size(game: Game) -> str | None:
+    """Points on a side, or columns and rows; None: there is no board."""
+    if not has_board(game):
+        return None
+    rows, columns = game.observation_shape[:2]
+    return str(rows) if rows == columns else f"{columns}:{rows}"
+
+
+def _vertex(game: Game, action: int) -> str:
+    """A move of Go in two letters; a pass is empty."""
+    size = game.observation_shape[0]
+    row, column = divmod(action, size)
+    return f"{LETTERS[column]}{LETTERS[row]}" if row < size else ""
 
 
 def _main_line(text: str) -> list[dict[str, list[str]]]:
     """Nodes of the first game, by the first variation wherever there are several."""
-    nodes, at, depth, closed = [], text.find("("), 0, False
-    while 0 <= at < len(text):
+    begun = BEGINNING.search(text)
+    nodes, at, depth, closed = [], begun.start() if begun else len(text), 0, False
+    while at < len(text):
         character = text[at]
         if character == "(":
             depth += 1
@@ -148,6 +185,15 @@ def _main_line(text: str) -> list[dict[str, list[str]]]:
             raise ValueError(f"{character!r} at character {at} is not part of SGF")
         at += 1
     return nodes
+
+
+def _points(value: str, size: int) -> list[tuple[int, int] | None]:
+    """A point, or all points of a rectangle, which two opposite corners stand for: "aa:cc"."""
+    ends = [_point(corner, size) for corner in value.split(":", 1)]
+    if None in ends:
+        return [None]
+    (left, right), (top, bottom) = (sorted((ends[0][i], ends[-1][i])) for i in (0, 1))
+    return [(column, row) for row in range(top, bottom + 1) for column in range(left, right + 1)]
 
 
 def _point(value: str, size: int) -> tuple[int, int] | None:

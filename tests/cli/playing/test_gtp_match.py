@@ -1,8 +1,10 @@
 """A match against another program, which may behave or not."""
 
 import json
+import os
 import pathlib
 import queue
+import re
 import shlex
 import signal
 import subprocess
@@ -12,7 +14,16 @@ import types
 
 import pytest
 
-from jaxzero.cli.playing import gtp_match, gtp_match_settings, play, play_settings, tournament
+from jaxzero import games
+from jaxzero.cli.playing import (
+    gtp_match,
+    gtp_match_results,
+    gtp_match_settings,
+    gtp_program,
+    play,
+    play_settings,
+    tournament,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -117,11 +128,12 @@ def test_points_are_ours(ours, result, points):
 
 @pytest.mark.parametrize("name, size, said", [
     ("go", 5, ["boardsize 5", "clear_board", "komi 6.5"]), ("go_9x9", 9, ["boardsize 9", "clear_board", "komi 7.5"]),
-    ("othello", 8, ["clear_board"]),
+    ("othello", 8, ["clear_board"]), ("hex_7x7", 7, ["boardsize 7", "clear_board"]),
+    ("hex", 11, ["boardsize 11", "clear_board"]), ("tic_tac_toe", 3, ["clear_board"]),
 ])  # fmt: skip
 def test_the_other_is_told_the_board_and_the_komi_of_the_rules(name, size, said):
     asked, settings = [], play_settings.Player(name, size=5, komi=6.5)
-    thinker = types.SimpleNamespace(game=types.SimpleNamespace(observation_shape=(size, size, 2)))
+    thinker = types.SimpleNamespace(game=types.SimpleNamespace(id=name, observation_shape=(size, size, 2)))
     told = types.SimpleNamespace(ask=asked.append)
     gtp_match.start(thinker, told, gtp_match_settings.Config("x", settings))
     assert asked == said
@@ -142,6 +154,7 @@ def test_a_program_that_fails_ends_the_match_in_a_sentence(tmp_path, manner, say
 
 @pytest.mark.parametrize("manner, says", [
     ("foreign", r"of 4 games: it answered q16, which is no move in tic_tac_toe here \(.*: it may play another game.$"),
+    ("rejects", r"after 0 of 4 games: play black ..: \? illegal move: it may play another game, or on another board.$"),
     ("chatters", "after 0 of 4 games: name: . welcome: it may need a flag to speak the protocol"),
 ])  # fmt: skip
 def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tmp_path, monkeypatch, manner, says):
@@ -150,7 +163,7 @@ def test_another_program_than_was_meant_ends_the_match_and_counts_for_nothing(tm
     with pytest.raises(SystemExit, match=says):
         gtp_match.main(config(tmp_path / "match", "--patience", "2", "--opening-plies", "0", manner=manner))
     assert not (tmp_path / "match" / "result.json").exists()
-    assert (tmp_path / "match").exists() == (manner == "foreign")
+    assert (tmp_path / "match").exists() == (manner != "chatters")
 
 
 def test_a_folder_that_is_taken_is_answered_by_one_that_is_free(tmp_path):
@@ -193,6 +206,135 @@ def test_what_is_stopped_before_it_begins_ends_as_shells_want_it(monkeypatch, co
     assert ended.value.code == 130
 
 
+def test_a_move_that_the_other_refuses_ends_its_game_alone(tmp_path, capsys):
+    gtp_match.main(config(tmp_path / "match", "--opening-plies", "2", manner="refuses"))
+    results = json.loads((tmp_path / "match" / "result.json").read_text())
+    assert results["score"] == {"wins": 0, "draws": 0, "losses": 0, "unfinished": 4}, "neither side has lost"
+    for game in results["games"]:
+        assert game["result"] == "Void" and len(game["moves"]) == 2 + game["ours"], "the refused move is not made"
+        assert re.fullmatch(
+            r"the other refused a move that is legal here \(play (black|white) ..: \? illegal move\)", game["how"]
+        )
+    assert "4/4" in capsys.readouterr().out
+
+
+DRAWN, WON = [0, 1, 2, 4, 3, 5, 7, 6, 8], [0, 3, 1, 4, 2]  # a1, b1 and so on
+
+
+def after(engine, moves):
+    engine[0].clear(number=0)
+    for action in moves:
+        engine[0].play(action)
+    return engine[0]
+
+
+@pytest.mark.parametrize("moves, said, ending", [
+    (DRAWN, "0", ("0", "both agree")), (DRAWN, "Draw", ("0", "both agree")), (DRAWN, "JIGO", ("0", "both agree")),
+    (DRAWN, "B+1", ("B+1", "we score it 0")), (WON, "draw", ("0", "we score it B+")),
+    (WON, "B+Resign", ("B+R", "both agree")), (WON, "b+3.5 (upper bound: 4, lower: 3)", ("B+3.5", "both agree")),
+    (WON, "no idea", ("B+", "scored by us")), (WON, None, ("B+", "scored by us")),
+])  # fmt: skip
+def test_results_are_those_of_a_record(engine, tmp_path, moves, said, ending):
+    def ask(command):
+        if said is None:
+            raise gtp_program.Refused(f"{command}: ? unknown command")
+        return said
+
+    assert gtp_match.judged(after(engine, moves), types.SimpleNamespace(ask=ask), config(tmp_path)) == ending
+
+
+def test_a_game_that_its_rules_end_by_repetition_is_not_scored_by_the_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(gtp_match.scoring, "final_score", lambda *given: "B+")
+    rules = types.SimpleNamespace(id="go_9x9")
+    thinker = types.SimpleNamespace(game=rules, over=lambda: True, position=lambda: None, first=0)
+    silent = types.SimpleNamespace(ask=lambda command: pytest.fail("asked"))
+    assert gtp_match.judged(thinker, silent, config(tmp_path)) == ("B+", "ended by the rules, as by a repetition")
+
+
+def test_a_score_that_does_not_come_ends_the_match(tmp_path):
+    with pytest.raises(SystemExit, match="after 0 of 4 games: final_score: no answer in 2 s.$"):
+        gtp_match.main(config(tmp_path / "match", "--patience", "2", manner="dawdles"))
+
+
+def test_an_answer_that_does_not_come_is_no_refusal(engine, tmp_path):
+    """It may still come, and would be taken for that to the next command."""
+
+    def ask(command):
+        raise gtp_program.Failed(f"{command}: no answer in 2 s")
+
+    silent, thinker = types.SimpleNamespace(ask=ask), after(engine, DRAWN)
+    with pytest.raises(gtp_program.Failed, match="final_score: no answer"):
+        gtp_match.judged(thinker, silent, config(tmp_path))
+    passing = games.from_pgx("tic_tac_toe")._replace(action_names=("pass",) * 9)
+    thinker = types.SimpleNamespace(game=passing, to_move=lambda: 0, moves=[0, 1], play=lambda action: None)
+    with pytest.raises(gtp_program.Failed, match="play black pass: no answer"):
+        gtp_match.make(thinker, silent, 0)
+
+    def refuse(command):
+        raise gtp_program.Refused(f"{command}: ? unknown move")
+
+    assert gtp_match.make(thinker, types.SimpleNamespace(ask=refuse), 0) is None, "some have no word for a pass"
+    thinker.game = passing._replace(id="go_3x3")
+    assert gtp_match.make(thinker, types.SimpleNamespace(ask=refuse), 0)[0] == "Void"
+
+
+@pytest.mark.parametrize("game, says", [
+    (games.backgammon(), "--game backgammon: it draws at random, and the protocol cannot tell"),
+    (games.from_pgx("tic_tac_toe")._replace(id="three", num_players=3), "--game three: it has 3 players, and the"),
+    (games.from_pgx("chess"), "--game chess: it is not a game of stones on a board"),
+])  # fmt: skip
+def test_a_game_that_the_protocol_does_not_know_is_refused_before_anything_begins(tmp_path, monkeypatch, game, says):
+    monkeypatch.setattr(gtp_match, "engine", lambda *_: (types.SimpleNamespace(game=game), "nothing"))
+    monkeypatch.setattr(gtp_match, "Program", lambda *_: pytest.fail("started"))
+    with pytest.raises(SystemExit, match=f"^match: {says}"):
+        gtp_match.main(config(tmp_path / "match"))
+
+
+def test_games_of_a_match_have_their_own_random_keys(tmp_path, engine, monkeypatch):
+    numbers, clear = [], engine[0].clear
+    monkeypatch.setattr(engine[0], "clear", lambda number: numbers.append(number) or clear(number=number))
+    gtp_match.main(config(tmp_path / "match"))
+    assert numbers[1::2] == [0, 1, 2, 3], "between them are the openings"
+
+
+def test_a_program_that_cannot_be_started_is_answered_in_a_sentence(tmp_path):
+    script = tmp_path / "engine"
+    script.write_text("echo hello\n")
+    script.chmod(0o755)
+    with pytest.raises(
+        SystemExit, match=r"^match: --opponent '.*' cannot be started: Exec format error. A script needs"
+    ):
+        gtp_match.main(config(tmp_path / "match", "--opponent", str(script)))
+
+
+def test_a_folder_that_cannot_be_made_ends_the_match_before_anything_is_compiled(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(gtp_match.Engine, "warm_up", lambda self: pytest.fail("compiled"))
+    with pytest.raises(SystemExit, match="after 0 of 4 games: --folder .*file/match: Not a directory.$"):
+        gtp_match.main(config(tmp_path / "file" / "match"))
+
+
+def test_a_full_disk_ends_the_match_in_a_sentence(tmp_path, monkeypatch, capsys):
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gtp_match_results, "write_whole", full)
+    with pytest.raises(SystemExit, match="after 1 of 4 games: --folder .*match: No space left on device.$"):
+        gtp_match.main(config(tmp_path / "match"))
+    assert "0 unfinished. Records:" in capsys.readouterr().out, "how it stands is said"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no groups of processes")
+def test_what_the_other_has_started_ends_with_it():
+    """A script may have started the program, which then holds the script's output open."""
+    other = gtp_match.Program(shlex.join(["sh", "-c", "sleep 600 & echo '= 1'; echo; wait"]), patience=30)
+    assert other.ask("name") == "1"
+    other._patience = 0.2
+    other.close()
+    assert other._process.returncode == -signal.SIGKILL
+    assert other._lines.get(timeout=20) is None, "nobody can write any more"
+
+
 def test_a_program_that_thinks_is_not_waited_for_at_the_end(monkeypatch):
     other = gtp_match.Program(shlex.join([sys.executable, "-c", "import time; time.sleep(600)"]), patience=300)
     waited = []
@@ -231,6 +373,10 @@ def test_a_signal_ends_a_match_in_a_sentence(tmp_path, number):
     (["--opponent", ""], "there is no program"), (["--patience", "0"], "--patience above 0"),
     (["--max-moves", "1"], "--max-moves above it"), (["--seconds", "-1"], "--seconds -1"),
     (["--weights", "nowhere"], "no such file"), (["--resign", "2"], "--resign 2"), (["--size", "99"], "--size 99"),
+    (["--opponent", "gnugo '--mode gtp"], "No closing quotation. Close each quotation"),
+    (["--seconds", "inf"], "--seconds inf"),
+    (["--patience", "inf"], "up to 1,000,000 seconds"), (["--patience", "1e10"], "up to 1,000,000 seconds"),
+    (["--patience", "nan"], "--patience above 0"),
 ])  # fmt: skip
 def test_a_mistake_is_answered_by_what_to_write(tmp_path, flags, says):
     with pytest.raises(SystemExit) as caught:

@@ -16,10 +16,11 @@ import pytest
 import rich.console
 import rich.status
 
-from jaxzero import games, nets
+from jaxzero import games, models, nets
 from jaxzero.cli.playing import play, play_settings, protocol, terminal_ui
 from jaxzero.cli.training import command_line, train
 from tests import processes
+from tests.games import dice_race
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -39,7 +40,7 @@ def typed(thinker, *words, second=False):
         asked.append(question)
         return left.pop(0) if left else "quit" if "move" in question else "n"
 
-    thinker.clear()
+    thinker.clear(number=0)
     terminal_ui.play(thinker, SETTINGS, play.limits(SETTINGS), second, ask)
     return asked
 
@@ -89,7 +90,7 @@ def test_the_pie_rule_of_hex_is_told(capsys):
     assert asked[1].startswith("Your move (O), swap-pieces to take over the first stone, hint")
     assert "I play b2." in out
 
-    thinker.clear()
+    thinker.clear(number=0)
     words = iter(["b2", "quit"])
     terminal_ui.play(thinker, settings, play.limits(settings), False, ask)
     out = " ".join(capsys.readouterr().out.split())
@@ -122,11 +123,16 @@ def test_what_the_search_thinks_of_your_moves_is_told_when_it_is_asked_for(think
 
 
 def test_nothing_is_told_of_moves_before_the_first_one(thinker, monkeypatch):
-    known = []
+    known, numbers = [], []
+
+    def begin(engine, *_):
+        known.append(terminal_ui.table(engine))
+        numbers.append(engine.number)
+
     monkeypatch.setattr(play, "engine", lambda *_: (thinker, "nothing"))
-    monkeypatch.setattr(terminal_ui, "play", lambda engine, *_: known.append(terminal_ui.table(engine)))
+    monkeypatch.setattr(terminal_ui, "play", begin)
     play.main(play_settings.Play(SETTINGS))
-    assert known == [[]]
+    assert known == [[]] and numbers == [0], "compiling is no game"
 
 
 def test_lines_fit_a_terminal_and_the_board_is_shown_when_it_has_changed(thinker, capsys):
@@ -141,7 +147,7 @@ def test_progress_is_shown_where_thinking_takes_long(thinker, monkeypatch):
     console = rich.console.Console(force_terminal=True, file=io.StringIO())
     monkeypatch.setattr(terminal_ui.progress_display, "console", console)
     monkeypatch.setattr(rich.status.Status, "update", lambda self, text: shown.append(text))
-    thinker.clear()
+    thinker.clear(number=0)
     with terminal_ui.thinking(("a1",) * 9) as look:
         thinker.think(seconds=0.3, look=look)
     assert shown == []
@@ -156,6 +162,30 @@ def test_a_game_ends_and_another_begins(thinker, capsys):
     out = capsys.readouterr().out
     assert any("Another game?" in question for question in asked)
     assert "has won" in out or "is a draw" in out
+
+
+def test_another_game_has_other_dice(thinker):
+    numbers, answers = [], iter("yn")
+
+    def ask(question):
+        numbers.append(thinker.number)
+        if "Another game?" in question:
+            return next(answers)
+        return thinker_names[int(thinker.legal().argmax())]
+
+    thinker_names = terminal_ui.names(thinker.game)
+    thinker.clear(number=0)
+    terminal_ui.play(thinker, SETTINGS, play.limits(SETTINGS), False, ask)
+    assert sorted(set(numbers)) == [0, 1]
+
+
+def test_a_tree_is_kept_only_where_no_dice_are_rolled():
+    """The move was searched with a roll that the search drew; the position has another."""
+    for game, kept in ((games.from_pgx("tic_tac_toe"), True), (dice_race.game._replace(outcomes=None), False)):
+        build = play.spreading(play.jz.uct, play.jz.ucb1(0.5), capacity=60)
+        engine = play.Engine(game, play.searches(game, models.rollout(game), build))
+        engine.play(engine.think(40))
+        assert (engine.report().visits > 0) == kept, game.id
 
 
 @pytest.mark.slow
@@ -228,7 +258,7 @@ def test_the_name_waits_for_nothing(arguments):
     (["--weights", "nowhere"], "no such file"), (["--exploration", "-1"], "--exploration -1: give 0 or more"),
     (["--exploration", "nan"], "--exploration nan"), (["--simulations", "0"], "--simulations 0"),
     (["--komi", "0.3"], "--komi 0.3"), (["--komi", "nan"], "--komi nan"), (["--komi", "-inf"], "--komi -inf"),
-    (["--seconds", "nan"], "--seconds nan"),
+    (["--seconds", "nan"], "--seconds nan"), (["--seconds", "inf"], "--seconds inf: give a finite time"),
     (["--browser", "--gtp"], "one of them"), (["--browser", "--ponder"], "leave --ponder out"),
     (["--port", "8000"], "--port 8000: it is the port of the page, so give --browser, too."),
     (["--browser", "--port", "70000"], "--port 70000: give a port from 1 to 65535."),

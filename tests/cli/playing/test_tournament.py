@@ -305,6 +305,15 @@ def test_a_file_that_came_to_be_meanwhile_is_not_overwritten(monkeypatch, tmp_pa
     assert file.read_text() == "another's"
 
 
+def test_a_missing_package_is_answered_in_a_sentence(monkeypatch):
+    def missing(config):
+        raise ImportError("from_pgx('tic_tac_toe') needs pgx, which is not installed: pip install -U pgx")
+
+    monkeypatch.setattr(tournament, "prepare", missing)
+    with pytest.raises(SystemExit, match="^tournament: .* needs pgx, which is not installed: pip install -U pgx$"):
+        tournament.main(Config(game="tic_tac_toe", players=("uct:1", "random")))
+
+
 def test_a_full_disk_leaves_no_half_results(monkeypatch, tmp_path):
     def full(*args):
         raise OSError(28, "No space left on device")

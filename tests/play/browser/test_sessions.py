@@ -309,6 +309,17 @@ def test_a_move_that_fails_locks_no_game(opened):
     assert len(settled(sessions, sessions.play(id, 2, 4)["id"])["moves"]) == 2
 
 
+def test_each_game_of_each_tab_has_dice_of_its_own_and_its_review_has_the_same(opened):
+    sessions, seen = opened(), []
+    tabs = [sessions._found(sessions.open()["id"]) for _ in range(2)]
+    seen += [tab.engine.number for tab in tabs]
+    for tab in tabs:
+        sessions.new(tab.id, tab.version)
+        seen.append(tab.engine.number)
+        assert tab.scout.number == tab.engine.number
+    assert seen == [0, 1, 2, 3], "the first one has the dice of the seed"
+
+
 def test_what_does_not_compile_is_told(opened):
     told = []
     engine = Engine(GAME, lambda n, stop: 1 / 0)
