@@ -11,8 +11,8 @@ of unfinished games train the policy only. AdamW goes over minibatches. This is 
 iteration to the next, rows are kept for several iterations, and each played row is learned from several times. There
 are no symmetries, no averaged weights, no forced variety of openings and no bootstrapped values. Network and number of
 games are those of `train.py` on a CPU. But `train.py` searches with 16 simulations, not 32 (--simulations), and splits
-a CPU into as many devices as it has cores, worth 1.3 times the speed on two. The clock starts before compilation, as it
-does there.
+a CPU into as many devices as it has cores, worth 1.3 times the speed on two. The clock of this script starts before
+compilation; that of `train.py` does not run while it compiles.
 
 The parameters are kept every --every seconds, and measured when the time is up: outcome mistakes on exactly solved
 positions, by mctx's search, by the search that evaluates `train.py` (so only the learning differs), and by the network

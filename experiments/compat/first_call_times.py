@@ -18,11 +18,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mctx
 import tyro
 
 import jaxzero as jz
 from jaxzero.compat import mctx as front
+
+try:
+    import mctx
+except ImportError:
+    missing = "first_call_times.py needs mctx, which is not installed: .venv/bin/python -m pip install mctx"
+    raise SystemExit(missing) from None
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))

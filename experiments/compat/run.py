@@ -9,6 +9,7 @@ Each program runs twice in a process of its own for each library. mctx breaks ti
 
 import argparse
 import importlib
+import importlib.util
 import os
 import pathlib
 import pickle
@@ -75,6 +76,8 @@ def main() -> None:
     if options.one:
         sys.stdout.buffer.write(pickle.dumps(once(*options.one)))
         return
+    if importlib.util.find_spec("mctx") is None:
+        sys.exit("run.py needs mctx, which is not installed: .venv/bin/python -m pip install mctx")
     print("| program | import, s: mctx, front | first run | second run | results |\n|---|---|---|---|---|")
     same = [compare(name) for name in options.programs]  # all of them, whatever the first ones say
     if not all(same):

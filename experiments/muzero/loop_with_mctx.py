@@ -18,7 +18,6 @@ import time
 
 import jax
 import jax.numpy as jnp
-import mctx
 
 from jaxzero import environments
 from jaxzero.cli.circumstances import circumstances
@@ -30,6 +29,12 @@ from jaxzero.root.summary import Summary
 from jaxzero.train import devices
 from jaxzero.train.bootstrap_values import with_improved_value
 from jaxzero.types import PolicyOutput
+
+try:
+    import mctx
+except ImportError:
+    missing = "loop_with_mctx.py needs mctx, which is not installed: .venv/bin/python -m pip install mctx"
+    raise SystemExit(missing) from None
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_loop_with_mctx.json"
 ROWS = (  # actions, simulations, share that is searched anew

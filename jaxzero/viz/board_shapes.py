@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxzero.games.game import Game
+from jaxzero.play.browser.board_json import coordinates
 from jaxzero.play.notation import family, has_board, names
-from jaxzero.viz.svg import dots, line, tag
+from jaxzero.viz.svg import INK, dots, line, tag
 
-__all__ = ["Ground", "drawable", "ground_of", "named_by", "players", "stones_drawn"]
+__all__ = ["Ground", "cross_or_nought", "drawable", "ground_of", "named_by", "players", "stones_drawn"]
 
 
 class Ground(NamedTuple):
@@ -21,6 +22,7 @@ class Ground(NamedTuple):
         columns: of squares.
         colours: fills of the stones of the player who moved first, and of the other.
         rims: their outlines.
+        inks: what is written on them.
         called: the names of the players.
         mark: the colour of a search's marks on this board; None: that of the player to move.
     """
@@ -30,6 +32,7 @@ class Ground(NamedTuple):
     columns: int
     colours: tuple[str, str]
     rims: tuple[str, str]
+    inks: tuple[str, str]
     called: tuple[str, str]
     mark: str | None
 
@@ -47,14 +50,16 @@ class Ground(NamedTuple):
         return float(self.columns), float(self.rows)
 
 
-BLACK_WHITE = ("#23272e", "#ffffff"), ("#0d0f12", "#6e7681"), ("Black", "White")
-BLUE_ORANGE = ("#2a6fbb", "#f0902b"), ("#184a82", "#b45f06"), ("Blue", "Orange")
+# As in the page that people play on, jaxzero/play/browser/page/board.css.
+BLACK_WHITE = ("#23272e", "#ffffff"), ("#0d0f12", "#6e7681"), ("#fff", INK), ("Black", "White")
+BLUE_ORANGE = ("#2a6fbb", "#f0902b"), ("#184a82", "#b45f06"), ("#fff", INK), ("Blue", "Orange")
+CROSS_NOUGHT = ("#2a6fbb", "#d9780f"), ("#2a6fbb", "#d9780f"), ("#fff", "#14181d"), ("X", "O")
 LOOKS = {
     "go": (*BLACK_WHITE, "#1f62ad"),
     "othello": (*BLACK_WHITE, "#123f75"),
     "connect_four": (*BLUE_ORANGE, None),
     "hex": (*BLUE_ORANGE, None),
-    "tic_tac_toe": (("#2a6fbb", "#d9780f"), ("#2a6fbb", "#d9780f"), ("X", "O"), "#57606a"),
+    "tic_tac_toe": (*CROSS_NOUGHT, "#57606a"),
     "plain": (*BLACK_WHITE, "#1f62ad"),
 }
 
@@ -104,14 +109,17 @@ def players(game: Game) -> tuple[str, ...]:
 
 
 def named_by(game: Game, ground: Ground) -> tuple[list[str], list[str]]:
-    """The names of the columns and of the rows; rows have none where actions are columns."""
+    """The names of the columns and of the rows; rows have none where actions are columns, and neither has other names.
+
+    >>> from jaxzero import games
+    >>> game = games.from_pgx("tic_tac_toe")
+    >>> named_by(game, ground_of(game))
+    (['a', 'b', 'c'], ['1', '2', '3'])
+    """
     called = names(game)
     if ground.kind == "connect_four":
         return list(called), []
-    if not called[0][:1].isalpha():
-        return [], []
-    letters = [name.rstrip("0123456789") for name in called[: ground.columns]]
-    return letters, [called[row * ground.columns].removeprefix(letters[0]) for row in range(ground.rows)]
+    return coordinates(called, ground.rows, ground.columns)
 
 
 def stones_drawn(ground: Ground, board: np.ndarray, small: bool = False) -> str:
@@ -121,10 +129,15 @@ def stones_drawn(ground: Ground, board: np.ndarray, small: bool = False) -> str:
         squares = [ground.centre(*square) for square in np.argwhere(board == player).tolist()]
         colour, rim = ground.colours[player - 1], ground.rims[player - 1]
         if squares and ground.kind == "tic_tac_toe":
-            found.append(line("".join(map(_cross if player == 1 else _circle, squares)), colour, 0.13))
+            found.append(cross_or_nought(ground, player - 1, squares))
         elif squares:
             found += [line(dots(squares), rim, 0.86), line(dots(squares), colour, 0.76)]
     return "".join(found)
+
+
+def cross_or_nought(ground: Ground, player: int, squares: Iterable[tuple[float, float]], **attributes: object) -> str:
+    """The marks of a player of Tic-tac-toe; `squares`: their middles."""
+    return line("".join(map(_circle if player else _cross, squares)), ground.colours[player], 0.13, **attributes)
 
 
 def _cross(centre: tuple[float, float]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxzero.games.game import Game, check_game
 from jaxzero.play.analysis import Report
+from jaxzero.play.browser.board_json import in_shares
 from jaxzero.play.notation import own_picture, stones
 from jaxzero.types import State
 from jaxzero.viz.board_shapes import Ground, drawable, ground_of, named_by, stones_drawn
@@ -27,8 +28,9 @@ def board(
     """A position as a picture, with the results of a search.
 
     Each move that was searched has a disc, whose area is its share of the visits. In it are the expected points of the
-    move in per cent, (1 + value) / 2, which is the chance to win where there are no draws; they are left out where a
-    move got less than 1 % of the visits. The best move has a ring; the small numbers are the expected play.
+    move in per cent, (1 + value) / 2, which is the chance to win where there are no draws; in a game with
+    `Game.outcomes`, where wins may pay more or less, it is the value itself. Both are left out where a move got less
+    than 1 % of the visits. The best move has a ring; the small numbers are the expected play.
 
     Args:
         game: its rules: of a game whose moves put stones on the squares of a board.
@@ -178,7 +180,7 @@ def _picture(game: Game, ground: Ground, seen: np.ndarray, report: Report | None
     for r, name in enumerate(rows):
         parts.append(words(at(r, 0)[0] - 0.5 * cell - 14, at(r, 0)[1] + 5, name, fill=QUIET))
     if report is not None:
-        parts.append(overlay(ground, seen, report, mover, at, cell))
+        parts.append(overlay(ground, seen, report, mover, at, cell, in_shares(game)))
     if last is not None:
         parts.append(_last(ground, seen, last, at, cell))
     for i, sentence in enumerate(said):
@@ -196,5 +198,5 @@ def _last(ground: Ground, seen: np.ndarray, last: int, at: At, cell: float) -> s
     if ground.kind == "tic_tac_toe":
         size = dict(x=x - 0.45 * cell, y=y - 0.45 * cell, width=0.9 * cell, height=0.9 * cell, rx=6)
         return tag("rect", **size, fill="none", stroke=QUIET, stroke_width=2, stroke_dasharray="5 4")
-    ink = INK if ground.colours[int(seen[where]) - 1] == "#ffffff" else "#fff"
+    ink = ground.inks[int(seen[where]) - 1] if seen[where] else INK
     return tag("circle", cx=x, cy=y, r=0.17 * cell, fill="none", stroke=ink, stroke_width=2.4)

@@ -24,6 +24,7 @@ LOOK = {
     "axes.grid": True, "grid.color": "#e4e8ec", "grid.linewidth": 0.8, "axes.axisbelow": True,
     "xtick.color": "#57606a", "ytick.color": "#57606a", "text.color": "#1f2328", "axes.titlelocation": "left",
     "axes.titlesize": 13, "axes.titleweight": "bold", "figure.facecolor": "white", "axes.facecolor": "white",
+    "text.parse_math": False, "axes.formatter.use_mathtext": False,  # else "$" would begin TeX
     "path.simplify_threshold": 0.6, "figure.constrained_layout.h_pad": 0.1, "figure.constrained_layout.w_pad": 0.1,
 }  # fmt: skip
 
@@ -35,10 +36,11 @@ def curves(
     y: str = "",
     bands: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> Picture:
-    """Curves in one picture, with their names at their ends.
+    """Curves in one picture; if there are several, a legend at the side has their names.
 
     Args:
-        series: for each name a pair (xs, ys) of equally many numbers; non-finite numbers leave a gap.
+        series: for each name a pair (xs, ys) of equally many numbers; non-finite numbers leave a gap. The name of a
+            single one is not shown: the title and `y` say what it is. All texts appear as given, "$" too.
         title: above the picture.
         x: the label of the horizontal axis, with its unit.
         y: the label of the vertical axis.
@@ -68,15 +70,19 @@ def curves(
     with matplotlib.rc_context(LOOK):
         figure = Figure(figsize=(7.6, 4.0), layout="constrained")
         axes = figure.add_subplot()
+        lines = []
         for (name, (xs, ys)), colour in zip(drawn.items(), _forever(COLOURS)):
             marker = "o" if len(xs) <= 24 else None
-            axes.plot(xs, ys, color=colour, linewidth=2, marker=marker, markersize=4, label=name)
+            lines += axes.plot(xs, ys, color=colour, linewidth=2, marker=marker, markersize=4)
             if name in bands:
                 low, high = _pair(name, bands[name], len(xs))
                 axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.set(title=title, xlabel=x, ylabel=y)
         if len(drawn) > 1:
-            axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+            place = dict(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+            legend = axes.legend(lines, ["?"] * len(lines), frameon=False, **place)
+            for label, name in zip(legend.get_texts(), drawn, strict=True):
+                label.set_text(name)  # not before: matplotlib leaves out names that begin with "_"
         text = io.StringIO()
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     return Picture(_by_itself(text.getvalue()))

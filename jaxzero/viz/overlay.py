@@ -8,11 +8,11 @@ import numpy as np
 
 from jaxzero.games.game import Game
 from jaxzero.options.slot_actions import Slots, parts_of
-from jaxzero.play.analysis import Candidate, Report, known, reported
-from jaxzero.play.browser.board_json import share
+from jaxzero.play.analysis import Report, known, reported
+from jaxzero.play.browser.board_json import in_shares, share
 from jaxzero.play.notation import names
 from jaxzero.search.tree import Tree
-from jaxzero.viz.board_shapes import Ground
+from jaxzero.viz.board_shapes import Ground, cross_or_nought
 from jaxzero.viz.search_tree.visible_nodes import one_game
 from jaxzero.viz.svg import INK, tag, words
 
@@ -75,28 +75,46 @@ def expected(value: float) -> str:
     return f"{100 * share(value):.0f}" if math.isfinite(value) else "?"
 
 
+def in_figures(value: float, shares: bool, places: int = 2) -> str:
+    """A value as expected points in per cent, or, where wins pay more or less, as it is.
+
+    >>> in_figures(-0.5, True), in_figures(-0.5, False)
+    ('25 %', '−0.50')
+    """
+    if shares or not math.isfinite(value):
+        return expected(value) + (" %" if shares else "")
+    return f"{value:.{places}f}".replace("-", "−")
+
+
 def caption(game: Game, ground: Ground, report: Report, mover: int) -> list[str]:
     """The lines of text below a board."""
-    called, who = names(game), ground.called[mover]
+    called, who, shares = names(game), ground.called[mover], in_shares(game)
     if not report.candidates:
         return [f"{who} to move; nothing was searched"]
     visits = f"{report.visits:,} visit{'s' if report.visits > 1 else ''}"
+    worth = in_figures(report.value, shares)
     said = [
-        f"{who} to move: {expected(report.value)} % of the points expected, {visits}",
+        f"{who} to move: {f'{worth} of the points expected' if shares else f'value {worth}'}, {visits}",
         "Expected play: " + " ".join(called[a] for a in report.candidates[0].line),
     ]
     beside = [
         c for c in report.candidates if ground.kind != "connect_four" and c.action >= ground.rows * ground.columns
     ]
     said += [
-        f"{called[c.action]}: {expected(c.value)} %, {100 * c.visits / report.visits:.0f} % of the visits"
+        f"{called[c.action]}: {in_figures(c.value, shares)}, {100 * c.visits / report.visits:.0f} % of the visits"
         for c in beside
     ]
-    return [*said, "Disc: share of the visits · number: expected points in % · ring: best move"]
+    number = "expected points in %" if shares else "value"
+    return [*said, f"Disc: share of the visits · number: {number} · ring: best move"]
 
 
-def overlay(ground: Ground, seen: np.ndarray, report: Report, mover: int, at: At, cell: float) -> str:
-    """The moves as discs with their values, the best with a ring, the expected play in small numbers."""
+def overlay(
+    ground: Ground, seen: np.ndarray, report: Report, mover: int, at: At, cell: float, shares: bool = True
+) -> str:
+    """The moves as discs with their values, the best with a ring, the expected play in small numbers.
+
+    `shares`: values are shown as expected points in per cent.
+    """
     most = max((c.visits for c in report.candidates), default=1)
     colour = ground.mark or ground.colours[mover]
     places = [(place_of(ground, seen, c.action), c) for c in report.candidates]
@@ -112,16 +130,17 @@ def overlay(ground: Ground, seen: np.ndarray, report: Report, mover: int, at: At
         if one is report.candidates[0]:
             rings.append(tag("circle", cx=x, cy=y, r=0.45 * cell, fill="none", stroke=INK, stroke_width=3))
         if where in valued:
-            values.append(_value(x, y, one, cell, one is report.candidates[0]))
+            said = expected(one.value) if shares else in_figures(one.value, False, 1)
+            values.append(_value(x, y, said, cell, one is report.candidates[0]))
     shades = [_shade(ground, at(*where), line[where], cell) for where in line if where not in valued]
     badges = [_badge(ground, at(*where), *line[where], cell) for where in line]
     return "".join((*shades, *discs, *rings, *values, *badges))
 
 
-def _value(x: float, y: float, one: Candidate, cell: float, best: bool) -> str:
+def _value(x: float, y: float, said: str, cell: float, best: bool) -> str:
     size = max(10.0, min(22.0, 0.36 * cell))
     halo = dict(stroke="#fff", stroke_width=3, stroke_linejoin="round", paint_order="stroke")
-    return words(x, y + 0.36 * size, expected(one.value), size, font_weight=700 if best else 500, **halo)
+    return words(x, y + 0.36 * size, said, size, font_weight=700 if best else 500, **halo)
 
 
 def _line(ground: Ground, seen: np.ndarray, report: Report, mover: int) -> dict[tuple[int, int], tuple[int, int]]:
@@ -135,6 +154,10 @@ def _line(ground: Ground, seen: np.ndarray, report: Report, mover: int) -> dict[
 
 
 def _shade(ground: Ground, centre: tuple[float, float], step: tuple[int, int], cell: float) -> str:
+    """The stone of a step of the expected play, paler than those on the board."""
+    if ground.kind == "tic_tac_toe":
+        place = f"translate({centre[0]:.1f} {centre[1]:.1f})scale({cell:.4g})"
+        return cross_or_nought(ground, step[1], [(0.0, 0.0)], stroke_opacity=0.35, transform=place)
     fill, rim = ground.colours[step[1]], ground.rims[step[1]]
     return tag("circle", cx=centre[0], cy=centre[1], r=0.38 * cell, fill=fill, fill_opacity=0.35, stroke=rim,
                stroke_opacity=0.5)  # fmt: skip
@@ -143,6 +166,5 @@ def _shade(ground: Ground, centre: tuple[float, float], step: tuple[int, int], c
 def _badge(ground: Ground, centre: tuple[float, float], ply: int, player: int, cell: float) -> str:
     radius, fill = max(7.0, 0.17 * cell), ground.colours[player]
     x, y = centre[0] + 0.33 * cell, centre[1] - 0.33 * cell
-    ink = INK if fill == "#ffffff" else "#fff"
     disc = tag("circle", cx=x, cy=y, r=radius, fill=fill, stroke=ground.rims[player])
-    return disc + words(x, y + 0.42 * radius, ply + 1, 1.2 * radius, fill=ink, font_weight=600)
+    return disc + words(x, y + 0.42 * radius, ply + 1, 1.2 * radius, fill=ground.inks[player], font_weight=600)

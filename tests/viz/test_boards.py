@@ -119,6 +119,56 @@ def test_coordinates_stand_at_their_columns_and_rows(name, columns, rows):
     assert down == sorted(down)
 
 
+def test_names_that_are_no_coordinates_do_not_stand_beside_the_board():
+    game = games.from_pgx("tic_tac_toe")._replace(action_names=("NW", "N", "NE", "W", "C", "E", "SW", "S", "SE"))
+    state, first = after(game, [])
+    assert texts(viz.board(game, state, first)) == []
+
+
+def contrast(one, other):
+    """Of two colours, as the guidelines for web content define it (WCAG 2.1)."""
+
+    def luminance(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * x for x in colour[1:])
+        parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+        return np.dot(
+            (0.2126, 0.7152, 0.0722), [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        )
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", ["connect_four", "hex_7x7", "go_9x9", "othello", "tic_tac_toe"])
+def test_what_is_written_on_a_stone_can_be_read(name):
+    ground = ground_of(games.by_name(name))
+    assert 20.9 < contrast("#000", "#ffffff") < 21.1
+    assert all(contrast(*pair) > 4.5 for pair in zip(ground.colours, ground.inks))
+
+
+def test_marks_have_the_ink_of_their_stones():
+    game = games.from_pgx("connect_four")
+    state, first = after(game, [3, 2])
+    picture = viz.board(game, state, first, Report(10, 0.0, (Candidate(3, 10, 0.0, 1.0, (3, 1)),)), last=2)
+    numbers = {
+        t.text: t.get("fill") for t in ET.fromstring(picture.svg).iter(f"{SVG}text") if t.get("font-weight") == "600"
+    }
+    assert (numbers["1"], numbers["2"]) == ground_of(game).inks  # Blue's, then Orange's
+    rings = [c.get("stroke") for c in ET.fromstring(picture.svg).iter(f"{SVG}circle") if c.get("stroke-width") == "2.4"]
+    assert rings == [ground_of(game).inks[1]]
+
+
+def test_the_expected_play_of_tic_tac_toe_is_crosses_and_noughts():
+    game = games.from_pgx("tic_tac_toe")
+    state, first = after(game, [4])
+    picture = viz.board(game, state, first, Report(10, 0.0, (Candidate(0, 10, 0.0, 1.0, (0, 8, 2)),)))
+    marks = [p for p in ET.fromstring(picture.svg).iter(f"{SVG}path") if p.get("stroke-opacity") == "0.35"]
+    shapes = [("l.56 .56" in p.get("d"), "a.3 .3" in p.get("d"), p.get("stroke")) for p in marks]
+    assert shapes == [(True, False, "#2a6fbb"), (False, True, "#d9780f")]
+    places = [tuple(map(float, re.match(r"translate\((\S+) (\S+?)\)", p.get("transform")).groups())) for p in marks]
+    np.testing.assert_allclose(places, [centre(game, picture, 8), centre(game, picture, 2)], atol=0.1)
+
+
 def centre(game, picture, action):
     """Where the middle of an action's square is in a picture."""
     ground = ground_of(game)

@@ -221,6 +221,23 @@ def test_the_table_is_the_chosen_nodes(chromium, tmp_path):
     assert heard == []
 
 
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_the_rows_of_the_table_are_reached_by_keys(chromium, tmp_path, key):
+    tab, heard = opened(chromium, tmp_path, viz.tree(searched(3)[0], game=10))
+    first = tab.locator("#about tr.there").first
+    name = first.locator("td").first.text_content()
+    tab.locator(".node.chosen").focus()
+    focused = "() => document.activeElement.closest('tr.there')?.cells[0].textContent"
+    for _ in range(40):
+        if tab.evaluate(focused) is not None:
+            break
+        tab.keyboard.press("Tab")
+    assert tab.evaluate(focused) == name and first.get_by_role("button", name=name, exact=True).count() == 1
+    tab.keyboard.press(key)
+    assert tab.locator("#about h2").text_content() == f"root › {name}" and heard == []
+    assert tab.locator(".node.chosen").evaluate("e => e === document.activeElement")
+
+
 def test_strange_names_and_numbers_are_shown_as_they_are(chromium, tmp_path):
     tree, _ = searched()
     broken = tree.replace(stats=tree.stats.at[0, 1, 1].set(jnp.nan).at[0, 0, 2].set(-jnp.inf))

@@ -30,6 +30,14 @@ def test_curves_have_their_names_and_the_right_shape():
     )
 
 
+def test_texts_are_shown_as_they_are_given():
+    names = ("_a", "$x_{$", "_nolegend_", "10 $ to 20 $")
+    picture = viz.curves({name: ([0, 1], [0, 1]) for name in names}, "from $5 to $6", "$x$", "$y^{$")
+    said = ["".join(text.itertext()).strip() for text in ET.fromstring(picture.svg).iter(f"{SVG}text")]
+    assert [text for text in said if text in names] == list(names), "the legend, in order"
+    assert {"from $5 to $6", "$x$", "$y^{$"} <= set(said)
+
+
 def test_bands_and_gaps():
     xs, ys = np.arange(5.0), np.array([1, 2, np.nan, 2, 1])
     without = viz.curves({"a": (xs, ys)})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero import viz
+from jaxzero import environments, viz
 from tests import reference as ref
 from tests import worlds
 from tests.viz.grown import searched
@@ -66,6 +66,32 @@ def test_boards_and_names_stand_in_the_boxes():
     assert picture.svg.count("<circle/>") == sum(map(len, columns))
     said = {name for column in columns[1:] for name, *_ in column}
     assert said <= {"<one>", "two & three", "two & thr…", "d"} | {x for x in said if x.endswith("…")}
+
+
+@pytest.mark.parametrize("opening, shown", [
+    ('<svg xmlns="{}" viewBox="-2 -1 4 2">', "-2 -1 4 2"),
+    ('<svg xmlns="{}" width="520" height="200" viewBox="-2 -1 4 2" stroke-width="3">', "-2 -1 4 2"),
+    ("<svg x='1' y = '2'\n width='520px' xmlns='{}' data-a='>' height='200'>", "0 0 520 200"),
+    ('<svg xmlns="{}" width="100%">', None),
+])  # fmt: skip
+def test_drawings_with_a_size_of_their_own_fill_their_places(opening, shown):
+    drawing = opening.format("http://www.w3.org/2000/svg") + '<circle r="1" width="7"/></svg>'
+    root = ET.fromstring(viz.sketch(searched()[0], depth=1, draw=lambda state: drawing).svg)  # no attribute twice
+    places = [group.find(f"{SVG}svg") for group in root.findall(f"{SVG}g")]
+    assert len(places) > 1
+    for place in places:
+        assert [place.get(name) for name in ("x", "y", "width", "height")] == ["5", "5", "46", "46"]
+        inner = place.find(f"{SVG}svg")
+        assert [inner.get(name) for name in ("x", "y", "width", "height")] == [None] * 4
+        assert inner.get("viewBox") == shown and inner.find(f"{SVG}circle").get("width") == "7"
+        assert inner.get("stroke-width") == ("3" if "stroke-width" in opening else None)
+
+
+@pytest.mark.parametrize("environment", [environments.cartpole(), environments.pendulum()])
+def test_the_environments_that_draw_themselves_can_be_saved(environment, tmp_path):
+    drawing = environment.draw(environment.reset(jax.random.key(0)))
+    file = viz.sketch(searched()[0], depth=1, draw=lambda state: drawing).save(tmp_path / "tree.svg")
+    assert ET.parse(file).getroot().tag == f"{SVG}svg"
 
 
 @pytest.mark.parametrize("wrong, says", [

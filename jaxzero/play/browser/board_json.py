@@ -6,6 +6,7 @@ players, values are shown instead (`in_shares`).
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from jaxzero.play.engine import Engine
 from jaxzero.play.notation import family, has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
-__all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts"]
+__all__ = ["coordinates", "in_shares", "layout", "outcome", "position", "share", "thoughts"]
 
 Place = list[int] | None
+
+DIGITS = "0123456789"
 
 TITLES = {"tic_tac_toe": "Tic-tac-toe", "connect_four": "Connect Four"}
 SIDES = {
@@ -68,12 +71,7 @@ def layout(game: Game) -> dict[str, Any]:
         }
     rows, columns = game.observation_shape[:2]
     title = f"Go {rows}×{columns}" if look == "go" else TITLES.get(game.id, _title(game.id))
-    letters, numbers = list(called), []
-    if not called[0][0].isalpha() and look != "connect_four":
-        letters = []  # squares without names
-    elif look != "connect_four":
-        letters = [name.rstrip("0123456789") for name in called[:columns]]
-        numbers = [called[row * columns].removeprefix(letters[0]) for row in range(rows)]
+    letters, numbers = (list(called), []) if look == "connect_four" else coordinates(called, rows, columns)
     return {
         "title": title,
         "kind": look,
@@ -86,6 +84,20 @@ def layout(game: Game) -> dict[str, Any]:
         "rowNames": numbers,
         "beside": [] if look == "connect_four" else list(range(rows * columns, game.num_actions)),
     }
+
+
+def coordinates(called: Sequence[str], rows: int, columns: int) -> tuple[list[str], list[str]]:
+    """The names of the columns and of the rows, if those of all squares are made of them: letters, then a number.
+
+    >>> coordinates(("a1", "b1", "a2", "b2", "pass"), 2, 2), coordinates(("NW", "NE", "SW", "SE"), 2, 2)
+    ((['a', 'b'], ['1', '2']), ([], []))
+    """
+    letters = [name.rstrip(DIGITS) for name in called[:columns]]
+    numbers = [name.removeprefix(letters[0]) for name in called[: rows * columns : columns]]
+    made = [letter + number for number in numbers for letter in letters]
+    named = all(letter.isalpha() for letter in letters) and all(number.isdecimal() for number in numbers)
+    distinct = len(set(letters)) == columns and len(set(numbers)) == rows
+    return (letters, numbers) if named and distinct and made == list(called[: rows * columns]) else ([], [])
 
 
 def _title(name: str) -> str:
@@ -155,8 +167,7 @@ def outcome(engine: Engine, sides: list[str] | tuple[str, str], komi: float | No
     winner = sides[0 if paid > 0 else 1]
     if kind(engine.game) == "othello" or (kind(engine.game) == "go" and komi is not None):
         score = final_score(engine.game, engine.position(), engine.first, komi or 0.0)
-        if score[0] == ("B" if paid > 0 else "W"):  # a game of pgx that repeats a position ends otherwise
-            points = score[2:]
+        if points := score[2:]:  # a game of pgx that repeats a position ends without
             return f"{winner} has won by {points} {'point' if points == '1' else 'points'}."
     return f"{winner} has won."
 

@@ -1,5 +1,6 @@
 """The top of a search tree as a static picture, for documents without scripts."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from jaxzero.viz.svg import BLUE, INK, ORANGE, QUIET, sheet, tag, text_width, wo
 __all__ = ["sketch"]
 
 GAP_X, GAP_Y, EDGE = 24, 10, 10
+OPENING = re.compile(r"""<svg(?:[^>"']|"[^"]*"|'[^']*')*>""")  # the first tag of a drawing
+PLACE = re.compile(r"""\s(x|y|width|height)\s*=\s*("[^"]*"|'[^']*')""")  # its attributes of place and size
 
 
 def sketch(
@@ -108,8 +111,7 @@ def _box(nodes: list, i: int, edge: list | None, x: float, y: float, size: tuple
     on_line = dict(stroke=BLUE, stroke_width=2.2) if node["line"] else dict(stroke="#c3cad2", stroke_width=1.2)
     parts = [tag("rect", width=wide, height=high, rx=7, fill="#fff", **on_line)]
     if "board" in node:
-        inner = dict(x=5, y=5, width=high - 10, height=high - 10)
-        parts.append(node["board"].replace("<svg", "<svg" + "".join(f' {k}="{v}"' for k, v in inner.items()), 1))
+        parts.append(tag("svg", _filling(node["board"]), x=5, y=5, width=high - 10, height=high - 10))
     visits = node["visits"] if edge is None else edge[1]
     name = "root" if edge is None else edge[0]
     while text_width(name, 13) > right - left - text_width(f"N {visits:,}", 11.5) and len(name) > 2:
@@ -131,6 +133,23 @@ def _box(nodes: list, i: int, edge: list | None, x: float, y: float, size: tuple
         parts.append(tag("rect", **bar, width=right - left, fill="#e8ebee"))
         parts.append(tag("rect", **bar, width=(right - left) * part / max(longest, 1e-9), fill=colour))
     return tag("g", *parts, transform=f"translate({x:g} {y:g})")
+
+
+def _filling(drawing: str) -> str:
+    """A drawing that fills what it stands in: without a place and a size of its own, but with all that it shows.
+
+    >>> _filling('<svg width="20" height="9px"><circle/></svg>')
+    '<svg viewBox="0 0 20 9"><circle/></svg>'
+    """
+    opening = OPENING.match(drawing.lstrip())
+    if opening is None:
+        return drawing
+    own = {name: given.strip("\"'") for name, given in PLACE.findall(opening[0])}
+    wide, high = (re.fullmatch(r"\s*([\d.]+)(px)?\s*", own.get(name, "")) for name in ("width", "height"))
+    bare = PLACE.sub("", opening[0])
+    if "viewBox" not in bare and wide and high:
+        bare = bare.replace("<svg", f'<svg viewBox="0 0 {wide[1]} {high[1]}"', 1)
+    return bare + drawing.lstrip()[opening.end() :]
 
 
 def _signed(value: float | str) -> str:

@@ -207,7 +207,8 @@ function table(node) {
     for (const [kind, part] of shares(node, e))
       bars.append(make("i", { class: kind, style: `width:${((100 * part) / peak[chosen]).toFixed(1)}%` }));
     const q = e[1] ? signed(e[2]) + (proven(e[5], e[6]) ? " ✓" : "") : "–";
-    const cells = [e[0], whole_number(e[1]), q, percent(e[3])].map((said) => make("td", {}, said));
+    const name = e[4] === null ? e[0] : make("button", { type: "button" }, e[0]); // for keys; a click reaches the row
+    const cells = [name, whole_number(e[1]), q, percent(e[3])].map((said) => make("td", {}, said));
     cells[0].title = e[0];
     row.append(...cells, make("td", {}, bars));
     if (e[4] !== null) row.onclick = () => choose(e[4]);

@@ -58,6 +58,23 @@ def test_squares_without_names_are_told_as_such():
     assert told["columnNames"] == told["rowNames"] == [] and told["beside"] == [8] and told["kind"] == "plain"
 
 
+@pytest.mark.parametrize("called", [
+    ("NW", "N", "NE", "W", "C", "E", "SW", "S", "SE"),
+    ("top-left", "top", "top-right", "left", "middle", "right", "bottom-left", "bottom", "bottom-right"),
+    ("a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "d3"), ("a1", "b1", "a1", "a2", "b2", "a2", "a3", "b3", "a3"),
+    ("a", "b", "c", "d", "e", "f", "g", "h", "i"), ("x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"),
+])  # fmt: skip
+def test_names_that_are_no_coordinates_do_not_stand_beside_the_board(called):
+    told = board_json.layout(THREE._replace(action_names=called))
+    assert told["columnNames"] == told["rowNames"] == [] and told["names"] == list(called)
+
+
+def test_names_of_ones_own_stand_beside_the_board_if_they_are_coordinates():
+    called = tuple(f"{column}{row}" for row in (30, 20, 10) for column in ("AA", "BB", "CC"))
+    told = board_json.layout(THREE._replace(action_names=called))
+    assert told["columnNames"] == ["AA", "BB", "CC"] and told["rowNames"] == ["30", "20", "10"]
+
+
 def test_a_position_of_connect_four():
     told = board_json.position(after(FOUR, 3, 3, 0))
     board = np.reshape(told["stones"], (6, 7))

@@ -157,6 +157,39 @@ def test_it_is_said_why_another_move_with_more_points_is_not_recommended():
 
 
 @pytest.mark.slow
+def test_where_values_are_shown_nothing_is_called_points():
+    """And a square whose name is no coordinate has its name."""
+    told = {"shares": False, "columnNames": [], "rowNames": []}
+    few = {"visits": 2, "share": 0.75, "value": 0.5, "prior": 0.0}
+    many = {"visits": 58, "share": 0.5, "value": 0.0, "prior": 0.0}
+
+    def changed(route):
+        view = route.fetch().json()
+        if view["search"]:
+            view["search"] |= {"first": 0.75, "value": 0.5, "candidates": [many | {"action": 0}, few | {"action": 1}]}
+            view["plies"][view["now"]]["first"] = 0.75
+        route.fulfill(json=view)
+
+    with served(three_in_a_row(), simulations=60) as address, browser() as chromium:
+        page = chromium.new_page(viewport=WIDE)
+        heard = listening(page)
+        page.route("**/about", lambda route: route.fulfill(json=route.fetch().json() | told))
+        page.route("**/games/*", changed)
+        page.goto(address)
+        page.wait_for_function(YOURS, timeout=60_000)
+        page.click("#hint")
+        page.wait_for_selector(".board .hint")
+        page.reload()
+        page.wait_for_function("() => document.querySelectorAll('#candidates tbody tr').length === 2")
+        for said in (page.get_attribute("#bar", "title"), page.get_attribute("#bar", "aria-label")):
+            assert said == "Value: X +0.50, O −0.50"
+        assert page.get_attribute("#graph", "aria-label") == "Value for X by move. Here, after move 0 of 0: +0.50."
+        assert text(page, "why") == "The most visited move is recommended: the value of b1 rests on 2 visits only."
+        assert "points" not in page.locator("#main").inner_text().lower() and heard == []
+        assert page.locator(".cell").nth(4).get_attribute("aria-label").startswith("b2: ")
+
+
+@pytest.mark.slow
 def test_by_keys_alone():
     with served(three_in_a_row()) as address, browser() as chromium, tab(chromium, address) as page:
         page.keyboard.press("Tab")
@@ -171,6 +204,9 @@ def test_by_keys_alone():
         ):
             page.keyboard.press(key)
             assert page.evaluate(focused) == f"{found}: empty"
+        for key in ("Alt+ArrowRight", "Control+ArrowDown", "Meta+ArrowUp", "Control+Enter"):  # the browser's own
+            page.keyboard.press(key)
+            assert page.evaluate(focused) == "b2: empty" and page.locator("#moves li").count() == 0
         page.keyboard.press("Enter")
         page.wait_for_function("() => document.querySelectorAll('#moves li').length == 2")
         assert position(page)[4] == "X" and page.evaluate(focused).startswith("b2: X")

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxzero import games, viz
 from jaxzero.cli.training.reporting.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
+from jaxzero.play.browser.board_json import in_shares
 from jaxzero.play.notation import names, result_in_words, side_of
 from jaxzero.runs import progress_display
 from jaxzero.viz import report as pages
@@ -29,6 +30,7 @@ POINTS = (
 )
 POINTS_SHOWN = "Points: the expected score of the player to move, in %; a draw is half a point."
 VALUES_SHOWN = "Values: the expected return of the player to move."
+Q_SHOWN = "Q is the mean return for the player who moves"
 MISTAKES = (
     "An outcome mistake is a move that makes the best possible result worse, for instance a draw instead of a win."
 )
@@ -36,7 +38,7 @@ MISTAKES = (
 CURVES = (
     ("Rating", "Elo above the network that the run began with", {"rating": "rating/elo"}),
     ("Outcome mistakes on exactly solved positions", "share", {"raw network": "mistakes/raw"}),
-    ("Losses", "nats; squared error", {"policy": "loss/policy", "its target's entropy": "loss/target_entropy",
+    ("Losses", "nats; value: squared error", {"policy": "loss/policy", "its target's entropy": "loss/target_entropy",
                                        "value": "loss/value"}),
     ("Length of games", "plies", {"plies": "selfplay/length"}),
     ("Speed", "positions per second", {"self-play and learning": "speed/positions"}),
@@ -89,18 +91,14 @@ def thoughts(game: games.Game, search: Callable, params: Any, seed: int, with_tr
     called = tuple(players(game)[side_of(game, player, first)] for player in range(game.num_players))
     draw = None if game.draw is None and without_board(game) else viz.drawer(game, first)
     picture = viz.tree(tree, names=names(game), draw=draw, players=called)
-    return [
-        *shown,
-        pages.Section(
-            "The tree of the first move",
-            "<p class='quiet'>Q is the mean return for the player who moves, from −1 (loss) to +1 (win); the "
-            "expected points are (1 + Q) / 2.</p>" + pages.framed(picture, "the search tree of the first move"),
-        ),
-    ]
+    said = f"{Q_SHOWN}, from −1 (loss) to +1 (win); the expected points are (1 + Q) / 2."
+    said = said if in_shares(game) else f"{Q_SHOWN}."
+    body = f"<p class='quiet'>{said}</p>" + pages.framed(picture, "the search tree of the first move")
+    return [*shown, pages.Section("The tree of the first move", body)]
 
 
 def _six_games(game: games.Game, records: Sequence[pages.Record]) -> pages.Section:
-    shown = POINTS_SHOWN if game.num_players == 2 else VALUES_SHOWN
+    shown = POINTS_SHOWN if in_shares(game) else VALUES_SHOWN
     said = (
         f"<p class='quiet'>The network against itself, after two random moves. Use buttons or arrow keys. {shown}</p>"
     )
@@ -154,7 +152,7 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
         f"{who} to move: {_worth(game, report.value, ' % of the points')} expected,",
         f"{report.visits:,} visits. {who} plays {called[action]}{', drawn at random' if drawn else ''}.",
         "",
-        f"{'move':>{wide}} {'visits':>7} {'points' if game.num_players == 2 else 'value':>7} {'prior':>6}",
+        f"{'move':>{wide}} {'visits':>7} {'points' if in_shares(game) else 'value':>7} {'prior':>6}",
         *(
             f"{called[c.action]:>{wide}} {c.visits:>7,} {_worth(game, c.value, ' %'):>7} {100 * c.prior:>4.0f} %"
             for c in best
@@ -167,8 +165,8 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
 
 
 def _worth(game: games.Game, value: float, unit: str) -> str:
-    """Expected points in games for two players; else the value, as half of the points exceeds an equal share."""
-    return f"{expected(value)}{unit}" if game.num_players == 2 else f"{value:+.2f}"
+    """Expected points; the value where they would mislead, with more players or where wins pay more or less."""
+    return f"{expected(value)}{unit}" if in_shares(game) else f"{value:+.2f}"
 
 
 def at(state: Any, i: int) -> Any:

@@ -32,6 +32,7 @@ export function board(about, play) {
   }
 
   function pressed(event, index) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's own, like Alt and Left for "back"
     const row = Math.floor(index / columns), column = index % columns;
     const to = {
       ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
@@ -67,7 +68,7 @@ export function board(about, play) {
   function name(index) {
     const row = Math.floor(index / columns), column = index % columns;
     if (kind === "connect_four") return `column ${column + 1}, row ${rows - row}`;
-    return about.columnNames.length ? about.names[index] : `row ${row + 1}, column ${column + 1}`;
+    return /^\d+$/.test(about.names[index]) ? `row ${row + 1}, column ${column + 1}` : about.names[index];
   }
 
   // view: as the server tells it; shown: { search, line }: what is wanted on the board; yours: whether you may move.

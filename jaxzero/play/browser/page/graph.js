@@ -1,4 +1,4 @@
-// The points of the first player by ply: a line that can be clicked, with the present ply and the mistakes marked.
+// The points of the first player, or their value, by ply: a line that can be clicked, with the present ply and the mistakes marked.
 
 import { tag } from "./ground.js";
 import { byId, firstOf } from "./words.js";
@@ -29,5 +29,5 @@ export function showGraph(about, view, go) {
   });
   box.replaceChildren(sheet);
   const here = known[at] === null ? "not known" : firstOf(about, known[at]);
-  box.setAttribute("aria-label", `Points of ${about.sides[0]} by move. Here, after move ${at} of ${view.line.length - 1}: ${here}.`);
+  box.setAttribute("aria-label", `${about.shares ? "Points of" : "Value for"} ${about.sides[0]} by move. Here, after move ${at} of ${view.line.length - 1}: ${here}.`);
 }

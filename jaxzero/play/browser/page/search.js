@@ -14,7 +14,8 @@ export function showBar(about, view) {
     element.style.color = colour(player, "-ink");
     element.textContent = mine >= 0.25 ? `${about.sides[player]} ${known === undefined ? "" : firstOf(about, mine)}` : "";
   }
-  const said = known === undefined ? "Nothing has been searched yet" : `Points expected: ${about.sides[0]} ${firstOf(about, share)}, ${about.sides[1]} ${firstOf(about, 1 - share)}`;
+  const what = about.shares ? "Points expected" : "Value";
+  const said = known === undefined ? "Nothing has been searched yet" : `${what}: ${about.sides[0]} ${firstOf(about, share)}, ${about.sides[1]} ${firstOf(about, 1 - share)}`;
   byId("bar").classList.toggle("unknown", known === undefined);
   byId("bar").setAttribute("aria-label", said);
   byId("bar").title = said;
@@ -52,10 +53,11 @@ export function showSearch(about, view, shown) {
   write("said", lastMove(about, view));
 }
 
-// Why the first of the moves is recommended, where another one's points are higher.
+// Why the first of the moves is recommended, where another one's points, or its value, are higher.
 function why(about, [best, ...others]) {
-  const points = (one) => Math.round(100 * one.share);
-  const higher = others.find((one) => points(one) > points(best));
+  const shown = (one) => Math.round(100 * (about.shares ? one.share : one.value));
+  const higher = others.find((one) => shown(one) > shown(best));
   if (higher === undefined || others.some((one) => one.visits > best.visits)) return "";
-  return `The most visited move is recommended: the points of ${about.names[higher.action]} rest on ${visits(higher.visits)} only.`;
+  const rests = about.shares ? ["points", "rest"] : ["value", "rests"];
+  return `The most visited move is recommended: the ${rests[0]} of ${about.names[higher.action]} ${rests[1]} on ${visits(higher.visits)} only.`;
 }
