@@ -12,10 +12,21 @@ import numpy as np
 if TYPE_CHECKING:  # it imports jax: a front end that only asks for a program's name must not wait
     from jaxzero.games.game import Game
 
-__all__ = ["actions_by_name", "drawn", "has_board", "names", "own_picture", "result_in_words", "side_of", "stones"]
+__all__ = [
+    "actions_by_name",
+    "coordinates",
+    "drawn",
+    "has_board",
+    "names",
+    "own_picture",
+    "result_in_words",
+    "side_of",
+    "stones",
+]
 
 GO = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # without I
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'  # an image needs it, an element of a page does not
+DIGITS = "0123456789"
 PLAIN = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -142,6 +153,20 @@ def stones(game: Game, state: Any, first: int) -> np.ndarray:
     return np.where(seen[..., 0] > 0, mine, np.where(seen[..., 1] > 0, theirs, 0)).astype(np.int8)
 
 
+def coordinates(called: Sequence[str], rows: int, columns: int) -> tuple[list[str], list[str]]:
+    """The names of the columns and of the rows, if those of all squares are made of them: letters, then a number.
+
+    >>> coordinates(("a1", "b1", "a2", "b2", "pass"), 2, 2), coordinates(("NW", "NE", "SW", "SE"), 2, 2)
+    ((['a', 'b'], ['1', '2']), ([], []))
+    """
+    letters = [name.rstrip(DIGITS) for name in called[:columns]]
+    numbers = [name.removeprefix(letters[0]) for name in called[: rows * columns : columns]]
+    made = [letter + number for number in numbers for letter in letters]
+    named = all(letter.isalpha() for letter in letters) and all(number.isdecimal() for number in numbers)
+    distinct = len(set(letters)) == columns and len(set(numbers)) == rows
+    return (letters, numbers) if named and distinct and made == list(called[: rows * columns]) else ([], [])
+
+
 def drawn(game: Game, state: Any, first: int, last: int | None = None) -> list[str]:
     r"""The board in letters, with its coordinates: X moved first, O second; the last move stands in brackets.
 
@@ -169,12 +194,12 @@ def drawn(game: Game, state: Any, first: int, last: int | None = None) -> list[s
     if last is not None and last < rows * columns:
         row, column = divmod(last, columns)
         marked[row][column] = ("(", marked[row][column][1])
-    if len(called) < rows * columns or not called[0][0].isalpha():
+    letters, numbers = coordinates(called, rows, columns)
+    if not letters:
         return [*map(_line, marked)]
     slanted = family(game) == "hex"  # a board of hexagons leans to the right
-    head = "   " + " ".join(name.rstrip("0123456789") for name in called[:columns])
-    label = [called[row * columns].lstrip(GO + PLAIN) for row in range(rows)]
-    return [head, *(" " * (i * slanted) + f"{label[i]:>2}" + _line(row) for i, row in enumerate(marked))]
+    lines = (" " * (i * slanted) + f"{numbers[i]:>2}" + _line(row) for i, row in enumerate(marked))
+    return ["   " + " ".join(letters), *lines]
 
 
 def _line(row: list[tuple[str, str]]) -> str:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxzero.games.game import Game
-from jaxzero.play.browser.board_json import coordinates
-from jaxzero.play.notation import family, has_board, names
+from jaxzero.play.notation import coordinates, family, has_board, names
 from jaxzero.viz.svg import INK, dots, line, tag
 
 __all__ = ["Ground", "cross_or_nought", "drawable", "ground_of", "named_by", "players", "stones_drawn"]

@@ -41,15 +41,19 @@ def in_words(thinker: Engine, whose: str) -> str:
     report, called = thinker.report(1), names(thinker.game)
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
-    points = f"{100 * board_json.share(best.value):.0f} % of the points for {whose}"
-    if not _in_shares(thinker):
-        points = f"a value of {best.value:+.2f} for {whose}"
-    return f"I expect {points}, after {report.visits:,} simulations. Expected line: {line}"
+    worth = _worth(thinker, best.value)
+    points = f"{worth} of the points" if _in_shares(thinker) else f"a value of {worth}"
+    return f"I expect {points} for {whose}, after {report.visits:,} simulations. Expected line: {line}"
 
 
 def _in_shares(thinker: Engine) -> bool:
     """Whether values are shown as shares of the points."""
     return board_json.in_shares(thinker.game)
+
+
+def _worth(thinker: Engine, value: float) -> str:
+    """A value as a share of the points, or as it is."""
+    return f"{100 * board_json.share(value):.0f} %" if _in_shares(thinker) else f"{value:+.2f}"
 
 
 @contextlib.contextmanager
@@ -73,7 +77,7 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
             best = report.candidates[0]
             status[0].update(
                 f"Thinking, {now - began:.0f} s: {called[best.action]} "
-                f"({100 * board_json.share(best.value):.0f} %) after {report.visits:,} simulations"
+                f"({_worth(thinker, best.value)}) after {report.visits:,} simulations"
             )
 
         yield look
@@ -86,8 +90,8 @@ def table(thinker: Engine) -> list[str]:
     rows = []
     two = _in_shares(thinker)
     for one in report.candidates:
-        worth = f"{100 * board_json.share(one.value):4.0f} %" if two else f"{one.value:+6.2f}"
-        rows.append(f"  {called[one.action]:>{wide}}   {worth}   {100 * one.visits / report.visits:4.0f} %")
+        worth = _worth(thinker, one.value)
+        rows.append(f"  {called[one.action]:>{wide}}   {worth:>6}   {100 * one.visits / report.visits:4.0f} %")
     return [f"  {'move':>{wide}}   {'points' if two else ' value'}   visits", *rows] if rows else []
 
 

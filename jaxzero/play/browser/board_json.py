@@ -6,7 +6,6 @@ players, values are shown instead (`in_shares`).
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,12 @@ from jaxzero.games.game import Game
 from jaxzero.play.analysis import Report
 from jaxzero.play.browser.winning_line import winning_stones
 from jaxzero.play.engine import Engine
-from jaxzero.play.notation import family, has_board, names, own_picture, result_in_words, stones
+from jaxzero.play.notation import coordinates, family, has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
-__all__ = ["coordinates", "in_shares", "layout", "outcome", "position", "share", "thoughts"]
+__all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts"]
 
 Place = list[int] | None
-
-DIGITS = "0123456789"
 
 TITLES = {"tic_tac_toe": "Tic-tac-toe", "connect_four": "Connect Four"}
 SIDES = {
@@ -84,20 +81,6 @@ def layout(game: Game) -> dict[str, Any]:
         "rowNames": numbers,
         "beside": [] if look == "connect_four" else list(range(rows * columns, game.num_actions)),
     }
-
-
-def coordinates(called: Sequence[str], rows: int, columns: int) -> tuple[list[str], list[str]]:
-    """The names of the columns and of the rows, if those of all squares are made of them: letters, then a number.
-
-    >>> coordinates(("a1", "b1", "a2", "b2", "pass"), 2, 2), coordinates(("NW", "NE", "SW", "SE"), 2, 2)
-    ((['a', 'b'], ['1', '2']), ([], []))
-    """
-    letters = [name.rstrip(DIGITS) for name in called[:columns]]
-    numbers = [name.removeprefix(letters[0]) for name in called[: rows * columns : columns]]
-    made = [letter + number for number in numbers for letter in letters]
-    named = all(letter.isalpha() for letter in letters) and all(number.isdecimal() for number in numbers)
-    distinct = len(set(letters)) == columns and len(set(numbers)) == rows
-    return (letters, numbers) if named and distinct and made == list(called[: rows * columns]) else ([], [])
 
 
 def _title(name: str) -> str:

@@ -341,6 +341,7 @@ def test_what_has_no_opponent_is_not_played(game, says):
 
 def test_nothing_but_the_protocol_is_written_where_the_protocol_is_spoken(capsys):
     """What a game warns of is on stderr then."""
+    games.from_pgx.cache_clear()  # a game warns once in a process
     with pytest.warns(UserWarning, match="hidden cards"):
         play.engine(play_settings.Player(game="kuhn_poker"), 9, 7.0)
     assert capsys.readouterr().out == ""
