@@ -29,8 +29,8 @@ HERE = pathlib.Path(__file__).parent
 Part = Literal["costs", "solver", "graph", "reuse", "lanes", "rounds"]
 Virtual = Literal["visits", "mean", "loss"]
 MODULES = {
-    "costs": "costs", "solver": "solver_graph", "graph": "solver_graph", "reuse": "reuse", "lanes": "batching",
-    "rounds": "batching",
+    "costs": "costs", "solver": "solver_graph", "graph": "solver_graph", "reuse": "evaluation_reuse",
+    "lanes": "batching", "rounds": "batching",
 }  # fmt: skip
 
 

@@ -149,19 +149,19 @@ def measure(
     print(f"{sentence(results)}; load {load[0]:.1f}")
     if quick:
         print("Everything in miniature: the figures only show that the experiment works.")
-    for name, part in parts.items():
-        print(f"\n# {name}", flush=True)
-        try:
+    try:
+        for name, part in parts.items():
+            print(f"\n# {name}", flush=True)
             results[name], text = part()
-        except KeyboardInterrupt:  # what was measured before is not lost
-            interrupted = True
-            print(f"\nInterrupted: {name} is left out.")
-            break
-        load.append(os.getloadavg()[0])
-        results["load"] = [round(x, 2) for x in load]
-        print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
-    if any(name in results for name in parts):
-        print(f"\nWritten to {save(results, folder)}")
+            load.append(os.getloadavg()[0])
+            results["load"] = [round(x, 2) for x in load]
+            print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
+    except KeyboardInterrupt:
+        interrupted = True
+        print(f"\nInterrupted: {name} is left out.")
+    finally:  # what was measured before is not lost, whatever a part raises
+        if any(name in results for name in parts):
+            print(f"\nWritten to {save(results, folder)}")
     sys.exit(130 if interrupted else 0)
 
 

@@ -11,7 +11,16 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxzero.games.game import Game, Symmetry
 from jaxzero.types import State
 
-__all__ = ["Bounds", "Environment", "Outcome", "all_legal", "an_action", "check_environment"]
+__all__ = [
+    "Bounds",
+    "Environment",
+    "Outcome",
+    "all_legal",
+    "an_action",
+    "check_environment",
+    "signed_discount",
+    "within_bounds",
+]
 
 
 class Outcome(NamedTuple):

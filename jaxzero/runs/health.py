@@ -82,7 +82,8 @@ def look(health: Health, values: Mapping[str, float]) -> tuple[Health, list[str]
         health: from the iteration before; `Health(num_actions)` before the first.
         values: metrics of one iteration: "step", "loss/skipped" (minibatches), "replay/age" (iterations),
             "selfplay/games", "/first_wins", "/draws", "/same_openings" (shares), "/entropy", "/improvement" (nats),
-            "loss/policy" (nats), "loss/value" (squared error); and those that the health names. Others are ignored.
+            "loss/policy" (nats), "loss/value" (squared error, or nats); and those that the health names. Others are
+            ignored.
 
     Returns:
         The health for the next iteration, and sentences for the user, usually none.

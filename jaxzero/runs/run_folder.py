@@ -100,12 +100,16 @@ def _open(
     return False
 
 
-def _check_room(folder: pathlib.Path, of_a_run: tuple[str, ...] = ("config.json",)) -> None:
-    """Raises a ValueError if the folder holds something, and nothing `of_a_run`."""
+def _check_room(folder: pathlib.Path, restorable: bool = False) -> None:
+    """Raises a ValueError if the folder holds something that is no run.
+
+    `restorable`: a run without its config.json will do, which its checkpoints can bring back.
+    """
     if folder.exists() and not folder.is_dir():
         raise _refused(folder, f"{folder} is not a folder. ")
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    if not names & {*of_a_run} and names - BEFORE_A_RUN:
+    run = "config.json" in names or (restorable and {"lock", "checkpoints"} <= names)
+    if not run and names - BEFORE_A_RUN:
         raise _refused(folder, f"{folder} is not empty and holds no run (no config.json). ")
 
 
@@ -205,7 +209,7 @@ def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
     if fcntl is None:
         return
     try:
-        _check_room(folder, ("config.json", "checkpoints"))  # which hold the settings, too
+        _check_room(folder, restorable=True)
         atomic_files.make_folder(folder)
         file = held.enter_context((folder / "lock").open("a+b", buffering=0))
     except OSError as error:

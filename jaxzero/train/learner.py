@@ -67,9 +67,9 @@ def squared_error(target: Float[Array, "..."], value: Float[Array, "..."]) -> Fl
 
 
 def score_cross_entropy(target: Float[Array, "..."], value: Float[Array, "..."]) -> Float[Array, "..."]:
-    """−s log q − (1 − s) log(1 − q) in nats, with the scores s = (1 + z) / 2 and q = (1 + v) / 2; values in [−1, 1].
+    """KL(s‖q) in nats, with the scores s = (1 + z) / 2 and q = (1 + v) / 2; values in [−1, 1].
 
-    The entropy of s is subtracted, so a network that knows z has a loss of 0: this is KL(s‖q).
+    The cross-entropy −s log q − (1 − s) log(1 − q), less the entropy of s: a network that knows z has a loss of 0.
 
     For v = tanh(x) its gradient in x is v − z, so a network that is sure and wrong learns in proportion to its error,
     until tanh rounds to ±1 (in float32 beyond |x| = 9). The gradient of the squared error has another factor of
@@ -78,7 +78,7 @@ def score_cross_entropy(target: Float[Array, "..."], value: Float[Array, "..."])
     >>> [round(float(score_cross_entropy(z, jnp.float32(-0.98))), 3) for z in (-1.0, 0.0, 1.0)]
     [0.01, 1.614, 4.605]
     """
-    least = 2.0**-25  # no infinities where a value is rounded to ±1; the next one has a score of 2⁻²⁵
+    least = 2.0**-26  # no infinities where a value is rounded to ±1; the value before has a score of 2⁻²⁵
     won, lost = (jnp.maximum((1 + sign * value) / 2, least) for sign in (1, -1))
     score = jnp.clip((1 + target) / 2, 0, 1)  # a mean of values may be rounded beyond ±1
     entropy = jax.scipy.special.entr(score) + jax.scipy.special.entr(1 - score)

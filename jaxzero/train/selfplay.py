@@ -151,7 +151,7 @@ def self_play(
             from the end of that opening, so `choose` gets negative ones during it. A position after it may learn from
             the outcome; a later random move usually cuts that, so `choose` should make few (`random_plies=0` of
             `exploring`).
-        softness: the share of the searched value in each value target, see `value_targets.softened`.
+        softness: the share of the searched value in each value target, see `value_targets.soft_returns`.
 
     Raises:
         ValueError: plies or window < 1, max_opening_plies < 0, or softness outside 0 … 1.
@@ -220,7 +220,7 @@ def self_play(
         value, settled = value_targets.returns(
             *(by_ply(x) for x in (record.reward, record.ended, record.value, record.trace)), discount
         )
-        value = value_targets.softened(value, by_ply(record.value), softness) if softness else value
+        value = value_targets.soft_returns(value, by_ply(record.value), softness) if softness else value
         leaving = jnp.arange(window + plies) < plies
         ready = record.waiting & (by_ply(settled) | leaving)
         rows = Row(

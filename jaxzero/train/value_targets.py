@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-__all__ = ["for_mover", "for_players", "returns", "softened"]
+__all__ = ["for_mover", "for_players", "returns", "soft_returns"]
 
 
 def for_players(
@@ -103,7 +103,7 @@ def returns(
     return g, settled
 
 
-def softened(
+def soft_returns(
     returned: Float[Array, "... P"], values: Float[Array, "... P"], softness: float | Float[Array, ""]
 ) -> Float[Array, "... P"]:
     """Value targets between the return and the searched value: (1 − s) · G + s · v.
@@ -117,7 +117,7 @@ def softened(
         softness: s, in [0, 1]; 0: the return alone; may be traced.
 
     Example:
-        >>> softened(jnp.float32([1.0, -1.0]), jnp.float32([0.5, -0.5]), 0.25).tolist()
+        >>> soft_returns(jnp.float32([1.0, -1.0]), jnp.float32([0.5, -0.5]), 0.25).tolist()
         [0.875, -0.875]
     """
     return (1 - softness) * returned + softness * values

@@ -58,6 +58,10 @@ def test_games_pay_one_to_three_thirds_to_the_winner_once(random_games):
     paid = np.asarray(jax.vmap(jax.vmap(game.rewards))(random_games))
     np.testing.assert_allclose(paid.sum(-1), 0)
     ended = np.asarray(jax.vmap(jax.vmap(game.terminal))(random_games))[-1]
+    over = np.abs(paid).sum(-1) > 0
+    assert (np.asarray(random_games._board)[over][:, 26] == 15).all()  # the mover has borne off all checkers
+    winner = np.asarray(random_games.current_player)[over]
+    assert (np.argmax(paid[over], -1) == winner).all() and {*winner.tolist()} == {0, 1}
     total = np.abs(paid).sum((0, 2))[ended] * 3 / 2
     assert len(total) > 4 and set(np.round(total).astype(int)) <= {1, 2, 3}
     np.testing.assert_allclose(total, np.round(total), rtol=1e-6)

@@ -149,6 +149,13 @@ def test_arguments_out_of_bounds(name, built, tmp_path):
         (told(shape="2"), "environment is .*: give id, observation_shape"),
         (told(shape=[1] * 9), "up to 8, each 1 to 65536"),
         (told(num_actions=0), "num_actions, 1 to 65536"),
+        *(
+            (
+                told() | {"environment": told()["environment"] | {"discount": discount}},
+                "its discount is .*: use a number",
+            )
+            for discount in (None, "1", 0, 7, True)
+        ),
         (told() | {"environment": {"id": 3, "observation_shape": [2, 3], "num_actions": 3}}, "give id"),
         (told(MLP | {"kind": "mlp"}), "of the kind 'mlp': use one of muzero_mlp, muzero_planes"),
         (told({name: x for name, x in MLP.items() if name != "depth"}), "besides kind, give .*depth"),

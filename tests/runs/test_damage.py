@@ -144,10 +144,19 @@ def test_settings_that_were_deleted_come_back_to_who_holds_the_lock(sound, tmp_p
     assert json.loads((folder / "config.json").read_text()) == {"format": 1} | CONFIG
 
 
-def test_a_folder_with_checkpoints_and_other_things_alone_is_not_begun_anew(tmp_path):
+def test_checkpoints_of_another_program_are_not_touched(tmp_path):
     (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(ValueError, match="is not empty and holds no run"), checkpoint.writing(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
+
+
+def test_a_run_without_settings_and_sound_checkpoints_is_not_begun_anew(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "lock").touch()
     with checkpoint.writing(tmp_path), pytest.raises(ValueError, match="is not empty and holds no run"):
         checkpoint.open_run(tmp_path, CONFIG)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoints", "lock"]
 
 
 def test_damaged_results_are_told_and_kept_aside_once(sound, tmp_path, capsys):

@@ -15,7 +15,7 @@ from jaxzero.search.chance_nodes import by_probability
 from jaxzero.search.node_storage import unpack_facts
 from tests import reference as ref
 from tests import worlds
-from tests.search.test_structure import compiled, moved, tree_sizes
+from tests.search.test_structure import compiled, elementwise, moved, tree_sizes
 
 # --- how visits are shared out ---------------------------------------------------------------------------------------
 
@@ -217,19 +217,20 @@ def test_without_chance_the_tree_says_nothing_of_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 64])
 def test_nothing_tree_sized_is_copied_in_a_loop(batch):
-    model = worlds.hashed(7)
+    model = elementwise(7)
 
     def with_chance(function):
         def answer(*args):
             step, state = function(*args)
-            return step._replace(chance=state % 3 == 1), state
+            return step._replace(chance=state[:, 0] % 3 == 1), state
 
         return answer
 
     policy = jz.alphazero(jz.Model(with_chance(model.root), with_chance(model.step)), 30)
-    args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros(batch, jnp.uint32)
+    args = (), jax.random.split(jax.random.key(0), batch), jnp.zeros((batch, 5))
     text = compiled(policy, *args)
     sizes = tree_sizes(jax.eval_shape(policy, *args).tree)
+    assert ".best_child" in sizes.values()
     assert moved(text, {size: name for size, name in sizes.items() if "state" not in name}) == []
 
 

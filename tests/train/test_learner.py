@@ -68,6 +68,10 @@ def test_the_cross_entropy_of_the_score_and_its_gradient(game):
     for x in (-8.0, -7.0, 7.0, 8.0):  # sure, and wrong
         slope = jax.grad(lambda x: learner.score_cross_entropy(-jnp.sign(x), jnp.tanh(x)))(jnp.float32(x))
         assert slope == pytest.approx(np.sign(x) + np.tanh(x), rel=0.3)  # as exactly as float32 holds 1 - v
+    for sign in (-1, 1):
+        last = sign * (1 - jnp.float32(2.0**-24))  # before ±1
+        slope = jax.grad(lambda v: learner.score_cross_entropy(jnp.float32(-sign), v))(last)  # noqa: B023
+        assert slope * (1 - last) * (1 + last) == pytest.approx(2 * sign, rel=1e-5)
 
 
 def test_a_network_that_knows_the_score_has_no_loss():
@@ -141,6 +145,33 @@ def test_a_minibatch_is_one_parameter_update_with_the_gradient_of_its_loss(game)
     momentum = lambda learned: optax.tree_utils.tree_get(learned.opt_state, "mu")  # Adam's steps hide the clipping
     jax.tree.map(near, momentum(state), momentum(want))
     assert float(losses.total) == pytest.approx(float(known.total), rel=1e-5)
+
+
+def test_what_is_learned_is_what_was_asked_for(game):
+    """Softened policies, another loss of the value, and rows through symmetries, against the parts by themselves."""
+    rows = jax.tree.map(lambda x: jnp.repeat(x, 32, 0), random_rows(game, 1))
+    net, params = nets.mlp(game, (8,), key=jax.random.key(0))
+    settings = dict(policy_temperature=3.0, value_loss=learner.score_cross_entropy)
+    begin, update = learner.learner(game, net, batch_size=16, **settings)
+    _, found = update(begin(params), full_buffer(rows), one_key(0), 0.0, 1)
+    k_symmetry = jax.random.split(jax.random.split(one_key(0)[0], 1)[0])[1]
+    shown = learner.augment(game, k_symmetry, jax.tree.map(lambda x: x[:16], rows))
+    assert 0 < float((shown.observation != rows.observation[:16]).any((1, 2, 3)).mean()) < 1  # some are mirrored
+    shown = shown._replace(policy=learner.softened(shown.policy, 3.0))
+    want = learner.loss(net, params, shown, 1.0, learner.score_cross_entropy)[1]
+    for name in ("total", "policy", "value", "target_entropy"):
+        assert float(getattr(found, name)) == pytest.approx(float(getattr(want, name)), rel=1e-5), name
+
+
+def test_rows_are_drawn_from_the_newest(game):
+    old, new = random_rows(game, 48), random_rows(game, 16, seed=1)
+    rows = jax.tree.map(lambda x, y: jnp.concatenate([x, y]), old, new._replace(value=jnp.full(16, 1.0)))
+    rows = rows._replace(value=rows.value.at[:48].set(-1.0))
+    says_one = lambda params, seen: (jnp.zeros((len(seen), 7)) + params["x"], jnp.ones(len(seen)))
+    begin, update = learner.learner(game, says_one, batch_size=16)
+    for newest, least, most in ((16, 0.0, 0.0), (None, 1.0, 4.0)):
+        losses = update(begin({"x": jnp.float32(0)}), full_buffer(rows), one_key(0), 0.0, 4, newest)[1]
+        assert least <= float(losses.value) <= most
 
 
 def test_a_learning_rate_of_zero_changes_nothing(game):

@@ -144,6 +144,12 @@ def test_games_longer_than_the_window_leave_with_the_latest_root_value():
     assert len(seen) == len(set(seen)) >= stats.length  # nothing twice, nothing lost
 
 
+def test_what_lies_ahead_is_discounted_by_ply():
+    _, rows, _ = collect(toy(), chunks=18, plies=4, window=6, discount=0.5)
+    left = rows.observation[:, 1] - rows.observation[:, 3]  # plies to the end of the game, this one included
+    np.testing.assert_allclose(rows.value, outcomes(rows) * 0.5 ** (left - 1), rtol=1e-6)
+
+
 @pytest.mark.parametrize("softness", [0.25, 1.0])
 def test_softened_targets_are_between_the_outcome_and_the_searched_value(softness):
     _, rows, _ = collect(toy(draws=True), chunks=18, plies=4, window=6, softness=softness)

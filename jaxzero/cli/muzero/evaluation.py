@@ -120,7 +120,7 @@ def in_numbers(found: Episodes, count: int | None = None) -> dict[str, float]:
     paid = np.asarray(found.returned, np.float64)
     return {
         "mean": float(paid.mean()),
-        "error": float(paid.std() / np.sqrt(len(paid))),
+        "error": float(paid.std(ddof=1) / np.sqrt(len(paid))) if len(paid) > 1 else None,
         "deviation": float(paid.std()),
         "least": float(paid.min()),
         "greatest": float(paid.max()),
@@ -135,7 +135,7 @@ def tables(before: dict, after: dict, simulations: int) -> Tables:
     rows = []
     for when, results in (("before", before), ("after", after)):
         if found := results.get("greedy"):
-            mean = f"{found['mean']:,.1f} ± {found['error']:,.1f}"
+            mean = f"{found['mean']:,.1f}" + ("" if found["error"] is None else f" ± {found['error']:,.1f}")
             rest = (f"{found[name]:,.1f}" for name in ("deviation", "least", "greatest", "length"))
             rows.append([when, mean, *rest, f"{found['episodes']:,}"])
     head = ["", "mean", "deviation", "least", "greatest", "steps", "episodes"]

@@ -13,6 +13,7 @@ from jaxzero import environments, games, models, nets
 from jaxzero.cli.muzero.settings import Config, Network
 from jaxzero.cli.muzero.sizes import check, minibatches, ring_length, unrolled
 from jaxzero.cli.training.evaluation import Rating
+from jaxzero.cli.training.network_setup import fits_a_file
 from jaxzero.environments.environment import signed_discount
 from jaxzero.models.chance import for_actions, sampled, with_outcomes
 from jaxzero.models.stochastic import stochastic
@@ -211,6 +212,7 @@ def build(config: Config, environment: Any, mesh: Any, search: Callable = policy
         environment.num_actions,
         jax.random.fold_in(jax.random.key(config.seed), 1),
     )
+    fits_a_file(params)
     model, recorded = search_models(config, environment, network)
     begin_acting, act, row = make_acting(config, environment, search(config, environment, model, own.simulations), mesh)
     anew = None if recorded is None else search(config, environment, recorded, own.simulations)

@@ -35,7 +35,7 @@ def check_fits(game: games.Game) -> None:
         why = f"it has {game.num_players} players, and the protocol knows two"
     elif draws(game):
         why = "it draws at random, and the protocol cannot tell the other program what was drawn"
-    elif not has_board(game):
+    elif not has_board(game._replace(draw=None)):  # a picture of one's own says nothing of the rules
         why = "it is not a game of stones on a board"
     if why:
         raise ValueError(f"--game {game.id}: {why}. jaxzero tournament plays it among players of its own.")
@@ -69,13 +69,14 @@ def make(thinker: Engine, other: Program, action: int) -> Ending | None:
     """Makes a move, and tells the other program; an ending if it refuses.
 
     Its rules may forbid what ours allow, like positional superko. Neither side has lost then, so the game is void.
-    Some programs of Othello (GRhino) have no word for a pass, and pass by themselves.
+    Nor if it does not know the swap of Hex. Some programs of Othello (GRhino) have no word for a pass, and pass by
+    themselves.
     """
     called = names(thinker.game)[action]
     try:
         other.ask(f"play {COLOURS[thinker.to_move()]} {called}")
     except Refused as error:
-        if len(thinker.moves) < 2:  # no rules differ so early
+        if len(thinker.moves) < 2 and called != "swap-pieces":  # no other rules differ so early
             raise Failed(f"{error}: it may play another game, or on another board") from error
         if called != "pass" or family(thinker.game) == "go":
             return "Void", f"the other refused a move that is legal here ({' '.join(str(error).split())})"
@@ -107,8 +108,9 @@ def judged(thinker: Engine, other: Program, config: Config) -> Ending:
     if not thinker.over():
         return "Void", f"stopped after {len(thinker.moves)} moves"
     own = scoring.final_score(thinker.game, thinker.position(), thinker.first, komi(config.player) or 0.0)
-    if family(thinker.game) == "go" and own in ("B+", "W+"):
-        return own, "ended by the rules, as by a repetition"  # which the other may not know, so its score says nothing
+    passes = [names(thinker.game)[action] for action in thinker.moves[-2:]] == ["pass", "pass"]
+    if family(thinker.game) == "go" and not passes:  # the other may not know why, so its score says nothing
+        return own, "ended by the rules, by a repetition or at the limit of moves"
     try:
         theirs = sgf.result_of(other.ask("final_score"))
     except Refused:

@@ -12,7 +12,7 @@ from jaxzero.nets import weights
 from jaxzero.nets.files.network_arguments import described, shapes_of
 from jaxzero.nets.files.safetensors_file import SIZE
 
-__all__ = ["about", "can_be_saved", "inputs", "network", "tells_parity"]
+__all__ = ["about", "can_be_saved", "fits_a_file", "inputs", "network", "tells_parity"]
 
 
 def about(net: Network, game: games.Game) -> dict[str, Any]:
@@ -33,13 +33,20 @@ def about(net: Network, game: games.Game) -> dict[str, Any]:
 
 def can_be_saved(net: Network, game: games.Game) -> None:
     """Raises a ValueError if a weights file could not hold this network, before a run's first save does."""
-    kind, given = described(about(net, game), weights.KINDS)
-    _, params = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
+    try:
+        kind, given = described(about(net, game), weights.KINDS)
+        _, params = shapes_of(lambda: kind.build(game, **given, key=jax.random.key(0)), game.id)
+    except ValueError as error:
+        raise ValueError(f"--network: {error}") from error
+    fits_a_file(params)
+
+
+def fits_a_file(params: Any) -> None:
+    """Raises a ValueError if the parameters, or their shapes, are more than a weights file holds."""
     size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(params))
     if size > SIZE:
         raise ValueError(
-            f"a network of {size:,} bytes: a weights file holds at most {SIZE:,}. Use fewer --network.hidden units or "
-            "--network.channels."
+            f"--network: {size:,} bytes of weights, and a file holds at most {SIZE:,}: use fewer units or channels."
         )
 
 

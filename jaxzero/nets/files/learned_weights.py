@@ -76,8 +76,8 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def _numbers(value: Any, most: int) -> tuple[float, ...] | None:
-    number = lambda x: type(x) in (int, float) and -LARGEST <= x <= LARGEST
-    right = isinstance(value, list) and 0 < len(value) <= most and all(map(number, value))
+    fits = lambda x: type(x) in (int, float) and -LARGEST <= x <= LARGEST
+    right = isinstance(value, list) and 0 < len(value) <= most and all(map(fits, value))
     return tuple(float(x) for x in value) if right else None
 
 
@@ -238,6 +238,8 @@ def _fitting(about: dict[str, Any], there: dict[str, tuple[int, ...]]) -> tuple[
             f"its environment is {short(environment)}: give id, observation_shape, which is {OBSERVATION.allowed}, and "
             "num_actions, 1 to 65536."
         )
+    if "discount" in environment and number(1.0).made(environment["discount"]) is None:
+        raise WeightsError(f"its discount is {short(environment['discount'])}: use {number(1.0).allowed}.")
     kind, given = described(network, KINDS, len(there))
     build = lambda: kind.build(shape, num_actions, **given, key=jax.random.key(0))
     made, expected = shapes_of(build, f"observations of shape {short(list(shape))}")

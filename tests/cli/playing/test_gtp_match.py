@@ -243,12 +243,34 @@ def test_results_are_those_of_a_record(engine, tmp_path, moves, said, ending):
     assert gtp_match.judged(after(engine, moves), types.SimpleNamespace(ask=ask), config(tmp_path)) == ending
 
 
-def test_a_game_that_its_rules_end_by_repetition_is_not_scored_by_the_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(gtp_match.scoring, "final_score", lambda *given: "B+")
-    rules = types.SimpleNamespace(id="go_9x9")
-    thinker = types.SimpleNamespace(game=rules, over=lambda: True, position=lambda: None, first=0)
-    silent = types.SimpleNamespace(ask=lambda command: pytest.fail("asked"))
-    assert gtp_match.judged(thinker, silent, config(tmp_path)) == ("B+", "ended by the rules, as by a repetition")
+@pytest.mark.parametrize("own", ["B+", "W+7.5"])
+def test_a_game_that_its_rules_end_by_repetition_is_not_scored_by_the_other(tmp_path, monkeypatch, own):
+    """Whether or not who is ahead on the board has won."""
+    monkeypatch.setattr(gtp_match.scoring, "final_score", lambda *given: own)
+    asked, rules = [], games.go(3)
+    other = types.SimpleNamespace(ask=lambda command: asked.append(command) or "B+0.5")
+    for moves, found in (([9, 0, 1], (own, "ended by the rules, by a repetition or at the limit of moves")),
+                         ([0, 9, 9], ("B+0.5", "both agree" if own == "B+" else f"we score it {own}"))):  # fmt: skip
+        thinker = types.SimpleNamespace(game=rules, over=lambda: True, position=lambda: None, first=0, moves=moves)
+        assert gtp_match.judged(thinker, other, config(tmp_path)) == found
+    assert asked == ["final_score"]
+
+
+def test_stones_with_a_picture_of_their_own_are_played(tmp_path):
+    game = games.from_pgx("tic_tac_toe")._replace(draw=lambda state: "<svg/>")
+    gtp_match.check_fits(game)
+
+
+def test_a_swap_that_the_other_does_not_know_ends_its_game_alone():
+    def ask(command):
+        raise gtp_program.Refused(f"{command}: ? illegal move")
+
+    game = games.hex_game(3)
+    thinker = types.SimpleNamespace(game=game, to_move=lambda: 1, moves=[4])
+    result, how = gtp_match.make(thinker, types.SimpleNamespace(ask=ask), 9)
+    assert result == "Void" and "swap-pieces" in how
+    with pytest.raises(gtp_program.Failed, match="another game, or on another board"):
+        gtp_match.make(thinker, types.SimpleNamespace(ask=ask), 0)
 
 
 def test_a_score_that_does_not_come_ends_the_match(tmp_path):

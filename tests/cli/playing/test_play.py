@@ -164,7 +164,7 @@ def test_a_game_ends_and_another_begins(thinker, capsys):
     assert "has won" in out or "is a draw" in out
 
 
-def test_another_game_has_other_dice(thinker):
+def test_another_game_has_another_number(thinker):
     numbers, answers = [], iter("yn")
 
     def ask(question):

@@ -531,8 +531,14 @@ def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
         (("--learn.capacity", "100000000000"), r"The run needs .*\(replay .* Lower --learn.capacity from"),
         (("--hosts.processes", "2"), "without a coordinator"),
         (("--seed", "-1"), "--seed -1 is out of range: between 0 and 4294967295"),
-        (("--network.hidden", "70000"), "its network has hidden=.*: use a list of up to 32, each 1 to 65536"),
-        (("--network.hidden", "20000", "20000"), "a network of 1,.* bytes: a weights file holds at most 1,000,000,000"),
+        (
+            ("--network.hidden", "70000"),
+            "train: --network: its network has hidden=.*: use a list of up to 32, each 1 to 65536",
+        ),
+        (
+            ("--network.hidden", "20000", "20000"),
+            "--network: 1,.* bytes of weights, and a file holds at most 1,000,000,000",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_a_folder_is_made(tmp_path, flags, said):

@@ -38,8 +38,8 @@ MISTAKES = (
 CURVES = (
     ("Rating", "Elo above the network that the run began with", {"rating": "rating/elo"}),
     ("Outcome mistakes on exactly solved positions", "share", {"raw network": "mistakes/raw"}),
-    ("Losses", "nats; value: squared error", {"policy": "loss/policy", "its target's entropy": "loss/target_entropy",
-                                       "value": "loss/value"}),
+    ("Losses", "nats; value: squared error, or nats",
+     {"policy": "loss/policy", "its target's entropy": "loss/target_entropy", "value": "loss/value"}),
     ("Length of games", "plies", {"plies": "selfplay/length"}),
     ("Speed", "positions per second", {"self-play and learning": "speed/positions"}),
 )  # fmt: skip
