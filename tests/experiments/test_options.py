@@ -1,6 +1,7 @@
 """The experiment on options in miniature; and that what it judges by is right."""
 
 import functools
+import importlib
 import json
 import pathlib
 import sys
@@ -35,6 +36,11 @@ def test_a_mistake_is_answered_by_what_to_write(flags, expected, capsys):
     with pytest.raises(SystemExit) as caught:
         options.parse(flags)
     assert expected in str(caught.value) + "".join(capsys.readouterr())
+
+
+def test_every_part_has_its_function():
+    for part, module in options.MODULES.items():
+        assert callable(getattr(importlib.import_module(f"bench.options.{module}"), part))
 
 
 @pytest.mark.slow
