@@ -139,6 +139,7 @@ def test_settings_come_back_from_the_checkpoint(sound, tmp_path):
 def test_settings_that_were_deleted_come_back_to_who_holds_the_lock(sound, tmp_path):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "config.json").unlink()
+    (folder / "lock").touch()  # from when it was trained
     with checkpoint.writing(folder):
         assert "are restored from checkpoint 10" in come_back(folder)[3][0]
     assert json.loads((folder / "config.json").read_text()) == {"format": 1} | CONFIG

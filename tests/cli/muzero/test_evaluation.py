@@ -16,17 +16,18 @@ FOUND = Episodes(np.float32([1, 2, 6, 100]), np.array([3, 4, 5, 7]), np.array([T
 
 def test_numbers_are_of_the_episodes_that_were_asked_for():
     told = evaluation.in_numbers(FOUND, 3)
-    error, deviation = (pytest.approx((14 / n) ** 0.5) for n in (9, 3))  # 1, 2 and 6 are 2, 1 and 3 from their mean
+    error, deviation = (pytest.approx((14 / n) ** 0.5) for n in (6, 3))  # 1, 2 and 6 are 2, 1 and 3 from their mean
     rest = dict(least=1.0, greatest=6.0, length=4.0, episodes=3, unfinished=1)
     assert told == dict(mean=3.0, error=error, deviation=deviation) | rest
     assert evaluation.in_numbers(FOUND)["episodes"] == 4
+    assert evaluation.in_numbers(FOUND, 1)["error"] is None  # one episode says nothing of it
 
 
 def test_a_table_has_a_row_for_before_and_after():
     after = {"greedy": evaluation.in_numbers(FOUND, 3)}
     ((caption, head, rows),) = evaluation.tables({}, after, 8)
     assert "8 simulations per step" in caption and len(head) == len(rows[0]) == 7
-    assert rows == [["after", "3.0 ± 1.2", "2.2", "1.0", "6.0", "4.0", "3"]]
+    assert rows == [["after", "3.0 ± 1.5", "2.2", "1.0", "6.0", "4.0", "3"]]
     assert [row[0] for row in evaluation.tables(after, after, 8)[0][2]] == ["before", "after"]
     assert evaluation.tables({}, {}, 8) == []
 

@@ -144,24 +144,35 @@ def test_a_game_that_is_watched_takes_its_time():
         assert sessions.close(20)
 
 
-def test_mistakes_are_found_and_the_graph_filled(sessions):
-    view = analysis(sessions, 4, 1, 0, 8, 3, 2, 5)  # O at the edge beside the centre: lost
-    id = view["id"]
-    assert view["over"] and view["outcome"] == "X has won." and view["winning"] == [[1, 0], [1, 1], [1, 2]]
-    sessions.limit(id, 200)
-    view = sessions.review(id, view["version"])
-    assert view["thinking"]["kind"] == "review" and view["thinking"]["of"] == 7, "all but the end are searched"
+def reviewed(sessions, *actions):
+    """The game after a review, and how many positions it had searched, whenever somebody looked."""
+    view = analysis(sessions, *actions)
+    sessions.limit(view["id"], 200)
+    view = sessions.review(view["id"], view["version"])
+    assert view["thinking"]["kind"] == "review" and view["thinking"]["of"] == len(actions), "all but the end"
     seen = {view["thinking"]["done"]}
     while view["thinking"] is not None:
         seen.add(view["thinking"]["done"])
-        view = sessions.view(id)
+        view = sessions.view(view["id"])
+    assert view["over"] and view["outcome"] == "X has won."
+    return view, seen
+
+
+def test_the_graph_is_filled(sessions):
+    view, seen = reviewed(sessions, 4, 1, 0, 8, 3, 2, 5)  # O at the edge beside the centre: lost
+    assert view["winning"] == [[1, 0], [1, 1], [1, 2]]
     assert len(seen) > 2, "how far it is is told"
     assert all(ply["first"] is not None for ply in view["plies"])
-    marks = [ply["mark"] for ply in view["plies"]]
     losses = [ply["loss"] for ply in view["plies"]]
     assert losses[0] is None and all(loss is not None and 0 <= loss <= 100 for loss in losses[1:])
-    assert marks[2] == "blunder" and marks[6] is None, "O could do nothing any more"
+    assert view["plies"][6]["mark"] is None, "O could do nothing any more"
     assert view["said"]["loss"] == 0 and view["now"] == 7
+
+
+def test_mistakes_are_found(sessions):
+    view, _ = reviewed(sessions, 4, 0, 1, 8, 7)  # O might have drawn, and lets X complete a line
+    assert [ply["mark"] for ply in view["plies"]][4:] == ["blunder", None]
+    assert view["plies"][4]["loss"] == 50 and view["said"]["loss"] == 0
 
 
 def test_a_review_goes_on_while_somebody_steps_and_ends_when_it_is_enough(sessions):
