@@ -35,8 +35,16 @@ extras   = $(1)$(if $(DEVICE),$(comma)$(DEVICE))
 
 PYTEST  := $(BIN)/python -m pytest
 
+# Says what is missing where there is no Python that will do.
+define need_python
+$(or $(PYTHON),false) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "jaxzero needs Python 3.11 or newer with its venv module; $(if $(PYTHON),'$(PYTHON)' is not that,none was found)." >&2; \
+	    echo "Install one: 'apt install python3.11 python3.11-venv', 'brew install python@3.12', or from https://www.python.org." >&2; \
+	    echo "If it is there under another name: make $(or $(firstword $(MAKECMDGOALS)),train) PYTHON=/path/to/python3" >&2; exit 1; }
+endef
+
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 train: $(VENV)/.train  ## learn Connect Four by self-play on whatever device is there
 	@$(BIN)/python experiments/train.py $(ARGS)
@@ -59,10 +67,13 @@ test: $(VENV)/.dev  ## the fast tests and the examples in docstrings
 test-slow: $(VENV)/.dev  ## the slow tests, but for the exhaustive ones
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "slow and not exhaustive" $(ARGS)
 
+# While it measures, the list is empty, or the tests on it would be left out. The old one comes back unless all passed.
 slow-tests: $(VENV)/.dev  ## measure which tests are slow, and write their list: eleven minutes, on a quiet machine
-	mkdir -p .cache && : > tests/slow_tests.txt
-	JAX_COMPILATION_CACHE_DIR= $(PYTEST) -n $(WORKERS) -m "not slow" --durations=0 --durations-min=1.0 | tee .cache/durations
-	sed -n 's/^[0-9.]*s call  *//p' .cache/durations | sort > tests/slow_tests.txt
+	@set -o pipefail; mkdir -p .cache && cp tests/slow_tests.txt .cache/slow_tests.txt || exit; \
+	trap 'mv .cache/slow_tests.txt tests/slow_tests.txt' EXIT; : > tests/slow_tests.txt; \
+	JAX_COMPILATION_CACHE_DIR= $(PYTEST) -n $(WORKERS) -m "not slow" --durations=0 --durations-min=1.0 \
+	    | tee .cache/durations || { echo "Not all tests passed: tests/slow_tests.txt stays as it was." >&2; exit 1; }; \
+	sed -n 's/^[0-9.]*s call  *//p' .cache/durations | sort > .cache/slow_tests.txt
 
 test-all: $(VENV)/.dev  ## every test, by the code generators that users have
 	XLA_FLAGS= $(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
@@ -71,6 +82,7 @@ test-lowest: $(LOWEST)/.stamp  ## the fast tests on the lowest versions that pyp
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
 check-wheel:  ## build sdist and wheel, check them, install the wheel into an empty environment, run the commands (PYTHON=python3.13)
+	@$(need_python)
 	rm -rf $(WHEEL) && $(PYTHON) -m venv $(WHEEL)/tools && $(PYTHON) -m venv $(WHEEL)/env
 	$(WHEEL)/tools/bin/python -m pip install -q --disable-pip-version-check build twine $(CONSTRAINTS)
 	$(WHEEL)/tools/bin/python -m build --outdir $(WHEEL)/dist .
@@ -85,7 +97,7 @@ docs: $(VENV)/.docs  ## build the documentation in .cache/site/ and check it (th
 	@$(BIN)/python docs/check_site.py .cache/site
 
 notebooks: $(VENV)/.train  ## open the notebooks in Jupyter
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" -c constraints.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-input jupyterlab -e ".[mctx]" $(CONSTRAINTS)
 	@$(BIN)/python -m jupyterlab notebooks $(ARGS)
 
 notebooks-colab:  ## the notebooks on the versions that Colab has, in an environment of its own (python3.13)
@@ -117,6 +129,7 @@ $(VENV)/.train $(VENV)/.dev $(VENV)/.docs: pyproject.toml constraints.txt | $(BI
 
 # The lowest versions, beside tools of today.
 $(LOWEST)/.stamp: pyproject.toml .ci/lowest.py
+	@$(need_python)
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
 	@$(LOWEST)/bin/python -m pip install -q --disable-pip-version-check --no-input -e ".[train,mctx,gymnax,gymnasium]" \
@@ -132,9 +145,6 @@ $(ABSENT)/.stamp: pyproject.toml constraints.txt | $(BIN)/pip
 	@touch $@
 
 $(BIN)/pip:
-	@$(or $(PYTHON),false) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	    echo "jaxzero needs Python 3.11 or newer with its venv module; $(if $(PYTHON),'$(PYTHON)' is not that,none was found)." >&2; \
-	    echo "Install one: 'apt install python3.11 python3.11-venv', 'brew install python@3.12', or from https://www.python.org." >&2; \
-	    echo "If it is there under another name: make $(or $(firstword $(MAKECMDGOALS)),train) PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(need_python)
 	@echo "Making a virtual environment in $(VENV)/ with $$($(PYTHON) --version) ($(PYTHON))"
 	@$(PYTHON) -m venv $(VENV)

@@ -39,14 +39,14 @@ CONFIG = tyro.cli(Config, description=__doc__) if __name__ == "__main__" else Co
 
 import random  # noqa: E402
 
-import jax  # noqa: E402
-
 import jaxzero as jz  # noqa: E402
-from jaxzero.cli.playing.play import engine, rules  # noqa: E402
+from jaxzero.cli.circumstances import circumstances  # noqa: E402
+from jaxzero.cli.playing.play import engine, resolved  # noqa: E402
 from jaxzero.play import gtp  # noqa: E402
 from jaxzero.play.engine import Engine  # noqa: E402
 from jaxzero.play.notation import names  # noqa: E402
 from jaxzero.runs import progress_display  # noqa: E402
+from jaxzero.runs.run_folder import write_whole  # noqa: E402
 
 COLOURS = "black", "white"
 
@@ -134,7 +134,7 @@ def main(config: Config) -> None:
     if config.json and config.json.exists():
         sys.exit(f"bench_pondering.py: --json {config.json} exists: name a new file.")
     try:
-        rules(config.player, config.player.size, config.player.komi)
+        config = dataclasses.replace(config, player=resolved(config.player))
         thinker, words = engine(config.player, config.player.size, config.player.komi)
     except (ValueError, ImportError) as error:
         sys.exit(f"bench_pondering.py: {error}")
@@ -162,13 +162,12 @@ def main(config: Config) -> None:
     print(f"Time: {over} overruns in {sum(map(len, all_moves))} moves; {least:.1f} s were left at the least.")
     if config.json:
         config.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {
+        figures = circumstances() | {
             "settings": json.loads(json.dumps(dataclasses.asdict(config), default=str)),
-            "device": progress_display.device(), "jax": jax.__version__, "jaxzero": jz.__version__,
-            "date": time.strftime("%Y-%m-%d"), "simulations per second": {str(k): v for k, v in rows.items()},
+            "jaxzero": jz.__version__, "simulations per second": {str(k): v for k, v in rows.items()},
             "seconds to an answer": took, "games": all_moves, "overruns": over,
         }  # fmt: skip
-        config.json.write_text(json.dumps(figures, indent=1) + "\n")
+        write_whole(config.json, json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

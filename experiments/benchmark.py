@@ -15,7 +15,8 @@
     before    as speed, but against another checkout of jaxzero: did a change make it slower? Only when asked for
 
 Prints Markdown tables and writes a new file `experiments/results/<device>-<date>.json`, beside those of earlier runs.
-The machine should do nothing else meanwhile; its load is recorded. `make bench-gpu` measures what needs an accelerator.
+The machine should do nothing else meanwhile; its load is recorded. Ctrl-C keeps the rows that are finished.
+`make bench-gpu` measures what needs an accelerator.
 """
 
 import dataclasses
@@ -23,6 +24,7 @@ import functools
 import importlib
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Literal
 
 import tyro
@@ -116,8 +118,8 @@ def main(config: Config) -> None:
     settings = dataclasses.asdict(config)
     del settings["output"], settings["checkout"]  # paths of this machine
 
-    def run(part: Part) -> tuple[dict, str]:
-        return getattr(importlib.import_module("bench." + MODULES.get(part, "against_mctx")), part)(config)
+    def run(part: Part, keep: Callable[[dict], None]) -> tuple[dict, str]:
+        return getattr(importlib.import_module("bench." + MODULES.get(part, "against_mctx")), part)(config, keep)
 
     measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 

@@ -21,6 +21,7 @@ import functools
 import importlib
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Literal
 
 import tyro
@@ -125,7 +126,19 @@ def parse(arguments: list[str] | None = None) -> Config:
         raise SystemExit(f"--kept-batches {min(config.kept_batches)}: at least 1.")
     if config.run is not None and not (config.run / "weights.safetensors").is_file():
         raise SystemExit(f"--run {config.run}: it has no weights.safetensors. Give the folder of a training run.")
+    if config.run is not None:
+        readable_or_exit(config.run)
     return config
+
+
+def readable_or_exit(run: pathlib.Path) -> None:
+    """Loads the network of `--run` now: after the timings, a mistake would cost their time."""
+    from bench.options.networks_and_matches import trained
+
+    try:
+        trained(run)
+    except (ValueError, ImportError, OSError) as error:
+        raise SystemExit(f"--run {run}: {error}") from None
 
 
 def main(config: Config) -> None:
@@ -135,8 +148,8 @@ def main(config: Config) -> None:
     settings = dataclasses.asdict(config) | {"run": config.run and config.run.name}
     del settings["output"]  # a path of this machine
 
-    def run(part: Part) -> tuple[dict, str]:
-        return getattr(importlib.import_module(f"bench.options.{MODULES[part]}"), part)(config)
+    def run(part: Part, keep: Callable[[dict], None]) -> tuple[dict, str]:
+        return getattr(importlib.import_module(f"bench.options.{MODULES[part]}"), part)(config, keep)
 
     measure({part: functools.partial(run, part) for part in config.parts}, settings, config.quick, config.output)
 

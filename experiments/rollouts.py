@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any, Literal
 
 import tyro
@@ -76,7 +77,7 @@ def parse(arguments: list[str] | None = None) -> Config:
 
 
 # -------------------------------------------------------------------------------------------------------------- speed
-def speed(config: Config) -> tuple[dict, str]:
+def speed(config: Config, keep: Callable[[dict], None]) -> tuple[dict, str]:
     """Playouts per second: of a search of B games with R playouts per leaf, and of OpenSpiel's bot, one game."""
     import jax
     import pyspiel
@@ -86,6 +87,7 @@ def speed(config: Config) -> tuple[dict, str]:
     from jaxzero import models
 
     rows = []
+    keep({"rows": rows})
     for name in config.games:
         game, rules = load(name), pyspiel.load_game("go(board_size=9,komi=7.5)" if name == "go" else name)
         bot_simulations = config.simulations * (1 if name == "go" else 10)
@@ -207,10 +209,12 @@ def main(config: Config) -> None:
 
     settings = dataclasses.asdict(config)
     del settings["output"]  # a path of this machine
-    known = {"speed": speed, "go": go, "tic_tac_toe": tic_tac_toe}
-    measure(
-        {part: functools.partial(known[part], config) for part in config.parts}, settings, config.quick, config.output
-    )
+    known = {
+        "speed": functools.partial(speed, config),
+        "go": lambda keep: go(config),
+        "tic_tac_toe": lambda keep: tic_tac_toe(config),
+    }
+    measure({part: known[part] for part in config.parts}, settings, config.quick, config.output)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 from bench import against_mctx, hash_world
-from bench.measure import Progress, geometric_mean, interleaved, markdown
+from bench.measure import Keep, Progress, geometric_mean, interleaved, markdown
 
 import jaxzero as jz
 
@@ -38,11 +38,12 @@ def other_checkout(folder: pathlib.Path) -> ModuleType:
     return found
 
 
-def before(config: Any) -> tuple[dict, str]:
+def before(config: Any, keep: Keep) -> tuple[dict, str]:
     """Microseconds per lock-step simulation, here and there."""
     other = other_checkout(config.checkout)
     plan = [(shape, rule) for shape in config.shapes for rule in config.rules]
     progress, rows = Progress([against_mctx.weight(*against_mctx.sizes(shape)) for shape, _ in plan]), []
+    keep({"rows": rows})
     for shape, rule in plan:
         progress.next(f"{shape} {rule}")
         rows.append({"shape": shape, "rule": rule} | _row(other, rule, *against_mctx.sizes(shape), config))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 from bench import hash_world
-from bench.measure import Progress, geometric_mean, interleaved, markdown
+from bench.measure import Keep, Progress, geometric_mean, interleaved, markdown
 
 import jaxzero as jz
 from jaxzero.search.edge_view import parents
@@ -74,10 +74,11 @@ def tree_depths(tree: jz.Tree) -> dict[str, float]:
 
 
 # ------------------------------------------------------------------------------------------------------------ speed
-def speed(config: Any) -> tuple[dict, str]:
+def speed(config: Any, keep: Keep) -> tuple[dict, str]:
     """Microseconds per lock-step simulation."""
     plan = [(shape, rule) for shape in config.shapes for rule in config.rules]
     progress, rows = Progress([weight(*sizes(shape)) for shape, _ in plan]), []
+    keep({"rows": rows})
     for shape, rule in plan:
         progress.next(f"{shape} {rule}")
         rows.append({"shape": shape, "rule": rule} | speed_row(rule, *sizes(shape), config))
@@ -128,7 +129,7 @@ def speed_row(rule: str, batch: int, simulations: int, actions: int, config: Any
 
 
 # ----------------------------------------------------------------------------------------------------------- memory
-def memory(config: Any) -> tuple[dict, str]:
+def memory(config: Any, keep: Keep) -> tuple[dict, str]:
     """Bytes of the tree without game states, and the effect of the compact layout on the search."""
     batch, simulations, actions = sizes(config.memory_shape)
     given, rule = inputs(batch, scale=0.0), "min_max"
@@ -138,6 +139,7 @@ def memory(config: Any) -> tuple[dict, str]:
         "mctx": theirs(rule, simulations, actions),
     }
     progress, rows, found = Progress([1] * len(kinds)), {}, {}
+    keep({"rows": rows})
     for name, search in kinds.items():
         progress.next(name)
         program = jax.jit(search).lower(*given).compile()
@@ -171,7 +173,7 @@ def memory(config: Any) -> tuple[dict, str]:
 
 
 # ---------------------------------------------------------------------------------------------------------- compile
-def compile(config: Any) -> tuple[dict, str]:
+def compile(config: Any, keep: Keep) -> tuple[dict, str]:
     """Seconds from a Python function to a compiled search, with empty caches."""
     plan = [
         (shape, rule)
@@ -180,6 +182,7 @@ def compile(config: Any) -> tuple[dict, str]:
         if rule in config.rules
     ]
     progress, rows = Progress([1] * len(plan)), []
+    keep({"rows": rows})
     jax.config.update("jax_enable_compilation_cache", False)
     jax.experimental.compilation_cache.compilation_cache.reset_cache()  # else the setting above comes too late
     for shape, rule in plan:

@@ -12,6 +12,7 @@ import pgx
 
 from jaxzero import games
 from jaxzero.cli.training.network_setup import network
+from jaxzero.models.chance import select_rows
 
 __all__ = ["Loop", "Rows", "begin", "build", "loss", "move", "order", "outcomes", "searcher"]
 
@@ -93,8 +94,7 @@ def move(env: pgx.Env, search: Callable, params: Any, state: Any, key: Any) -> t
     ended = after.terminated
     played = Played(state.observation, out.action_weights, _of(state.current_player, after.rewards), ended)
     fresh = begin(env, k_begin, len(ended))
-    pick = lambda new, old: jnp.where(ended.reshape(ended.shape + (1,) * (old.ndim - 1)), new, old)
-    return jax.tree.map(pick, fresh, after), played
+    return select_rows(ended, fresh, after), played
 
 
 def outcomes(reward: Any, ended: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import statistics
 import sys
 import time
@@ -18,6 +19,7 @@ import jax
 from jaxzero.cli.circumstances import circumstances
 
 __all__ = [
+    "Keep",
     "Progress",
     "Timing",
     "circumstances",
@@ -133,36 +135,52 @@ def sentence(results: dict[str, Any]) -> str:
     )
 
 
+Keep = Callable[[dict[str, Any]], None]
+
+
 def measure(
-    parts: dict[str, Callable[[], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
+    parts: dict[str, Callable[[Keep], tuple[dict, str]]], settings: dict, quick: bool, folder: pathlib.Path
 ) -> None:
-    """Runs one part after another, prints each text, and writes all results to a file; Ctrl-C skips the rest.
+    """Runs one part after another, prints each text, and writes all results to a file.
+
+    Ctrl-C and SIGTERM skip the rest. Whatever ends a part, the rows that it had finished are written.
 
     Args:
-        parts: each returns what is written to the file, and a text to print.
+        parts: each is called with `keep`, and returns what is written to the file, and a text to print. A part that
+            may take long calls `keep(found)` once, before its first row, and adds the rows to the lists in `found`.
         settings: what the figures depend on, without paths of this machine.
         quick: the run is in miniature.
         folder: where the file goes.
     """
-    results = circumstances() | {"settings": settings}
+    results, kept = circumstances() | {"settings": settings}, {}
     load, interrupted = [os.getloadavg()[0]], False
     print(f"{sentence(results)}; load {load[0]:.1f}")
     if quick:
         print("Everything in miniature: the figures only show that the experiment works.")
+    before = signal.signal(signal.SIGTERM, _as_ctrl_c)
     try:
         for name, part in parts.items():
             print(f"\n# {name}", flush=True)
-            results[name], text = part()
+            results[name], text = part(functools.partial(kept.__setitem__, name))
             load.append(os.getloadavg()[0])
             results["load"] = [round(x, 2) for x in load]
             print(f"\n{text}\n\nLoad of the machine: {load[-2]:.1f} before, {load[-1]:.1f} after.", flush=True)
     except KeyboardInterrupt:
         interrupted = True
-        print(f"\nInterrupted: {name} is left out.")
+        print(f"\nInterrupted in {name}.")
     finally:  # what was measured before is not lost, whatever a part raises
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for name, found in kept.items():
+            if name not in results and any(found.values()):
+                results[name] = found | {"complete": False}
         if any(name in results for name in parts):
             print(f"\nWritten to {save(results, folder)}")
+        signal.signal(signal.SIGTERM, before)
     sys.exit(130 if interrupted else 0)
+
+
+def _as_ctrl_c(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def save(results: dict[str, Any], folder: pathlib.Path, name: str | None = None) -> pathlib.Path:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import mctx
-from bench.measure import Progress, compiled, interleaved, markdown
+from bench.measure import Keep, Progress, compiled, interleaved, markdown
 
 import jaxzero as jz
 from jaxzero import viz
@@ -34,11 +34,12 @@ class Cell(NamedTuple):
         return 2e-6 * self.width * (STATE + self.width + self.actions + 1)
 
 
-def share(config: Any) -> tuple[dict, str]:
+def share(config: Any, keep: Keep) -> tuple[dict, str]:
     """Seconds of whole searches, and of their networks alone, by the size of the network."""
     shapes = itertools.product(config.share_rules, config.share_games, config.share_simulations, config.share_widths)
     plan = [Cell(rule, games, simulations, config.share_actions, width) for rule, games, simulations, width in shapes]
     progress, rows = Progress([_weight(cell) for cell in plan]), []
+    keep({"rows": rows})
     for cell in plan:
         progress.next(f"{cell.rule}, {cell.games} games, {cell.simulations} simulations, network {cell.width}")
         rows.append(cell._asdict() | {"million_operations": cell.million_operations} | _row(cell, config))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from bench import numpy_tree
 from bench.against_mctx import tree_depths
-from bench.measure import Progress, compiled, interleaved, markdown
+from bench.measure import Keep, Progress, compiled, interleaved, markdown
 
 import jaxzero as jz
 from jaxzero import games, models, nets
@@ -17,12 +17,13 @@ __all__ = ["numpy", "numpy_and_jaxzero", "overhead", "positions"]
 
 
 # --------------------------------------------------------------------------------------------------------- overhead
-def overhead(config: Any) -> tuple[dict, str]:
+def overhead(config: Any, keep: Keep) -> tuple[dict, str]:
     """The share of a search's time that is neither the network nor the game's step, on Connect Four."""
     game = games.from_pgx("connect_four")
     rules = sorted({"gumbel" if rule == "gumbel" else "puct" for rule in config.rules}, reverse=True)
     plan = [(kind, rule, batch) for kind in config.networks for rule in rules for batch in config.batches]
     progress, rows = Progress([10 + batch / (20 if kind == "resnet" else 200) for kind, _, batch in plan]), []
+    keep({"rows": rows})
     for kind, rule, batch in plan:
         progress.next(f"{kind}, {rule}, {batch} games")
         rows.append({"network": kind, "rule": rule, "games": batch} | _overhead_row(game, kind, rule, batch, config))
@@ -101,7 +102,7 @@ def follow(state: Any, action: Any) -> Any:
     return (state * 31 + action + 7) & (STATES - 1)
 
 
-def numpy(config: Any) -> tuple[dict, str]:
+def numpy(config: Any, keep: Keep) -> tuple[dict, str]:
     """Simulations per second with unnormalised uniform priors: every prior is 1, so trees are wide and shallow."""
     simulations, actions = config.numpy_simulations, config.numpy_actions
     values = VALUES.tolist()
@@ -124,6 +125,7 @@ def numpy(config: Any) -> tuple[dict, str]:
     mine = tree_depths(outs[config.numpy_batches[0]]().tree)
     same = bool(numpy_and_jaxzero(min(simulations, 500), min(actions, 30)).all())
     rows = []
+    keep({"rows": rows})
     for name, batch in batches.items():
         per_game = simulations / times[name].seconds
         row = {"tree": name, "games": batch, "per_game": per_game, "total": per_game * batch}

@@ -56,7 +56,7 @@ def main() -> None:
     """Runs the seeds, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
-    parser.add_argument("--name", default="time", help="of the row in the results")
+    parser.add_argument("--name", default="time", help="of the row in the results; a number is added where it is taken")
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--goal", type=float, default=495.0, help="mean return at which a run ends")
     parser.add_argument("flags", nargs="*", help="for jaxzero train, after --")
@@ -76,11 +76,12 @@ def main() -> None:
     }
     print({name: x for name, x in found.items() if name != "seeds"})
     if given.save:
+        import saved_rows
+
         from jaxzero.cli.circumstances import circumstances
 
         file = RESULTS / "muzero_cartpole.json"
-        kept = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(kept | {given.name: circumstances() | found}, indent=1) + "\n")
+        print(f"Written to {file}, row {saved_rows.add(file, given.name, circumstances() | found)}")
 
 
 if __name__ == "__main__":

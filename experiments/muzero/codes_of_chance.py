@@ -16,9 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.nets.muzero.scalar_heads import ScalarHead
 from jaxzero.nets.muzero.stochastic_mlp import stochastic_mlp
+from jaxzero.runs.run_folder import write_whole
 from jaxzero.train.muzero.stochastic_loss import ChanceWeights, stochastic_loss
 from jaxzero.train.muzero.targets import Targets
 from jaxzero.train.muzero.unroll_loss import LossWeights
@@ -90,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000, help="of the optimiser, with 256 windows each")
-    parser.add_argument("--save", action="store_true", help=f"to {RESULTS.name}")
+    parser.add_argument("--save", action="store_true", help=f"to {RESULTS.name}, or a new file beside it")
     given = parser.parse_args()
     rows = []
     for drawn, commitment in ROWS:
@@ -100,7 +102,9 @@ def main() -> None:
         rows.append(row)
         print(json.dumps(row), flush=True)
     if given.save:
-        RESULTS.write_text(json.dumps(circumstances() | {"rows": rows}, indent=1) + "\n")
+        file = free_name(RESULTS)
+        write_whole(file, json.dumps(circumstances() | {"rows": rows}, indent=1) + "\n")
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

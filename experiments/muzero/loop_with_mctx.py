@@ -20,12 +20,14 @@ import jax
 import jax.numpy as jnp
 
 from jaxzero import environments
+from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.muzero.presets import PRESETS
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import build, policy
 from jaxzero.policies.policy_io import SearchInfo
 from jaxzero.root.summary import Summary
+from jaxzero.runs.run_folder import write_whole
 from jaxzero.train import devices
 from jaxzero.train.bootstrap_values import with_improved_value
 from jaxzero.types import PolicyOutput
@@ -139,13 +141,15 @@ def measured(actions: int, simulations: int, share: float, rounds: int) -> dict:
 def main() -> None:
     """Measures all rows."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument("--save", action="store_true", help="write a new file beside those of the other experiments")
     parser.add_argument("--rounds", type=int, default=15, help="iterations of each")
     given = parser.parse_args()
     devices.all_cores(8)
     rows = [measured(*row, given.rounds) for row in ROWS]
     if given.save:
-        RESULTS.write_text(json.dumps(circumstances() | {"rows": rows}, indent=1) + "\n")
+        file = free_name(RESULTS)
+        write_whole(file, json.dumps(circumstances() | {"rows": rows}, indent=1) + "\n")
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

@@ -10,17 +10,18 @@ sums correlate with the true ones over the legal moves.
 """
 
 import argparse
-import json
 import pathlib
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import saved_rows
 
 from jaxzero import environments, nets
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.games.rules_2048 import outcomes_2048, slides
+from jaxzero.models.chance import select_rows
 from jaxzero.runs import metrics
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "muzero_one_step_2048.json"
@@ -82,8 +83,7 @@ def played(network: Any, params: Any, way: str, games: int, key: Any) -> tuple[n
         legal = jax.vmap(GAME.legal)(states)
         action = jnp.argmax(jnp.where(legal, opinions(network, params, states)["ways"][way], -jnp.inf), -1)
         following = jax.vmap(GAME.step)(states, action, jax.random.split(key, games))
-        keep = lambda old, new: jnp.where(states.over.reshape(-1, *[1] * (old.ndim - 1)), old, new)
-        return jax.tree.map(keep, states, following)
+        return select_rows(states.over, states, following)
 
     states = jax.vmap(GAME.init)(jax.random.split(key, games))
     score, kept, n = np.zeros(games), [], 0
@@ -125,7 +125,6 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=100, help="games for each way of choosing a move")
     parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
     given = parser.parse_args()
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for folder in given.runs:
         network, params, _ = nets.load_learned(folder / "weights.safetensors")
         found = {"steps": metrics.read(folder)[-1]["acting/steps"]}
@@ -136,9 +135,9 @@ def main() -> None:
             print(f"{folder.name}: moves by {way}: {found[way]}", flush=True)
         found["model beside rules"] = compared(network, params, positions)
         print(f"{folder.name}: {found['model beside rules']}", flush=True)
-        kept[folder.name] = found | circumstances()
-    if given.save:
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        if given.save:
+            row = saved_rows.add(RESULTS, folder.name, found | circumstances())
+            print(f"Written to {RESULTS}, row {row}", flush=True)
 
 
 if __name__ == "__main__":

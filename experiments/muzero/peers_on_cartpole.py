@@ -96,6 +96,7 @@ def muax(seed: int, tell) -> None:
 
 
 PEERS = {"mujax": mujax, "muax": muax}
+SAID_VERSIONS = (*PEERS, "jax", "jaxlib", "mctx", "numpy", "flax", "dm-haiku", "optax", "gymnasium")
 
 
 def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
@@ -134,13 +135,30 @@ def one_seed(python: str, name: str, seed: int, limit: float) -> dict:
     }
 
 
+def versions_of(python: str) -> dict[str, str]:
+    """The versions in another environment that matter.
+
+    Raises:
+        ValueError: it has no such Python, no pip, or not all peers.
+    """
+    try:
+        listed = subprocess.check_output([python, "-m", "pip", "list", "--format", "json"], text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ValueError(f"{python} -m pip list: {error}. Give the Python of an environment with pip") from error
+    found = {row["name"].lower(): row["version"] for row in json.loads(listed)}
+    for name in PEERS:
+        if name not in found:
+            raise ValueError(f"{name} is not installed for {python}: {python} -m pip install {' '.join(PEERS)}")
+    return {name: found[name] for name in SAID_VERSIONS if name in found}
+
+
 def main() -> None:
     """Measures both; called with --one, it is one of the processes."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--python", help="of the environment where both are installed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each seed")
     parser.add_argument("--seeds", type=int, default=3, help="how many")
-    parser.add_argument("--save", action="store_true", help="write the results beside those of the other experiments")
+    parser.add_argument("--save", action="store_true", help="write a new file beside those of the other experiments")
     parser.add_argument("--one", choices=PEERS, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -149,18 +167,31 @@ def main() -> None:
         return
     if not given.python:
         parser.error("--python: give the Python of an environment with mujax and muax")
-    listed = [given.python, "-m", "pip", "list", "--format", "json"]
-    versions = {row["name"]: row["version"] for row in json.loads(subprocess.check_output(listed))}
-    rows = {}
-    for name in PEERS:
-        rows[name] = {"version": versions[name], "seeds": []}
-        for seed in range(given.seeds):
-            rows[name]["seeds"].append(one_seed(given.python, name, seed, given.limit))
-            print(name, rows[name]["seeds"][-1], flush=True)
-    if given.save:
-        from jaxzero.cli.circumstances import circumstances
+    try:
+        versions = versions_of(given.python)
+    except ValueError as error:
+        parser.error(f"--python: {error}")
+    measured(given, versions)
 
-        RESULTS.write_text(json.dumps(circumstances() | {"limit": given.limit, **rows}, indent=1) + "\n")
+
+def measured(given: argparse.Namespace, versions: dict[str, str]) -> None:
+    """Runs the seeds, one after the other; with --save each is written when it ends."""
+    # Not above: the processes of the peers run in an environment without jaxzero.
+    from jaxzero.atomic_files import free_name
+    from jaxzero.cli.circumstances import circumstances
+    from jaxzero.runs.run_folder import write_whole
+
+    file, found = None, circumstances() | {"versions": versions, "limit": given.limit}
+    for name in PEERS:
+        found[name] = {"version": versions[name], "seeds": []}
+        for seed in range(given.seeds):
+            found[name]["seeds"].append(one_seed(given.python, name, seed, given.limit))
+            print(name, found[name]["seeds"][-1], flush=True)
+            if given.save:
+                file = file or free_name(RESULTS)
+                write_whole(file, json.dumps(found, indent=1) + "\n")
+    if given.save:
+        print(f"Written to {file}")
 
 
 if __name__ == "__main__":

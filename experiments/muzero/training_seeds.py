@@ -8,7 +8,8 @@
 Each seed is a process of its own, with a folder of its own: an interrupted one continues when called again. Results,
 during learning and at the end, are returns of greedy episodes; for board games, outcome mistakes on positions with
 exact values, of the search and of the network alone; for tic-tac-toe, also games against every legal reply. Arguments
-after `--` go to `jaxzero train`. Other seeds that were saved before, with the same flags, stay in the file.
+after `--` go to `jaxzero train`. With --save each seed is added to the file when it ends. A seed that the file has is
+not run again, and a file of another game, model or flags is refused: --name measures into a new file.
 """
 
 import argparse
@@ -18,8 +19,10 @@ import subprocess
 import sys
 
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.runs.run_folder import write_whole
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results"
+CIRCUMSTANCES = ("date", "hardware", "versions")
 CURVE = ("minutes", "acting/steps", "return/", "mistakes/", "model/")
 
 
@@ -40,10 +43,37 @@ def one_seed(given: argparse.Namespace, seed: int, folder: pathlib.Path, flags: 
     }
 
 
-def before(file: pathlib.Path, flags: list[str]) -> list[dict]:
-    """Seeds that were saved earlier, if they had the same flags."""
-    saved = json.loads(file.read_text()) if file.exists() else {"flags": None}
-    return saved["seeds"] if saved["flags"] == flags else []
+def saved_before(file: pathlib.Path, settings: dict, named: bool) -> list[dict]:
+    """The seeds that a file has, each with its own date, hardware and versions.
+
+    Args:
+        file: of the results; it may be missing.
+        settings: game, model and flags, which must be the file's.
+        named: the file was named by --name. Otherwise its name tells the game and the model of an old file, which
+            does not contain them.
+
+    Raises:
+        ValueError: it has other settings, or results of another kind.
+    """
+    if not file.exists():
+        return []
+    saved = json.loads(file.read_text())
+    if "seeds" not in saved or "flags" not in saved:
+        raise ValueError(f"{file} has other results than seeds of this script: give --name and a new name.")
+    known = ({} if named else settings) | saved
+    for name, value in settings.items():
+        if known.get(name) != value:
+            has = known.get(name, "not recorded")
+            raise ValueError(f"{file}: its {name}: {has}; given: {value}. Give --name and a new name.")
+    once = {name: saved[name] for name in CIRCUMSTANCES if name in saved}  # files had them once for all seeds
+    return [once | row for row in saved["seeds"]]
+
+
+def add(file: pathlib.Path, settings: dict, named: bool, row: dict) -> None:
+    """Adds a seed to the file, which is read anew: another process may have added seeds meanwhile."""
+    rows = {other["seed"]: other for other in [row, *saved_before(file, settings, named)]}
+    seeds = [rows[seed] for seed in sorted(rows)]
+    write_whole(file, json.dumps(settings | {"seeds": seeds}, indent=1) + "\n")
 
 
 def main() -> None:
@@ -61,17 +91,21 @@ def main() -> None:
     given = parser.parse_args()
     flags = ([] if given.minutes is None else ["--budget.minutes", str(given.minutes)]) + given.flags
     name = given.name or given.game.replace(":", "_") + ("_stochastic" * (given.model == "stochastic"))
-    rows: list[dict] = []
+    file, settings = RESULTS / f"muzero_{name}.json", {"game": given.game, "model": given.model, "flags": flags}
+    try:
+        known = saved_before(file, settings, bool(given.name)) if given.save else []
+    except ValueError as error:
+        parser.error(f"--save: {error}")
     for seed in range(given.first, given.first + given.seeds):
+        if any(row["seed"] == seed for row in known):
+            print(f"Seed {seed} is in {file} already; --name measures it anew, into a new file.", flush=True)
+            continue
         folder = given.folder / f"{name}_{seed}"
         folder.parent.mkdir(parents=True, exist_ok=True)
-        rows.append(one_seed(given, seed, folder, flags))
-        print({name: x for name, x in rows[-1].items() if name != "curve"}, flush=True)
-    if given.save:
-        file = RESULTS / f"muzero_{name}.json"
-        kept = {row["seed"]: row for row in before(file, flags) + rows}
-        seeds = [kept[seed] for seed in sorted(kept)]
-        file.write_text(json.dumps(circumstances() | {"flags": flags, "seeds": seeds}, indent=1) + "\n")
+        row = one_seed(given, seed, folder, flags)
+        print({name: x for name, x in row.items() if name != "curve"}, flush=True)
+        if given.save:
+            add(file, settings, bool(given.name), circumstances() | row)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,8 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="games follow from it; default: %(default)s")
     given = parser.parse_args()
+    if given.file.exists():
+        parser.error(f"--file {given.file} exists: name a new file")
     (solver, board), rng = solver_and_board(), random.Random(given.seed)
     known = [json.loads(line)["moves"] for line in CONNECT_FOUR.read_text().splitlines()]
     seen = {side.uid() for moves in known for side in (board(moves), board(moves).mirror())}

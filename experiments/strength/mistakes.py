@@ -19,12 +19,15 @@ import numpy as np
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.atomic_files import make_folder
+from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.training.settings import MAPPED_SCALE, VALUE_SCALE
 from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.play import arena, outcome_mistakes
 from jaxzero.runs import progress_display
+from jaxzero.runs.run_folder import write_whole
 from jaxzero.search.qvalues import completed_by_mix_value
 
 BATCH = 200  # positions that are searched at once
@@ -80,19 +83,26 @@ def main() -> None:
     given = parser.parse_args()
     if given.json is not None and given.json.exists():
         parser.error(f"--json {given.json} exists: name a new file")
+    if any(n < 1 for n in given.simulations):
+        parser.error(f"--simulations {min(given.simulations)}: 1 or more; the network alone is measured anyway")
     usual = MAPPED_SCALE if given.rescale_values else VALUE_SCALE
     scale = usual if given.value_scale is None else given.value_scale
     if not 0 < scale < float("inf"):
         parser.error(f"--value-scale {scale:g}: above 0, like {VALUE_SCALE}")
     game = games.from_pgx("connect_four")
     try:
-        net, params, _ = weights.load(given.weights or weights.trained("connect_four"), game)
+        net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
     except weights.WeightsError as error:
         parser.error(f"--weights: {error}")
     try:
         positions = outcome_mistakes.load(game, given.positions)
     except (OSError, ValueError) as error:
         parser.error(f"--positions: {error}")
+    try:
+        if given.json is not None:
+            make_folder(given.json.parent)
+    except OSError as error:
+        parser.error(f"--json: the folder {given.json.parent} cannot be made: {error.strerror}. Name another one")
     model = models.perfect(game, averaged(game, net) if given.average_symmetries else net)
     policies = {"raw": arena.raw_network(model)}
     how = dict(gumbel_scale=0.0, qvalues=completed_by_mix_value(scale, rescale_values=given.rescale_values))
@@ -103,7 +113,15 @@ def main() -> None:
     if given.average_symmetries:
         print("The network's mean over each position and its mirror image")
     print(f"Values {'mapped to [0, 1] at each node' if given.rescale_values else 'as they are'}, c_scale {scale:g}")
-    found = {}
+    found = circumstances() | {
+        "network": about,
+        "positions": {"file": given.positions.name, "count": len(positions.phase)},
+        "searches": {
+            "value_scale": scale,
+            "rescale_values": given.rescale_values,
+            "average_symmetries": given.average_symmetries,
+        },
+    }
     for name, policy in policies.items():
         with progress_display.live() as show:
             seen = wrong(policy, params, positions, lambda done, words, name=name: show(done, f"{name}: {words}"))
@@ -112,13 +130,8 @@ def main() -> None:
             group: f"{100 * x:.2f} ({100 * low:.1f}-{100 * high:.1f})" for group, (x, low, high) in found[name].items()
         }
         print(f"{name:>18}", "  ".join(f"{group} {said}" for group, said in told.items()), flush=True)
-    if given.json:
-        searches = {
-            "value_scale": scale,
-            "rescale_values": given.rescale_values,
-            "average_symmetries": given.average_symmetries,
-        }
-        given.json.write_text(json.dumps(found | {"searches": searches}, indent=1) + "\n")
+        if given.json:
+            write_whole(given.json, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

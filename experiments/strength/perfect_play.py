@@ -6,7 +6,8 @@
 
 The opponent draws among its best replies, so that games differ; jaxzero searches without noise. Moving first jaxzero
 can win every game, by ply 41 at the latest. Moving second it is lost: the result is how many plies it survives, at most
-42. Solver and opening book are BitBully's.
+42. Solver and opening book are BitBully's. The search is `gumbel` with its defaults, which maps the values of each node
+to [0, 1] (c_scale 0.1), and not the search of the other experiments here, whose values are unscaled.
 """
 
 import argparse
@@ -23,6 +24,8 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.training.settings import MAPPED_SCALE
+from jaxzero.models.chance import select_rows
 from jaxzero.nets import weights
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
@@ -53,7 +56,7 @@ def played(game, think, solver, board_of, count: int, ours: int, seed: int) -> l
             moves[i] += str(actions[i] + 1)
             over[i] = board.is_game_over()
         after = step(state, jnp.array(actions))
-        state = jax.tree.map(lambda new, old: jnp.where(_like(jnp.array(over), new), old, new), after, state)
+        state = select_rows(jnp.array(over), state, after)
         if all(over):
             break
     return moves
@@ -69,10 +72,6 @@ def answers(think, state, moves: list[str], over: list[bool]) -> dict[str, int]:
         keys = jax.random.split(jax.random.key(0), BATCH)
         found |= zip(asked, think(keys, jax.tree.map(lambda x, rows=rows: x[rows], state)).tolist(), strict=False)
     return found
-
-
-def _like(flags, x):
-    return flags.reshape(flags.shape + (1,) * (x.ndim - 1))
 
 
 def outcome(board_of, moves: str, ours: int) -> str:
@@ -117,25 +116,32 @@ def main() -> None:
         "--save", action="store_true", help="write the results beside those of the other experiments, into a new file"
     )
     given = parser.parse_args()
-    game, (solver, board_of) = games.from_pgx("connect_four"), exact_positions.solver_and_board()
+    for name, value in (("--games", given.games), ("--simulations", given.simulations)):
+        if value < 1:
+            parser.error(f"{name} {value}: 1 or more")
+    game = games.from_pgx("connect_four")
     try:
         net, params, about = weights.load(given.weights or weights.trained("connect_four"), game)
     except weights.WeightsError as error:
         parser.error(f"--weights: {error}")
+    solver, board_of = exact_positions.solver_and_board()
     search = jz.gumbel(
         models.perfect(game, net), given.simulations, gumbel_scale=0.0, wrap=jz.avoid_proven, stop=jz.solved
     )
     think = jax.jit(lambda keys, state: search(params, keys, state).action)
-    results = circumstances() | {"simulations": given.simulations, "network": about}
+    results = circumstances() | {"simulations": given.simulations, "seed": given.seed, "network": about}
+    results["searches"] = {"value_scale": MAPPED_SCALE, "rescale_values": True}  # gumbel's defaults
+    file = None
     for ours, seat in enumerate(("first", "second")):
         with progress_display.announced(f"{given.games} games, jaxzero moves {seat}"):
             moves = played(game, think, solver, board_of, given.games, ours, given.seed)
         results[seat] = summary(board_of, moves, ours)
-        print(f"Moving {seat}: {in_words(results[seat])}")
+        print(f"Moving {seat}: {in_words(results[seat])}", flush=True)
+        if given.save:
+            RESULTS.mkdir(exist_ok=True)
+            file = file or free_name(RESULTS / "connect_four_perfect_play.json")
+            write_whole(file, json.dumps(results, indent=1) + "\n")
     if given.save:
-        RESULTS.mkdir(exist_ok=True)
-        file = free_name(RESULTS / "connect_four_perfect_play.json")
-        write_whole(file, json.dumps(results, indent=1) + "\n")
         print(f"Written to {file}")
 
 

@@ -6,14 +6,17 @@
 Proximal policy optimisation (Schulman et al. 2017); the current policy plays both sides. Advantages are those of GAE
 (Schulman et al. 2016), from the view of the player to move: what follows the opponent's move counts negatively. Minutes
 count playing and learning, without compilation. The matches: network against network, and search against search, each
-from openings of four random moves that are played with both colours.
+from openings of four random moves that are played with both colours. Ctrl-C while PPO learns keeps its weights
+(--folder) and plays no match; later it keeps the matches that ended.
 """
 
 import argparse
 import dataclasses
 import json
 import pathlib
+import sys
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -21,14 +24,19 @@ import jax.numpy as jnp
 import optax
 
 from jaxzero import models
+from jaxzero.atomic_files import make_folder
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
 from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.cli.training.network_setup import network
 from jaxzero.cli.training.presets import BEFORE
+from jaxzero.models.chance import select_rows
 from jaxzero.nets import weights
 from jaxzero.play import arena, match_programs
+from jaxzero.runs import progress_display
+from jaxzero.runs.run_folder import write_whole
 
 GAMES, PLIES = 256, 64  # games in lock-step, and moves of each per iteration
 EPOCHS, MINIBATCHES = 4, 16
@@ -71,9 +79,8 @@ def rollout(game, net, params, state, key):
         reward = jnp.take_along_axis(jax.vmap(game.rewards)(after), mover[:, None], 1)[:, 0]
         same = jax.vmap(game.to_play)(after) == mover
         fresh = jax.vmap(game.init)(jax.random.split(k_init, GAMES))
-        begin = lambda new, old: jnp.where(ended.reshape(ended.shape + (1,) * (new.ndim - 1)), new, old)
         step = Step(observation, legal, action, log_probability, value, reward, ended, same)
-        return jax.tree.map(begin, fresh, after), step
+        return select_rows(ended, fresh, after), step
 
     state, steps = jax.lax.scan(move, state, jax.random.split(key, PLIES))
     _, last = net(params, jax.vmap(game.observe)(state))
@@ -103,8 +110,17 @@ def loss(net, params, rows: Step, advantage, target):
     return -surrogate + VALUE * jnp.square(value - target).mean() - ENTROPY * entropy
 
 
-def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tuple[Any, int]:
-    """The parameters after `minutes`, and the number of positions played."""
+class Learned(NamedTuple):
+    """What PPO learned: parameters, number of positions, minutes, and the signal that ended it early, if one did."""
+
+    params: Any
+    positions: int
+    minutes: float
+    interrupted: str | None
+
+
+def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> Learned:
+    """PPO for some minutes; Ctrl-C and SIGTERM end it after an iteration."""
     optimiser = optax.chain(optax.clip_by_global_norm(GRADIENT), optax.adam(LEARNING_RATE, eps=1e-5))
 
     def iteration(params, opt_state, state, key):
@@ -127,39 +143,37 @@ def train(game, net, params, minutes: float, seed: int, gae_lambda: float) -> tu
     opt_state = optimiser.init(params)
     print("Compiling PPO ...", flush=True)
     compiled = jax.jit(iteration).lower(params, opt_state, state, jax.random.key(0)).compile()
-    began, number, told = time.monotonic(), 0, 0.0
-    while (spent := time.monotonic() - began) < 60 * minutes:
-        if spent - told > 30:
-            told = spent
-            print(f"{spent / 60:.1f} of {minutes:g} minutes, {number * GAMES * PLIES:,} positions", flush=True)
-        params, opt_state, state = compiled(
-            params, opt_state, state, jax.random.fold_in(jax.random.key(seed + 1), number)
-        )
-        jax.block_until_ready(params)
-        number += 1
-    return params, number * GAMES * PLIES
+    with progress_display.interruptible() as interrupted:
+        began, number, told, spent = time.monotonic(), 0, 0.0, 0.0
+        while spent < 60 * minutes and not interrupted():
+            if spent - told > 30:
+                told = spent
+                print(f"{spent / 60:.1f} of {minutes:g} minutes, {number * GAMES * PLIES:,} positions", flush=True)
+            params, opt_state, state = compiled(
+                params, opt_state, state, jax.random.fold_in(jax.random.key(seed + 1), number)
+            )
+            jax.block_until_ready(params)
+            number += 1
+            spent = time.monotonic() - began
+        return Learned(params, number * GAMES * PLIES, spent / 60, interrupted())
 
 
-def matches(game, model, ours, theirs, count: int, simulations: int) -> dict[str, Any]:
-    """Plays `ours` against `theirs`: networks without search, and with it."""
+def matches(game, model, ours, theirs, count: int, simulations: int, keep: Callable[[str, dict], None]) -> None:
+    """Plays `ours` against `theirs`: networks without search, and with it. `keep(name, result)` saves each match."""
     search = to_win(game, model, simulations)
-    keys, results = jax.random.split(jax.random.key(7), count // 2), {}
+    keys = jax.random.split(jax.random.key(7), count // 2)
     match = match_programs.between(game, OPENING_PLIES)
     for name, policy in {"raw": arena.raw_network(model), f"{simulations} simulations": search}.items():
         program = match_programs.program(policy)
         seats = match((program, program), (ours, theirs), keys)
         share = float(seats.points.mean())
-        results[name] = {
-            "share": share,
-            "interval": arena.wilson(share, count),
-            "score": [int(x.sum()) for x in seats.score],
-        }
-        print(f"against PPO, {name}: {share:.1%} of the points of {count} games", results[name]["interval"], flush=True)
-    return results
+        interval = arena.wilson(share, count)
+        print(f"against PPO, {name}: {share:.1%} of the points of {count} games", interval, flush=True)
+        keep(name, {"share": share, "interval": interval, "score": [int(x.sum()) for x in seats.score]})
 
 
-def main() -> None:
-    """Trains PPO, and plays the run's network against it."""
+def settings() -> argparse.ArgumentParser:
+    """The flags."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--weights", type=pathlib.Path, required=True, help="a file or a folder of `jaxzero train`")
     parser.add_argument("--minutes", type=float, default=13.0, help="of PPO")
@@ -169,31 +183,67 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=pathlib.Path, help="where PPO's weights go")
     parser.add_argument("--json", type=pathlib.Path, help="where the results go")
-    given = parser.parse_args()
+    return parser
+
+
+def check(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Ends the program if a flag has no meaning: now, not after an hour of learning."""
+    if given.games < 2 or given.games % 2:
+        parser.error(f"--games {given.games}: use an even number, as each opening is played with both colours.")
+    if given.simulations < 1:
+        parser.error(f"--simulations {given.simulations}: 1 or more")
+    if not 0 < given.minutes < float("inf"):
+        parser.error(f"--minutes {given.minutes:g}: above 0, like 13")
+    if not 0 <= given.gae_lambda <= 1:
+        parser.error(f"--gae-lambda {given.gae_lambda:g}: from 0 to 1, like 0.95")
     for name, path in (("--json", given.json), ("--folder", given.folder)):
         if path is not None and path.exists():
             parser.error(f"{name} {path} exists: name a new one")
+
+
+def make_folders(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Makes the folders for what will be written."""
+    for name, folder in (("--json", given.json and given.json.parent), ("--folder", given.folder)):
+        try:
+            if folder is not None:
+                make_folder(folder)
+        except OSError as error:
+            parser.error(f"{name}: the folder {folder} cannot be made: {error.strerror}. Name another one")
+
+
+def main() -> None:
+    """Trains PPO, and plays the run's network against it."""
+    given = (parser := settings()).parse_args()
+    check(parser, given)
     try:
         player = resolved(Player(weights=str(given.weights)))
         game = rules(player, player.size or SIZE, player.komi or 0.0)
         net, ours, about = weights.load(given.weights, game)
-    except (ValueError, OSError) as error:
+    except (ValueError, ImportError, OSError) as error:
         parser.error(f"--weights: {error}")
     if game.num_players != 2:
         parser.error(f"{game.id} has {game.num_players} players, but this PPO is for games of two")
+    make_folders(parser, given)
     fresh = network(dataclasses.replace(BEFORE.network, **about["network"]), game, jax.random.key(given.seed))[1]
-    theirs, positions = train(game, net, fresh, given.minutes, given.seed, given.gae_lambda)
+    found = train(game, net, fresh, given.minutes, given.seed, given.gae_lambda)
     if given.folder:
-        given.folder.mkdir(parents=True, exist_ok=True)
         kept = {"game": game.id, "rules": about.get("rules", game.id), "network": about["network"], "by": "PPO"}
-        weights.save(given.folder / "weights.safetensors", theirs, kept, game=game)
+        weights.save(given.folder / "weights.safetensors", found.params, kept, game=game)
+        print(f"PPO's weights are in {given.folder}", flush=True)
+    if found.interrupted:
+        print(f"{found.interrupted} after {found.minutes:.1f} of {given.minutes:g} minutes: no matches are played.")
+        sys.exit(130)
     results = circumstances() | {"minutes": given.minutes, "opening_plies": OPENING_PLIES}
-    results["decisive_moves"] = sees_decisive(game)
-    results |= {"gae_lambda": given.gae_lambda, "positions": positions, "network": about}
-    results |= matches(game, models.perfect(game, net), ours, theirs, given.games, given.simulations)
-    if given.json:
-        given.json.write_text(json.dumps(results, indent=1) + "\n")
+    results |= {"decisive_moves": sees_decisive(game), "seed": given.seed, "games": given.games}
+    results |= {"gae_lambda": given.gae_lambda, "positions": found.positions, "network": about}
+
+    def keep(name: str, result: dict[str, Any]) -> None:
+        results[name] = result
+        if given.json:
+            write_whole(given.json, json.dumps(results, indent=1) + "\n")
+
+    matches(game, models.perfect(game, net), ours, found.params, given.games, given.simulations, keep)
 
 
 if __name__ == "__main__":
-    main()
+    ending_at_once(main)

@@ -38,6 +38,7 @@ def results_of(
             "game": game.id,
             "games": config.games,
             "openings": config.opening_plies,
+            "seed": config.seed,
             "value_scale": config.value_scale,
             "decisive_moves": sees_decisive(game),
         },
@@ -117,7 +118,11 @@ def main() -> None:
             write_whole(file, json.dumps(found, indent=1, default=str) + "\n")
 
     print(f"{game.id}, {given.games} games of each pairing; unscaled values, c_scale {given.value_scale:g}")
-    results_of(config, game, contestants, pairings, keep)
+    try:
+        results_of(config, game, contestants, pairings, keep)
+    finally:
+        if given.save and not file.stat().st_size:  # ended before the first match did: the name is free again
+            file.unlink()
     if given.save:
         print(f"Written to {file}")
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python notebooks/pictures/draw.py                # writes notebooks/pictures/connect_four_search.svg
 
-On the left the position and, drawn over it, what 800 simulations with the small network that comes along think of it; on the
-right the top of their tree. Takes a quarter of a minute on two cores; the same picture where floats round alike.
+On the left the position and, drawn over it, what 800 simulations with the small network that comes along think of it;
+on the right the top of their tree. Takes a quarter of a minute on two cores; the same picture where floats round alike.
 """
 
 import pathlib

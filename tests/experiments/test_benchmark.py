@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -105,6 +106,37 @@ def test_every_part_runs(tmp_path):
     (compile_row,), (overhead_row,) = results["compile"]["rows"], results["overhead"]["rows"]
     assert compile_row["mctx_s"] > 0 and compile_row["jaxzero_s"] > 0
     assert overhead_row["overhead"] < 1 and overhead_row["model_ms"] > 0 and overhead_row["mean_depth"] >= 1
+
+
+def finished(ending):
+    """A part that ends after its first row."""
+
+    def part(keep):
+        rows = []
+        keep({"rows": rows})
+        rows.append({"row": 1})
+        ending()
+
+    return part
+
+
+def fail():
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("ending, raised", [
+    (lambda: signal.raise_signal(signal.SIGINT), SystemExit),
+    (lambda: signal.raise_signal(signal.SIGTERM), SystemExit),
+    (fail, ZeroDivisionError),
+])  # fmt: skip
+def test_finished_rows_are_kept_whatever_ends_a_part(ending, raised, tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    parts = {"whole": lambda keep: ({"rows": []}, ""), "half": finished(ending), "never": fail}
+    with pytest.raises(raised):
+        measure.measure(parts, {}, True, tmp_path)
+    results = json.loads(next(tmp_path.iterdir()).read_text())
+    assert results["half"] == {"rows": [{"row": 1}], "complete": False} and results["whole"] == {"rows": []}
+    assert "never" not in results and signal.getsignal(signal.SIGTERM) == before
 
 
 def test_runs_are_interleaved_and_summed_up_by_the_median(monkeypatch):

@@ -1,13 +1,20 @@
 """What one step of a learned model of 2048 is compared with: one step by the rules, written out."""
 
+import pathlib
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.muzero import one_step_2048 as module
 from jaxzero import nets
 from jaxzero.games import rules_2048
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "experiments" / "muzero"))  # as running a script there does; last, so that it hides nothing
+
+import one_step_2048 as module  # noqa: E402
 
 HEAD = nets.two_hot(bins=21, limit=20.0)
 

@@ -91,6 +91,22 @@ def test_the_network_of_a_run_is_found(tmp_path):
     assert found is game and (again(same, seen)[0] == net(params, seen)[0]).all()
 
 
+def test_a_run_of_a_game_of_our_own_is_played_by_our_rules(tmp_path):
+    for game, rules in ((games.hex_game(3), "hex_3x3"), (games.go(3), "go")):
+        params = nets.mlp(game, (4,), key=jax.random.key(0))[1]
+        about = {"game": game.id, "rules": rules, "network": {"kind": "mlp", "hidden": [4]}}
+        weights.save(tmp_path / "weights.safetensors", params, about, overwrite=True)
+        found = networks_and_matches.trained(tmp_path)[0]
+        assert found.id == game.id and found.num_actions == game.num_actions
+        assert options.parse(["--run", str(tmp_path)]).run == tmp_path
+
+
+def test_an_unreadable_run_is_found_before_anything_is_timed(tmp_path):
+    (tmp_path / "weights.safetensors").write_text("hello")
+    with pytest.raises(SystemExit, match="--run .* cannot be read"):
+        options.parse(["--run", str(tmp_path)])
+
+
 def test_elo():
     assert networks_and_matches.elo(0.5) == 0 and networks_and_matches.elo(10 / 11) == pytest.approx(400)
     assert networks_and_matches.elo(1.0) is None and networks_and_matches.elo(0.0) is None

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from jaxzero import games
+from jaxzero.nets import weights
 from jaxzero.play import outcome_mistakes
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -226,6 +227,7 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
         assert sum(one["score"]) == 4 and one["interval"][0] <= one["share"] <= one["interval"][1]
         assert sum(one["pairs"]) == 2 and sum(n * i / 2 for i, n in enumerate(one["pairs"])) == 4 * one["share"]
     assert found["about"]["game"] == "tic_tac_toe" and found["settings"]["openings"] == 1
+    assert found["settings"]["seed"] == 0
     assert "trained:8 against uct:10: " in capsys.readouterr().out
     trained_networks.main()  # what was saved stays
     assert (tmp_path / "results" / "trained_tic_tac_toe-2.json").exists()
@@ -238,9 +240,22 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
     (mistakes, "--positions nowhere.jsonl", "--positions: .*nowhere.jsonl"),
     (mistakes, "--value-scale 0", "--value-scale 0: above 0, like 0.5"),
     (mistakes, "--rescale-value", "unrecognized arguments: --rescale-value"),
+    (mistakes, "--simulations 64 0", "--simulations 0: 1 or more"),
+    (mistakes, "--json wrong.txt/found.json", "--json: the folder wrong.txt cannot be made"),
+    (exact_positions, "--file wrong.txt", "--file wrong.txt exists: name a new file"),
+    (perfect_play, "--games 0", "--games 0: 1 or more"),
+    (perfect_play, "--simulations 0", "--simulations 0: 1 or more"),
+    (perfect_play, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (trained_networks, "--game tic_tac_toe --pairings trained:16", "--pairings trained:16: two players, with a comma"),
     (trained_networks, "--game tic_tac_toe --opening-plies -1", "--opening-plies -1: 0 or more"),
     (trained_networks, "--game othelo", "error: game othelo: no such game. Did you mean 'othello'?"),
+    (ppo, "--weights wrong.txt --games 1", "--games 1: use an even number"),
+    (ppo, "--weights wrong.txt --games 401", "--games 401: use an even number"),
+    (ppo, "--weights wrong.txt --simulations 0", "--simulations 0: 1 or more"),
+    (ppo, "--weights wrong.txt --minutes 0", "--minutes 0: above 0, like 13"),
+    (ppo, "--weights wrong.txt --gae-lambda 2", "--gae-lambda 2: from 0 to 1"),
+    (ppo, "--weights wrong.txt --json wrong.txt", "--json wrong.txt exists"),
+    (ppo, "--weights trained.safetensors --json wrong.txt/found.json", "--json: the folder wrong.txt cannot be made"),
     (priors, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--weights wrong.txt", "--weights: wrong.txt cannot be read"),
     (hex_openings, "--game hex_5x5", "--weights: .*hex_5x5"),
@@ -248,6 +263,7 @@ def test_a_network_that_comes_along_is_matched(monkeypatch, tmp_path, capsys):
 def test_wrong_files_and_numbers_are_answered_in_a_sentence(script, words, said, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("wrong.txt").write_text("hello")
+    pathlib.Path("trained.safetensors").write_bytes(weights.trained("tic_tac_toe").read_bytes())
     monkeypatch.setattr(sys, "argv", [script.__name__, *words.split()])
     with pytest.raises(SystemExit) as ended:
         script.main()

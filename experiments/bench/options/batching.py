@@ -5,11 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bench.measure import Progress, compiled, interleaved, markdown
+from bench.measure import Keep, Progress, compiled, interleaved, markdown
 from bench.options.networks_and_matches import Counter, match, resnet, shown, trained
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.models.chance import select_rows
 
 __all__ = ["lanes", "rounds"]
 
@@ -23,12 +24,15 @@ def searching(model: jz.Model, simulations: int, lanes: int, virtual: str = "vis
     return jz.alphazero(model, simulations, dirichlet_fraction=0.0, act=jz.most_visited, **how)
 
 
-def lanes(config: Any) -> tuple[dict, str]:
+def lanes(config: Any, keep: Keep) -> tuple[dict, str]:
     """One game; K lanes share each call of the network."""
     plan = [(1, "none")] + [(k, kind) for k in sorted(set(config.lanes)) if k > 1 for kind in config.virtual]
     matches = 0 if config.run is None else len(plan) - 1
     progress = Progress([1] * (len(plan) + 1) * len(config.lane_networks) + [3] * matches)
-    found = {size: _time_lanes(size, plan, progress, config) for size in config.lane_networks}
+    found = {}
+    keep({"networks": found})
+    for size in config.lane_networks:
+        found[size] = _time_lanes(size, plan, progress, config)
     columns = ["K", "virtual", "calls"] + [f"{size}: simulations/s | times K = 1" for size in found]
     cells = []
     for number, (k, kind) in enumerate(plan):
@@ -76,11 +80,12 @@ def _play_lanes(plan: list, progress: Progress, config: Any) -> list[dict]:
 
 
 # ----------------------------------------------------------------------------------------------------------- rounds
-def rounds(config: Any) -> tuple[dict, str]:
+def rounds(config: Any, keep: Keep) -> tuple[dict, str]:
     """Gumbel search: the simulations of a halving round share calls of the network."""
     plan = [(name, size) for name in config.round_games_of for size in config.round_networks]
     progress = Progress([3] * len(plan) + ([5] if config.run else []))
     rows = []
+    keep({"rows": rows})
     for name, size in plan:
         progress.next(f"{name}, network {size}")
         rows.append({"game": name, "network": size} | _time_rounds(*resnet(size, name), config))
@@ -142,8 +147,7 @@ def midgame(game: games.Game, keys: jax.Array, plies: int) -> Any:
         action = jax.vmap(lambda key, mask: jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf)))(own, legal)
         after = jax.vmap(game.step)(states, action, own)
         over = jax.vmap(game.terminal)(after)
-        mix = lambda new, old: jnp.where(over.reshape(-1, *[1] * (old.ndim - 1)), new, old)
-        return jax.tree.map(mix, jax.vmap(game.init)(own), after)
+        return select_rows(over, jax.vmap(game.init)(own), after)
 
     return jax.jit(lambda: jax.lax.fori_loop(0, plies, ply, jax.vmap(game.init)(keys)))()
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from bench import hash_world
 from bench.against_mctx import sizes, tree_depths
-from bench.measure import Progress, compiled, interleaved, markdown
+from bench.measure import Keep, Progress, compiled, interleaved, markdown
 
 import jaxzero as jz
 
@@ -116,9 +116,10 @@ def with_chance(model: jz.Model, often: int) -> jz.Model:
     return jz.Model(root, step)
 
 
-def costs(config: Any) -> tuple[dict, str]:
+def costs(config: Any, keep: Keep) -> tuple[dict, str]:
     """Time with the option divided by time without; medians of alternating runs."""
     progress, rows = Progress([_weight(*sizes(shape)) for shape in config.shapes]), []
+    keep({"rows": rows})
     for shape in config.shapes:
         progress.next(shape)
         found = _shape(shape, config)

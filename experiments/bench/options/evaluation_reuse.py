@@ -7,22 +7,24 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bench.measure import Progress, markdown
+from bench.measure import Keep, Progress, markdown
 from bench.options.networks_and_matches import Counter, resnet, trained
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.models.chance import select_rows
 
 __all__ = ["reuse"]
 
 
-def reuse(config: Any) -> tuple[dict, str]:
+def reuse(config: Any, keep: Keep) -> tuple[dict, str]:
     """Self-play in which every position is searched twice: with kept evaluations, and without."""
     if config.run is None:
         game, net, params = resnet(config.network)
     else:
         game, net, params = trained(config.run)
     progress, rows = Progress([1] * len(config.kept_batches)), []
+    keep({"rows": rows})
     for batch in config.kept_batches:
         progress.next(f"{batch} games, {config.kept_positions} positions")
         rows.append({"games": batch} | _row(game, net, params, batch, config))
@@ -87,9 +89,7 @@ def _row(game: Any, net: Any, params: Any, batch: int, config: Any) -> dict:
         counts["positions"] += batch
         after = step(state, out.action, keys)
         over = terminal(after)
-        new = init(keys)
-        mix = lambda old, new, over=over: jnp.where(over.reshape(-1, *[1] * (old.ndim - 1)), new, old)
-        state, before = jax.tree.map(mix, after, new), (out.tree, out.action, over)
+        state, before = select_rows(over, init(keys), after), (out.tree, out.action, over)
     plies = counts["positions"] // batch
     return {
         "positions": counts["positions"],

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 
 from jaxzero import games, nets
+from jaxzero.cli.playing.play import resolved, rules
+from jaxzero.cli.playing.play_settings import SIZE, Player
 from jaxzero.nets import weights
 from jaxzero.play import arena
 
@@ -15,10 +17,17 @@ __all__ = ["Counter", "elo", "match", "resnet", "trained"]
 
 
 def trained(folder: pathlib.Path) -> tuple[games.Game, Callable, Any]:
-    """Game, network and parameters of a `train.py` run."""
-    file = folder / "weights.safetensors"
-    game = games.from_pgx(weights.read_about(file)["game"])
-    return game, *weights.load(file, game)[:2]
+    """Game, network and parameters of a run of `jaxzero train`.
+
+    Raises:
+        ValueError: weights that cannot be read, or of a game that is not for two.
+        OSError: likewise.
+    """
+    player = resolved(Player(weights=str(folder)))
+    game = rules(player, player.size or SIZE, player.komi or 0.0)
+    if game.num_players != 2:
+        raise ValueError(f"{game.id} has {game.num_players} players, but the matches are of two: give another run")
+    return game, *weights.load(folder / "weights.safetensors", game)[:2]
 
 
 def resnet(size: str, name: str = "connect_four") -> tuple[games.Game, Callable, Any]:

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bench.measure import Progress, markdown
+from bench.measure import Keep, Progress, markdown
 from rollouts import best_moves
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.models.chance import select_rows
 from jaxzero.play import outcome_mistakes
 
 __all__ = ["exact", "graph", "solver", "tic_tac_toe"]
@@ -41,8 +42,7 @@ def tic_tac_toe(game: games.Game, count: int) -> Exact:
         moves = np.arange(count) % 4 > ply
         moves[0] = False
         after = jax.jit(jax.vmap(game.step))(state, action, keys)
-        pick = lambda new, old, moves=moves: jnp.where(moves.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-        state = jax.tree.map(pick, after, state)
+        state = select_rows(moves, after, state)
     signs = np.full((count, 9), -2.0)
     for row, planes in zip(signs, np.asarray(jax.vmap(game.observe)(state)).astype(int)):
         board = (planes[..., 0] - planes[..., 1]).reshape(9)
@@ -92,12 +92,13 @@ WAYS = {"tree": {}, "graph": {"simulate": jz.transpositions()}}
 
 
 # ----------------------------------------------------------------------------------------------------------- solver
-def solver(config: Any) -> tuple[dict, str]:
+def solver(config: Any, keep: Keep) -> tuple[dict, str]:
     """Exact endings of Connect Four, and tic-tac-toe from the start, with a network that knows nothing."""
     game = games.from_pgx("connect_four")
     positions = exact(game, "end", config.positions)
     plan = [("plain", way) for way in WAYS] + [(rule, way) for rule in RULES for way in WAYS]
-    progress, rows = Progress([2] * len(plan) + [1] * (2 * len(RULES))), []
+    progress, rows, starts = Progress([2] * len(plan) + [1] * (2 * len(RULES))), [], []
+    keep({"connect_four": rows, "tic_tac_toe": starts})
     for name, way in plan:
         progress.next(f"Connect Four endings, {name}, {way}")
         how = WAYS[way] | ({} if name == "plain" else {"rule": RULES[name](jz.puct()), "stop": jz.solved})
@@ -111,7 +112,6 @@ def solver(config: Any) -> tuple[dict, str]:
          [r["rule"], r["way"], *[""] * 4, f"{r['mistakes']:.1%}", "", r["seconds"]] for r in rows],
     )  # fmt: skip
     text = f"{len(positions.signs)} positions, at most {config.simulations} simulations, stop=solved\n\n{text}"
-    starts = []
     game, most = games.from_pgx("tic_tac_toe"), config.start_simulations
     for name, rule in RULES.items():
         for way in WAYS:
@@ -130,7 +130,7 @@ def solver(config: Any) -> tuple[dict, str]:
 
 
 # ------------------------------------------------------------------------------------------------------------ graph
-def graph(config: Any) -> tuple[dict, str]:
+def graph(config: Any, keep: Keep) -> tuple[dict, str]:
     """The same simulations with and without transpositions."""
     count = max(2, min(64, config.positions))
     tic_tac, four = games.from_pgx("tic_tac_toe"), games.from_pgx("connect_four")
@@ -140,6 +140,7 @@ def graph(config: Any) -> tuple[dict, str]:
     for phase in config.phases:
         sets.append(("Connect Four", phase, four, start if phase == "start" else exact(four, phase, count)))
     progress, rows = Progress([1] * (2 * len(sets))), []
+    keep({"rows": rows})
     for name, phase, game, positions in sets:
         for way, how in WAYS.items():
             progress.next(f"{name}, {phase}, {way}")
