@@ -148,7 +148,7 @@ def check_canary(say: Say, parts: Mapping[str, Search]) -> list[str]:
         parts: what to search, by the names of `RECORDED`.
     """
     games = len(ROOTS) * COPIES
-    say(f"canary: {games} games at once, {SIMULATIONS} simulations each; takes seconds, mostly to compile")
+    say(f"canary: {games} games at once, {SIMULATIONS} simulations each; takes up to a minute, mostly to compile")
     found, problems = [], []
     for part in canary(parts):
         found.append(part)

@@ -100,6 +100,16 @@ def _open(
     return False
 
 
+def _check_name(folder: pathlib.Path) -> None:
+    """Raises a ValueError if orbax would lose checkpoints there: it looks for its files by patterns of whole paths."""
+    found = sorted({*str(folder.absolute())} & {*"[]*?"})
+    if found:
+        raise ValueError(
+            f"--folder {folder}: {folder.absolute()} contains {' '.join(found)}, and checkpoints cannot be stored "
+            "below such a name. Name a folder without these characters."
+        )
+
+
 def _check_room(folder: pathlib.Path, restorable: bool = False) -> None:
     """Raises a ValueError if the folder holds something that is no run.
 
@@ -206,6 +216,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _hold(folder: pathlib.Path, held: contextlib.ExitStack) -> None:
+    _check_name(folder)
     if fcntl is None:
         return
     try:

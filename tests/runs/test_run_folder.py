@@ -95,6 +95,15 @@ def test_a_run_that_was_stopped_before_it_began_can_begin(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["config.json", "lock"]
 
 
+@pytest.mark.parametrize("name", ["a[1]", "a*", "what?"])
+def test_names_with_which_checkpoints_would_be_lost_are_refused(tmp_path, name):
+    for folder in (tmp_path / name, tmp_path / name / "run"):
+        with pytest.raises(ValueError, match="checkpoints cannot be stored below such a name"):
+            with run_folder.writing(folder):
+                pass
+    assert not list(tmp_path.iterdir())
+
+
 def test_checkpoint_offers_the_folder_functions():
     assert checkpoint.differences is run_folder.differences
     assert checkpoint.writing is run_folder.writing

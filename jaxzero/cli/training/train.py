@@ -271,9 +271,10 @@ def following(config: Config, folder: pathlib.Path, step: int) -> list[str]:
     named = f"--game {shlex.quote(config.game)}"
     if config.game == "go":
         named += f" --size {config.size} --komi {config.komi:g}"
-    players = f"random uct:{config.evaluate.rollouts} {folder}"
+    path = shlex.quote(str(folder))
+    players = f"random uct:{config.evaluate.rollouts} {path}"
     own = [
-        f"{shlex.join(command('play'))} {named} --weights {folder}    # play against it",
+        f"{shlex.join(command('play'))} {named} --weights {path}    # play against it",
         f"{shlex.join(command('tournament'))} {named} --players {players}    # rating",
     ]
     return commands_after(config.budget, config.seed, folder, step, loop.minutes_at(folder, step), own)

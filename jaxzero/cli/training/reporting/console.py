@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -94,7 +95,8 @@ def commands_after(
         goal: what ended the run, if not its budget.
     """
     by_steps = 0 < budget.steps <= step  # double the limit that was reached
-    twice = round(2 * max(budget.minutes, minutes), 1)  # minutes may exceed a budget that was lowered
+    twice = 2 * max(budget.minutes, minutes)  # minutes may exceed a budget that was lowered
+    twice = round(twice, 1) if twice >= 1 else float(f"{twice:.2g}")
     longer: tuple[Any, ...] = ("--budget.minutes", twice)
     if by_steps:  # and minutes, where they would end it before
         longer = ("--budget.steps", 2 * budget.steps) + (longer if 2 * minutes > budget.minutes else ())
@@ -106,5 +108,5 @@ def commands_after(
         f"{again('--seed', seed + 1, '--folder', f'{folder}-seed{seed + 1}')}    # another seed",
         *own,
         f"{python()} -m pip install tensorboard    # for the next command",
-        f"{python()} -m tensorboard.main --logdir {folder.parent}    # live curves",
+        f"{python()} -m tensorboard.main --logdir {shlex.quote(str(folder.parent))}    # live curves",
     ]
