@@ -135,7 +135,7 @@ def _in_range(options: dict[str, Any]) -> bool:
     """Whether jaxzero's functions take these numbers; mctx's take any, and arrays by action, too."""
     if any(jnp.ndim(value) for value in options.values()):
         return False
-    number = {name: x for name, x in options.items() if isinstance(x, Real)}
+    number = {name: float(x) for name, x in options.items() if isinstance(x, Real)}
     positive = all(number.get(name, 1) >= 0 for name in ("pb_c_init", "value_scale", "maxvisit_init"))
     ordered = number.get("min_value", -float("inf")) < number.get("max_value", float("inf"))
     return positive and ordered and number.get("pb_c_base", 1) > 0
