@@ -124,8 +124,12 @@ def fail():
     raise ZeroDivisionError
 
 
+def interrupt():
+    raise KeyboardInterrupt  # as Ctrl-C does, which jobs in the background ignore
+
+
 @pytest.mark.parametrize("ending, raised", [
-    (lambda: signal.raise_signal(signal.SIGINT), SystemExit),
+    (interrupt, SystemExit),
     (lambda: signal.raise_signal(signal.SIGTERM), SystemExit),
     (fail, ZeroDivisionError),
 ])  # fmt: skip
