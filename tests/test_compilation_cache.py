@@ -23,7 +23,7 @@ def test_the_environment_has_the_last_word(setting, said):
     assert done.stdout.strip() == said, done.stderr
 
 
-@pytest.mark.parametrize("script", ["training/train", "playing/play", "playing/tournament", "playing/gtp_match"])
+@pytest.mark.parametrize("script", ["training/train", "playing/play", "playing/tournament", "playing/gtp_match/match"])
 def test_scripts_that_people_start_again_keep_what_they_compile(script):
     tree = ast.parse((ROOT / "jaxzero" / "cli" / f"{script}.py").read_text())
     main = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main")

@@ -34,7 +34,9 @@ COMMANDS = {
     "play": Command("play a game against jaxzero, in the terminal or with --browser", *PLAY),
     "gtp": Command("speak the Go Text Protocol, for front ends like GoGui and Sabaki", *GTP, ("--gtp",)),
     "match": Command(
-        "a match against another program", "jaxzero.cli.playing.gtp_match_settings", "jaxzero.cli.playing.gtp_match"
+        "a match against another program",
+        "jaxzero.cli.playing.gtp_match.settings",
+        "jaxzero.cli.playing.gtp_match.match",
     ),
     "tournament": Command(
         "a round-robin tournament of players, with ratings",

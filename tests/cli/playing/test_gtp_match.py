@@ -15,15 +15,11 @@ import types
 import pytest
 
 from jaxzero import games
-from jaxzero.cli.playing import (
-    gtp_match,
-    gtp_match_results,
-    gtp_match_settings,
-    gtp_program,
-    play,
-    play_settings,
-    tournament,
-)
+from jaxzero.cli.playing import play, play_settings, tournament
+from jaxzero.cli.playing.gtp_match import match as gtp_match
+from jaxzero.cli.playing.gtp_match import program as gtp_program
+from jaxzero.cli.playing.gtp_match import results as gtp_match_results
+from jaxzero.cli.playing.gtp_match import settings as gtp_match_settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 

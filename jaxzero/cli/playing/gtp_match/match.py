@@ -7,9 +7,9 @@ import sys
 import time
 
 from jaxzero import games
-from jaxzero.cli.playing.gtp_match_results import Game, points, result, save, summary, writing
-from jaxzero.cli.playing.gtp_match_settings import Config, opening_plies
-from jaxzero.cli.playing.gtp_program import Failed, Program, Refused
+from jaxzero.cli.playing.gtp_match.program import Failed, Program, Refused
+from jaxzero.cli.playing.gtp_match.results import Game, points, result, save, summary, writing
+from jaxzero.cli.playing.gtp_match.settings import Config, opening_plies
 from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.cli.training.evaluation import draws

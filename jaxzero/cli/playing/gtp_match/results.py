@@ -11,8 +11,8 @@ import jax
 
 import jaxzero as jz
 from jaxzero.atomic_files import write_whole
-from jaxzero.cli.playing.gtp_match_settings import Config
-from jaxzero.cli.playing.gtp_program import Failed
+from jaxzero.cli.playing.gtp_match.program import Failed
+from jaxzero.cli.playing.gtp_match.settings import Config
 from jaxzero.cli.playing.play_settings import komi
 from jaxzero.play.arena import Score, interval, share
 from jaxzero.play.engine import Engine

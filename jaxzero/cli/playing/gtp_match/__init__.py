@@ -1,0 +1,1 @@
+"""Matches against a program that speaks the Go Text Protocol: `jaxzero match`."""
