@@ -41,7 +41,7 @@ def in_words(thinker: Engine, whose: str) -> str:
     report, called = thinker.report(1), names(thinker.game)
     best = report.candidates[0]
     line = " ".join(called[a] for a in best.line)
-    worth = _worth(thinker, best.value)
+    worth = board_json.worth(thinker.game, best.value)
     points = f"{worth} of the points" if _in_shares(thinker) else f"a value of {worth}"
     return f"I expect {points} for {whose}, after {report.visits:,} simulations. Expected line: {line}"
 
@@ -49,11 +49,6 @@ def in_words(thinker: Engine, whose: str) -> str:
 def _in_shares(thinker: Engine) -> bool:
     """Whether values are shown as shares of the points."""
     return board_json.in_shares(thinker.game)
-
-
-def _worth(thinker: Engine, value: float) -> str:
-    """A value as a share of the points, or as it is."""
-    return f"{100 * board_json.share(value):.0f} %" if _in_shares(thinker) else f"{value:+.2f}"
 
 
 @contextlib.contextmanager
@@ -77,7 +72,7 @@ def thinking(called: tuple[str, ...]) -> Iterator[Callable[[Engine], None]]:
             best = report.candidates[0]
             status[0].update(
                 f"Thinking, {now - began:.0f} s: {called[best.action]} "
-                f"({_worth(thinker, best.value)}) after {report.visits:,} simulations"
+                f"({board_json.worth(thinker.game, best.value)}) after {report.visits:,} simulations"
             )
 
         yield look
@@ -90,7 +85,7 @@ def table(thinker: Engine) -> list[str]:
     rows = []
     two = _in_shares(thinker)
     for one in report.candidates:
-        worth = _worth(thinker, one.value)
+        worth = board_json.worth(thinker.game, one.value)
         rows.append(f"  {called[one.action]:>{wide}}   {worth:>6}   {100 * one.visits / report.visits:4.0f} %")
     return [f"  {'move':>{wide}}   {'points' if two else ' value'}   visits", *rows] if rows else []
 

@@ -5,6 +5,7 @@ points of one game, between 0 and 1: a win is one, a draw half. Where wins pay m
 players, values are shown instead (`in_shares`).
 """
 
+import math
 import re
 from typing import Any
 
@@ -17,7 +18,7 @@ from jaxzero.play.engine import Engine
 from jaxzero.play.notation import coordinates, family, has_board, names, own_picture, result_in_words, stones
 from jaxzero.play.scoring import final_score
 
-__all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts"]
+__all__ = ["in_shares", "layout", "outcome", "position", "share", "thoughts", "worth"]
 
 Place = list[int] | None
 
@@ -40,6 +41,18 @@ def kind(game: Game) -> str:
 def in_shares(game: Game) -> bool:
     """Whether values are shown as shares of the points: only for two players, and if no wins pay more than others."""
     return game.num_players == 2 and game.outcomes is None
+
+
+def worth(game: Game, value: float) -> str:
+    """A value as text: a share of the points where values are shown as such, else as it is.
+
+    >>> from jaxzero import games
+    >>> worth(games.go(5), 0.5), worth(games.backgammon(), 1 / 3), worth(games.go(5), float("nan"))
+    ('75 %', '+0.33', '? %')
+    """
+    if not in_shares(game):
+        return f"{value:+.2f}"
+    return f"{100 * share(value):.0f} %" if math.isfinite(value) else "? %"
 
 
 def layout(game: Game) -> dict[str, Any]:

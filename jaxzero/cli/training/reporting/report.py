@@ -11,13 +11,12 @@ import numpy as np
 
 from jaxzero import games, viz
 from jaxzero.cli.training.reporting.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
-from jaxzero.play.browser.board_json import in_shares
+from jaxzero.play.browser.board_json import in_shares, worth
 from jaxzero.play.notation import names, result_in_words, side_of
 from jaxzero.runs import progress_display
 from jaxzero.viz import report as pages
 from jaxzero.viz.board_shapes import players
 from jaxzero.viz.boards import picture_of, without_board
-from jaxzero.viz.overlay import expected
 
 __all__ = ["write"]
 
@@ -149,24 +148,16 @@ def moment(game: games.Game, state: Any, first: int, report: Any, last: int, act
     called, best = names(game), report.candidates[:5]
     who, wide = players(game)[side_of(game, int(game.to_play(state)), first)], max(4, *map(len, called))
     lines = [
-        f"{who} to move: {_worth(game, report.value, ' % of the points')} expected,",
+        f"{who} to move: {worth(game, report.value)}{' of the points' if in_shares(game) else ''} expected,",
         f"{report.visits:,} visits. {who} plays {called[action]}{', drawn at random' if drawn else ''}.",
         "",
         f"{'move':>{wide}} {'visits':>7} {'points' if in_shares(game) else 'value':>7} {'prior':>6}",
-        *(
-            f"{called[c.action]:>{wide}} {c.visits:>7,} {_worth(game, c.value, ' %'):>7} {100 * c.prior:>4.0f} %"
-            for c in best
-        ),
+        *(f"{called[c.action]:>{wide}} {c.visits:>7,} {worth(game, c.value):>7} {100 * c.prior:>4.0f} %" for c in best),
         "",
         "Expected play: " + " ".join(called[a] for a in best[0].line) if best else "",
     ]
     last = last if last >= 0 else None
     return pages.Ply(picture_of(game, state, first, report, last), "\n".join(lines))
-
-
-def _worth(game: games.Game, value: float, unit: str) -> str:
-    """Expected points; the value where they would mislead, with more players or where wins pay more or less."""
-    return f"{expected(value)}{unit}" if in_shares(game) else f"{value:+.2f}"
 
 
 def at(state: Any, i: int) -> Any:
