@@ -4,7 +4,9 @@
     python experiments/strength/hex_openings.py --weights runs/hex_7x7 --simulations 20000
 
 Runs one search per opening, all in one batch. It starts after the swap, so that no swap is possible any more and the
-value is that of the move. If the search has proven the value, it is 1 or -1. Hayward et al. (2003, "Solving 7 x 7 Hex:
+value is that of the move. The search is PUCT, that of `jaxzero play`, which spends most simulations on the best reply;
+Gumbel search spends most of them on replies that its halving drops. If the search has proven the value, it is 1 or -1.
+Hayward et al. (2003, "Solving 7 x 7 Hex:
 virtual connections and game-state reduction") solved all openings on 7 x 7.
 """
 
@@ -17,20 +19,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.training.evaluation import to_win
 from jaxzero.games.hex import HexState
 from jaxzero.models.symmetry import averaged
 from jaxzero.nets import weights
 from jaxzero.options.solver import bounds
 from jaxzero.runs import progress_display
 from jaxzero.runs.run_folder import write_whole
-from jaxzero.train.bootstrap_values import with_greedy_value
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 SURE = 0.9
+EXPLORATION = 1.25  # of PUCT; the default of `jaxzero play`
 
 
 def openings(game: games.Game) -> HexState:
@@ -48,10 +50,12 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
     """The value of each opening for the player who makes it, and whether it is proven: `[squares]`."""
     opened, squares = openings(game), game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
-    search = to_win(game, models.perfect(game, net), simulations)
+    rule = jz.avoid_proven(jz.puct(EXPLORATION))
+    search = jz.alphazero(
+        models.perfect(game, net), simulations, rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
+    )
     with progress_display.announced(f"Searching {squares} openings, {simulations} simulations each, compiled first"):
-        greedy = jax.jit(with_greedy_value(search))  # the mean also counts replies that were dropped later
-        out = progress_display.wait(greedy(params, keys, opened))
+        out = progress_display.wait(jax.jit(search)(params, keys, opened))
     low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
     proven = low == high
     return -np.where(proven, low, np.asarray(out.value)), proven
@@ -109,7 +113,7 @@ def main() -> None:
     if given.save:
         RESULTS.mkdir(exist_ok=True)
         results = circumstances() | {"simulations": given.simulations, "network": about}
-        results |= {"average_symmetries": given.average_symmetries}
+        results |= {"search": "PUCT", "exploration": EXPLORATION, "average_symmetries": given.average_symmetries}
         results |= {"worth": np.round(worth, 3).tolist(), "proven": proven.tolist()}
         file = free_name(RESULTS / f"{game.id}_openings.json")
         write_whole(file, json.dumps(results, indent=1) + "\n")
