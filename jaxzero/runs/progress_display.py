@@ -1,6 +1,7 @@
 """Progress display and interruption: a live line on a terminal, plain lines elsewhere."""
 
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -20,6 +21,16 @@ __all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
 _bars: list[Progress] = []  # the bars that are shown now
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+
+
+def _unread() -> None:
+    """Nobody reads the output any more, as after `| head`: the program gets SIGTERM, and what saves then, saves."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is printed later goes nowhere
+    print("Nobody reads the output any more: stopping, as after SIGTERM.", file=sys.stderr)
+    signal.raise_signal(signal.SIGTERM)
+
+
+console.on_broken_pipe = _unread  # rich would exit at once
 
 
 def device() -> str:
@@ -92,7 +103,10 @@ def announced(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
-    """Gives `show(done, text)`: a bar on a terminal; elsewhere a line at most every so many seconds."""
+    """Gives `show(done, text)`: a bar on a terminal; elsewhere a line at most every so many seconds.
+
+    If nobody reads these lines any more, as after `| head`, the program gets SIGTERM: what saves then, saves.
+    """
     if console.is_terminal:
         columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(bar_width=20), TextColumn("{task.description}")
         with Progress(*columns, console=console) as bar:
@@ -108,7 +122,10 @@ def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
     def show(done: float, text: str) -> None:
         if time.monotonic() - last[0] >= every or done >= 1:
             last[0] = time.monotonic()
-            print(f"{done:4.0%}  {text}", flush=True)
+            try:
+                print(f"{done:4.0%}  {text}", flush=True)
+            except BrokenPipeError:
+                _unread()
 
     yield show
 

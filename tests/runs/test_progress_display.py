@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import jax.numpy as jnp
 import pytest
@@ -45,6 +47,28 @@ def test_plain_lines_when_nobody_watches(capsys):
             show(i / 100, f"step {i}")
         show(1.0, "the end")
     assert capsys.readouterr().out.splitlines() == ["  0%  step 0", "100%  the end"]
+
+
+@pytest.mark.parametrize("printed", ['show(i / 1000, "x" * 10000)', 'progress_display.console.print("x" * 10000)'])
+def test_output_that_nobody_reads_ends_the_work_as_sigterm_does(printed):
+    program = f"""
+from jaxzero.runs import progress_display
+with progress_display.interruptible() as interrupted, progress_display.live(every=0) as show:
+    for i in range(1000):
+        {printed}
+        if interrupted():
+            print("unread")
+            raise SystemExit(interrupted())
+"""
+    piped = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen([sys.executable, "-c", program], **piped) as running:
+        assert "xxx" in running.stdout.readline()
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said.splitlines()) == (
+        1,
+        ["Nobody reads the output any more: stopping, as after SIGTERM.", "SIGTERM"],
+    )
 
 
 def test_wait_returns_what_it_was_given():
