@@ -98,7 +98,7 @@ from bench import measure  # noqa: E402
 from bench.mctx_train_step import Loop, build, searcher  # noqa: E402
 
 from jaxzero import games, models  # noqa: E402
-from jaxzero.cli.training.evaluation import to_win  # noqa: E402
+from jaxzero.cli.evaluation_search import to_win  # noqa: E402
 from jaxzero.play import arena, outcome_mistakes  # noqa: E402
 from jaxzero.runs import progress_display  # noqa: E402
 

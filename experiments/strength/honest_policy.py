@@ -31,7 +31,7 @@ import jaxzero as jz
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name, write_whole
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.training.evaluation import draws
+from jaxzero.cli.evaluation_search import draws
 from jaxzero.nets import weights
 from jaxzero.root.summary import legal_actions
 from jaxzero.runs import progress_display, run_folder

@@ -26,10 +26,10 @@ import optax
 from jaxzero import models
 from jaxzero.atomic_files import make_folder
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.evaluation_search import sees_decisive, to_win
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.playing.play import resolved, rules
 from jaxzero.cli.playing.play_settings import SIZE, Player
-from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.cli.training.network_setup import network
 from jaxzero.cli.training.presets import BEFORE
 from jaxzero.models.chance import select_rows

@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.evaluation_search import sees_decisive
 from jaxzero.cli.playing import tournament
 from jaxzero.cli.playing.pairings import different_openings, match, matches, played, points, warn_of_repeated_openings
 from jaxzero.cli.playing.play_settings import usual_opening_plies
 from jaxzero.cli.playing.tournament_players import Player, repeats
 from jaxzero.cli.playing.tournament_settings import Config
-from jaxzero.cli.training.evaluation import sees_decisive
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.games import Game
 from jaxzero.play import arena

@@ -7,8 +7,8 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.evaluation_search import sees_decisive, to_win
 from jaxzero.cli.playing.play import searches, spreading
-from jaxzero.cli.training.evaluation import sees_decisive, to_win
 from jaxzero.cli.training.settings import Config
 from jaxzero.cli.training.train import measured_how
 from jaxzero.games.checks.play_checks import check_play

@@ -7,8 +7,8 @@ import shutil
 import jax.numpy as jnp
 import pytest
 
-from jaxzero.cli.training import evaluation, loop
-from jaxzero.cli.training.reporting import report, report_parts
+from jaxzero.cli.training import loop
+from jaxzero.cli.training.reporting import report, report_parts, results_file
 from jaxzero.runs import checkpoint, metrics
 
 CONFIG = {"seed": 3, "budget": {"minutes": 5.0}}
@@ -26,8 +26,8 @@ def sound(tmp_path_factory):
             write(step, {"loss/total": 1.0 / step, "minutes": 0.3 * step})
             if step > 8:
                 checkpoint.save(folder, step, STATE, about={"minutes": 0.3 * step, "config": CONFIG})
-    evaluation.store(folder, evaluate={"games": 4}, before={"random": 0.5}, step=None)
-    evaluation.store(folder, after={"random": 1.0}, step=10)
+    results_file.store(folder, evaluate={"games": 4}, before={"random": 0.5}, step=None)
+    results_file.store(folder, after={"random": 1.0}, step=10)
     shutil.rmtree(folder / "tensorboard")
     return folder
 
@@ -58,7 +58,7 @@ def come_back(folder):
     found = checkpoint.restore(folder, STATE, said.append)
     assert found is not None
     step, minutes = found[0], loop.minutes_at(folder, found[0])
-    results = evaluation.stored(folder)
+    results = results_file.stored(folder)
     with metrics.writing(folder, step, said.append) as write:
         write(step + 1, {"loss/total": 0.0, "minutes": minutes})
     report_parts.curves(report_parts.rows_of(folder), report.CURVES)
@@ -163,8 +163,8 @@ def test_a_run_without_settings_and_sound_checkpoints_is_not_begun_anew(tmp_path
 def test_damaged_results_are_told_and_kept_aside_once(sound, tmp_path, capsys):
     folder = shutil.copytree(sound, tmp_path / "run")
     (folder / "results.json").write_text("{}")
-    assert evaluation.stored(folder) == {}
-    evaluation.store(folder, before={"random": 0.5}, step=None)
+    assert results_file.stored(folder) == {}
+    results_file.store(folder, before={"random": 0.5}, step=None)
     assert capsys.readouterr().out.count("is damaged: measuring again") == 1
     assert [x.name for x in folder.glob("*damaged*")] == ["results.damaged-1.json"]
-    assert evaluation.stored(folder)["before"] == {"random": 0.5}
+    assert results_file.stored(folder)["before"] == {"random": 0.5}

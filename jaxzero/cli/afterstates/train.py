@@ -17,7 +17,6 @@ from jaxzero.cli.afterstates.evaluation import LONGEST, evaluated, planner, tabl
 from jaxzero.cli.afterstates.settings import FREE, Config
 from jaxzero.cli.repeat_command import command
 from jaxzero.cli.training import loop
-from jaxzero.cli.training.evaluation import store, stored
 from jaxzero.cli.training.process import guarded
 from jaxzero.cli.training.reporting.console import (
     announced,
@@ -28,6 +27,7 @@ from jaxzero.cli.training.reporting.console import (
     say_stopped,
 )
 from jaxzero.cli.training.reporting.report_parts import how_it_went, page, rows_of, settings_and_next, what_was_learned
+from jaxzero.cli.training.reporting.results_file import store, stored
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.games.rules_2048 import AFTERSTATES, NAMES, drawn, game_2048
 from jaxzero.models.chance_2048 import move_values

@@ -11,6 +11,7 @@ from jaxzero.cli.muzero.evaluation import Measure, Tables
 from jaxzero.cli.muzero.settings import Config
 from jaxzero.cli.muzero.setup import Run, policy
 from jaxzero.cli.training import evaluation as of_games
+from jaxzero.cli.training.reporting import results_in_words
 from jaxzero.environments.environment import signed_discount
 from jaxzero.play import outcome_mistakes
 from jaxzero.play.every_reply import every_reply
@@ -64,8 +65,8 @@ def game_measure(config: Config, environment: Any, run: Run, mesh: Any) -> Measu
     return Measure(
         look=look,
         whole=whole,
-        tables=lambda before, after: of_games.tables(before, after, settings) + more_tables(before, after),
-        verdict=lambda after, before: of_games.verdict(game, after, settings, before),
+        tables=lambda before, after: results_in_words.tables(before, after, settings) + more_tables(before, after),
+        verdict=lambda after, before: results_in_words.verdict(game, after, settings, before),
     )
 
 

@@ -24,7 +24,6 @@ from jaxzero.cli.muzero.settings import FREE, Config
 from jaxzero.cli.muzero.setup import Run, build, described, environment_for, expected, on_host
 from jaxzero.cli.muzero.sizes import least_steps
 from jaxzero.cli.training import loop
-from jaxzero.cli.training.evaluation import store, stored
 from jaxzero.cli.training.process import guarded, start
 from jaxzero.cli.training.reporting.console import (
     announced,
@@ -36,6 +35,7 @@ from jaxzero.cli.training.reporting.console import (
     say_stopped,
     warnings_said,
 )
+from jaxzero.cli.training.reporting.results_file import store, stored
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.runs import checkpoint, metrics, progress_display
 from jaxzero.runs.budget_clock import Clock, compiled_together, first_call_for_free

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxzero.cli.evaluation_search import draws
 from jaxzero.cli.playing.tournament_players import Player
 from jaxzero.cli.playing.tournament_settings import Config, openings
-from jaxzero.cli.training.evaluation import draws
 from jaxzero.play import arena, match_programs
 from jaxzero.runs import progress_display
 

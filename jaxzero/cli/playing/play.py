@@ -16,6 +16,7 @@ import jax
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.evaluation_search import draws, provable, seeing_decisive
 from jaxzero.cli.playing import network_models, protocol, terminal_ui
 from jaxzero.cli.playing.network_models import WEIGHTS, weights_file
 from jaxzero.cli.playing.play_settings import (
@@ -29,7 +30,6 @@ from jaxzero.cli.playing.play_settings import (
     means_trained,
     of_go_alone,
 )
-from jaxzero.cli.training.evaluation import draws, provable, seeing_decisive
 from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.cli.training.variant import learned_only
 from jaxzero.compilation_cache import keep_programs

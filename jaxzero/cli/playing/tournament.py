@@ -17,6 +17,7 @@ from rich.markup import escape
 
 from jaxzero import games
 from jaxzero.cli.circumstances import circumstances
+from jaxzero.cli.evaluation_search import provable, sees_decisive
 from jaxzero.cli.playing.pairings import (
     Result,
     different_openings,
@@ -33,7 +34,6 @@ from jaxzero.cli.playing.play_settings import Player as Settings
 from jaxzero.cli.playing.play_settings import of_go_alone
 from jaxzero.cli.playing.tournament_players import Player, player, repeats, sharing_programs
 from jaxzero.cli.playing.tournament_settings import Config, is_trained, openings, read
-from jaxzero.cli.training.evaluation import provable, sees_decisive
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import outcome_mistakes, ratings
 from jaxzero.runs import progress_display

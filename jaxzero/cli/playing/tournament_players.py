@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import jaxzero as jz
 from jaxzero import models
+from jaxzero.cli.evaluation_search import to_win
 from jaxzero.cli.playing import network_models
 from jaxzero.cli.playing.tournament_settings import Entrant, is_trained
-from jaxzero.cli.training.evaluation import to_win
 from jaxzero.cli.training.settings import VALUE_SCALE
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.nets import weights

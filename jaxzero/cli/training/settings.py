@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 Preset = Literal["auto", "laptop", "amx", "gpu", "pod"]
-VALUE_SCALE = 0.5  # c_scale of the searches that judge networks, see `evaluation.to_win`
+VALUE_SCALE = 0.5  # c_scale of the searches that judge networks, see `evaluation_search.to_win`
 LEARNING_SCALE, MAPPED_SCALE = 1.0, 0.1  # c_scale of self-play: values as they are (the paper's), or mapped (mctx's)
 
 

@@ -9,7 +9,8 @@ from jax.sharding import NamedSharding
 
 import jaxzero as jz
 from jaxzero import games, models, nets
-from jaxzero.cli.training.evaluation import Rating, provable
+from jaxzero.cli.evaluation_search import provable
+from jaxzero.cli.training.evaluation import Rating
 from jaxzero.cli.training.network_setup import inputs, network
 from jaxzero.cli.training.settings import Config, for_game
 from jaxzero.models.chance import with_listed_outcomes

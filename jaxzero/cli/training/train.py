@@ -15,20 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxzero import environments, games, models
+from jaxzero.cli.evaluation_search import draws, sees_decisive, to_win
 from jaxzero.cli.repeat_command import command, flags
 from jaxzero.cli.training import initial_weights, loop
 from jaxzero.cli.training.command_line import parse
-from jaxzero.cli.training.evaluation import (
-    Evaluation,
-    draws,
-    evaluation,
-    sees_decisive,
-    store,
-    stored,
-    tables,
-    to_win,
-    verdict,
-)
+from jaxzero.cli.training.evaluation import Evaluation, evaluation
 from jaxzero.cli.training.memory_check import fits
 from jaxzero.cli.training.network_setup import about, can_be_saved
 from jaxzero.cli.training.presets import BEFORE, preset_by_looks, preset_of_processor
@@ -44,6 +35,8 @@ from jaxzero.cli.training.reporting.console import (
     warnings_said,
 )
 from jaxzero.cli.training.reporting.report import write as write_report
+from jaxzero.cli.training.reporting.results_file import store, stored
+from jaxzero.cli.training.reporting.results_in_words import tables, verdict
 from jaxzero.cli.training.reporting.selfplay_metrics import describe, line, speeds
 from jaxzero.cli.training.settings import FREE, TOGETHER, VALUE_SCALE, Config
 from jaxzero.cli.training.setup import Run, build, expected, filled, newest

@@ -12,11 +12,11 @@ import pytest
 
 import jaxzero as jz
 from jaxzero import games, models
+from jaxzero.cli.evaluation_search import provable, to_win
 from jaxzero.cli.playing import play
 from jaxzero.cli.playing.play_settings import Player
 from jaxzero.cli.training import setup, train
 from jaxzero.cli.training.command_line import parse
-from jaxzero.cli.training.evaluation import provable, to_win
 from jaxzero.models.chance import with_listed_outcomes
 from jaxzero.play import analysis
 from jaxzero.search.tree import unpack_facts

@@ -7,12 +7,12 @@ import sys
 import time
 
 from jaxzero import games
+from jaxzero.cli.evaluation_search import draws
 from jaxzero.cli.playing.gtp_match.program import Failed, Program, Refused
 from jaxzero.cli.playing.gtp_match.results import Game, points, result, save, summary, writing
 from jaxzero.cli.playing.gtp_match.settings import Config, opening_plies
 from jaxzero.cli.playing.play import engine, limits, resolved
 from jaxzero.cli.playing.play_settings import komi
-from jaxzero.cli.training.evaluation import draws
 from jaxzero.cli.training.reporting.console import warnings_said
 from jaxzero.compilation_cache import keep_programs
 from jaxzero.play import scoring
