@@ -46,6 +46,8 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
             wrong = f"{file} describes no network that self-play can begin with. Give weights of a board game."
     except (OSError, ValueError) as error:
         wrong = str(error)
+        if file == folder / COPY:
+            wrong += f" It is the run's copy. Delete it, and --weights {config.weights} is read again."
     found = process_coordination.gathered([digest, wrong[:1000]])
     wrong = next((said for _, said in found if said), "")
     if not wrong and len({one for one, _ in found}) > 1:

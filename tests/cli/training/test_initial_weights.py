@@ -66,6 +66,17 @@ def test_a_file_and_the_folder_of_a_run_are_the_same(tmp_path):
         same(initial_weights.load(file, GAME), params)
 
 
+def test_a_damaged_copy_may_be_deleted(tmp_path):
+    saved(tmp_path / "weights.safetensors")
+    config, copy = given("--weights", str(tmp_path)), tmp_path / "run" / initial_weights.COPY
+    copy.parent.mkdir()
+    copy.write_bytes((tmp_path / "weights.safetensors").read_bytes()[:100])
+    with pytest.raises(ValueError, match="the run's copy. Delete it, and --weights .* is read again"):
+        initial_weights.find(config, GAME, copy.parent)
+    copy.unlink()
+    assert initial_weights.find(config, GAME, copy.parent) == tmp_path / "weights.safetensors"
+
+
 def test_what_was_saved_in_bfloat16_learns_in_float32(tmp_path):
     params = saved(tmp_path / "half.safetensors", dtype=jnp.bfloat16)
     found = initial_weights.load(tmp_path / "half.safetensors", GAME)
