@@ -117,11 +117,16 @@ def rate(peak: float, step: int, done: float) -> float:
 
 
 def learn(
-    game: games.Game, network: Callable, params: Params, rows: selfplay.Row, given: argparse.Namespace
+    game: games.Game,
+    network: Callable,
+    params: Params,
+    rows: selfplay.Row,
+    given: argparse.Namespace,
+    policy_temperature: float = 1.0,
 ) -> tuple[Params, int]:
     """The averaged parameters after `minutes`, and the number of minibatches."""
     begin, update = learner.learner(
-        game, network, batch_size=given.batch_size, average_decay=0.998, policy_temperature=BETA / given.beta
+        game, network, batch_size=given.batch_size, average_decay=0.998, policy_temperature=policy_temperature
     )
     buffer = replay.new_buffer(
         jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows), len(rows.value)
@@ -199,7 +204,7 @@ def main() -> None:
         raise SystemExit("Stopped. The collected positions are kept; the same command continues.")
     if not given.minutes:
         return
-    learned, steps = learn(game, network, first, rows, given)
+    learned, steps = learn(game, network, first, rows, given, BETA / given.beta)
     file = free_name(given.folder / "weights.safetensors")
     names = ("simulations", "beta", "minutes", "learning_rate", "batch_size", "seed")
     how = {name: getattr(given, name) for name in names} | {"positions": len(rows.value), "minibatches": steps}

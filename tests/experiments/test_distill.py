@@ -1,0 +1,72 @@
+"""A small network that learns the outputs of a large one."""
+
+import pathlib
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxzero import games
+from jaxzero.nets import weights
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "experiments" / "strength"))  # as running a script there does; last: it hides nothing
+
+import distill  # noqa: E402
+import honest_policy  # noqa: E402
+
+GAME = games.from_pgx("tic_tac_toe")
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    monkeypatch.setattr(distill, "PLIES", 8)
+    monkeypatch.setattr(honest_policy, "STEPS", 2)
+
+    def run(*words):
+        small = ("--folder", str(tmp_path / "small"), "--games", "8", "--batch-size", "16", "--window", "2")
+        small += ("--channels", "4", "--hidden", "8")
+        monkeypatch.setattr(sys, "argv", ["distill.py", "--game", "tic_tac_toe", *small, *words])
+        distill.main()
+        return tmp_path / "small"
+
+    return run
+
+
+@pytest.mark.slow
+def test_it_learns_what_the_large_network_says(call, capsys):
+    folder = call("--positions", "200", "--minutes", "0")
+    rows = [honest_policy.read(file) for file in sorted(folder.glob("*.npz"))]
+    assert sum(len(x.value) for x in rows) >= 200 and not list(folder.glob("*.safetensors"))
+    net, params, about = weights.load(weights.trained("tic_tac_toe"), GAME)
+    for x in rows:
+        logits, value = net(params, x.observation)
+        legal = jnp.asarray(x.observation.sum(-1).reshape(-1, 9) == 0)
+        expected = jax.nn.softmax(jnp.where(legal, logits, -jnp.inf))
+        np.testing.assert_allclose(x.policy, expected, atol=1e-5)
+        np.testing.assert_allclose(x.value, value, atol=1e-5)
+    call("--positions", "1", "--minutes", "0.02")
+    _, _, said = weights.load(folder / "weights.safetensors", GAME)
+    assert said["network"] == {
+        "kind": "windows", "window": 2, "channels": 4, "hidden": [8], "stone_parity": True, "input_features": True,
+    }  # fmt: skip
+    assert said["distilled"]["minibatches"] > 0 and said["large_network"] == about and "results" not in said
+    call("--positions", "1", "--minutes", "0.001", "--begin", str(folder / "weights.safetensors"))
+    assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        call("--weights", str(folder / "weights.safetensors"))
+    assert "holds a run with other settings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--positions", "0"), "--positions 0: 1 or more"), (("--learning-rate", "nan"), "--learning-rate nan: above 0"),
+    (("--game", "2048"), "--game 2048 has 1 player"), (("--game", "backgammon"), "--game backgammon has chance"),
+    (("--hidden", "70000"), "--network: "), (("--weights", "nowhere"), "nowhere"),
+    (("--begin", str(weights.trained("tic_tac_toe"))), "its network is another one than the flags describe"),
+])  # fmt: skip
+def test_what_cannot_be_is_answered_in_a_sentence(call, words, said, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        call(*words)
+    assert ended.value.code == 2 and said in capsys.readouterr().err and not (tmp_path / "small").exists()
