@@ -16,6 +16,8 @@ it learns write the weights learned so far.
 import argparse
 import math
 import pathlib
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 
 import jax
@@ -139,11 +141,17 @@ def main() -> None:
         return
     learned, steps = learn(game, small, first, rows, given)
     file = free_name(given.folder / "weights.safetensors")
-    names = ("minutes", "learning_rate", "batch_size", "seed")
-    how = {name: getattr(given, name) for name in names} | {"positions": len(rows.value), "minibatches": steps}
+    how = {name: getattr(given, name) for name in ("learning_rate", "batch_size")}
+    how |= {"positions": len(rows.value), "minibatches": steps, "large_network": about}
     known = {name: about[name] for name in ("game", "rules", "komi") if name in about}
-    described = {"network": network_setup.about(net, game), "distilled": how, "large_network": about}
-    weights.save(file, learned, known | circumstances() | described)
+    origin = {
+        "command": shlex.join(["experiments/strength/distill.py", *sys.argv[1:]]),
+        "seed": given.seed,
+        "minutes": given.minutes,
+        "device": progress_display.device(),
+    }
+    described = {"network": network_setup.about(net, game), "distilled": how}
+    weights.save(file, learned, known | origin | circumstances() | described)
     print(f"Written to {file}")
 
 

@@ -52,7 +52,9 @@ def test_it_learns_what_the_large_network_says(call, capsys):
     assert said["network"] == {
         "kind": "windows", "window": 2, "channels": 4, "hidden": [8], "stone_parity": True, "input_features": True,
     }  # fmt: skip
-    assert said["distilled"]["minibatches"] > 0 and said["large_network"] == about and "results" not in said
+    assert said["distilled"]["minibatches"] > 0 and said["distilled"]["large_network"] == about
+    assert said["command"].startswith("experiments/strength/distill.py --game tic_tac_toe") and said["minutes"] == 0.02
+    assert "results" not in said  # nobody measured this one
     call("--positions", "1", "--minutes", "0.001", "--begin", str(folder / "weights.safetensors"))
     assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
     with pytest.raises(SystemExit):
