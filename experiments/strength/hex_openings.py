@@ -4,10 +4,11 @@
     python experiments/strength/hex_openings.py --weights runs/hex_7x7 --simulations 20000
 
 Runs one search per opening, all in one batch. It starts after the swap, so that no swap is possible any more and the
-value is that of the move. The search is PUCT, that of `jaxzero play`, which spends most simulations on the best reply;
-Gumbel search spends most of them on replies that its halving drops. If the search has proven the value, it is 1 or -1.
-Hayward et al. (2003, "Solving 7 x 7 Hex:
-virtual connections and game-state reduction") solved all openings on 7 x 7.
+value is that of the move. The search is PUCT, as in `jaxzero play`; the value is the mean over its simulations, or 1 or
+-1 where the search has proven it.
+
+On 7 x 7 the signs are compared with the solution of Hayward et al. (2003, "Solving 7 x 7 Hex: virtual connections and
+game-state reduction").
 """
 
 import argparse
@@ -34,6 +35,17 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results" / "strength"
 SURE = 0.9
 EXPLORATION = 1.25  # of PUCT; the default of `jaxzero play`
 
+#: First moves that win or lose on 7 x 7, without a swap: Hayward et al. (2003), as drawn on the page "Swap" of HexWiki.
+SOLUTION = """
+- - - - - - +
+- - + - + + +
+- + + + + + -
++ + + + + + +
+- + + + + + -
++ + + - + - -
++ - - - - - -
+"""
+
 
 def openings(game: games.Game) -> HexState:
     """The positions after each first move and the swap: `[squares, ...]`.
@@ -46,11 +58,14 @@ def openings(game: games.Game) -> HexState:
     return jax.vmap(game.step)(opened, jnp.full(squares, squares), keys)
 
 
-def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]:
-    """The value of each opening for the player who makes it, and whether it is proven: `[squares]`."""
+def judged(game, net, params, simulations: int, exploration: float = EXPLORATION) -> tuple[np.ndarray, np.ndarray]:
+    """The value of each opening for the player who makes it, and whether it is proven: `[squares]`.
+
+    The mean over all simulations, or the proven value.
+    """
     opened, squares = openings(game), game.num_actions - 1
     keys = jax.random.split(jax.random.key(0), squares)
-    rule = jz.avoid_proven(jz.puct(EXPLORATION))
+    rule = jz.avoid_proven(jz.puct(exploration))
     search = jz.alphazero(
         models.perfect(game, net), simulations, rule=rule, dirichlet_fraction=0.0, act=jz.most_visited
     )
@@ -59,6 +74,12 @@ def judged(game, net, params, simulations: int) -> tuple[np.ndarray, np.ndarray]
     low, high = np.moveaxis(np.asarray(bounds(out.tree)), -1, 0)
     proven = low == high
     return -np.where(proven, low, np.asarray(out.value)), proven
+
+
+def as_solved(worth: np.ndarray) -> np.ndarray | None:
+    """Whether each sign is the published one `[squares]`; None on boards of another size."""
+    wins = np.array([sign == "+" for sign in SOLUTION.split()])
+    return (worth > 0) == wins if len(worth) == len(wins) else None
 
 
 def board(worth: np.ndarray, proven: np.ndarray) -> str:
@@ -76,6 +97,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
     parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
+    parser.add_argument("--exploration", type=float, default=EXPLORATION, help="constant of PUCT; default: %(default)s")
     parser.add_argument(
         "--average-symmetries", action="store_true", help="evaluate each position as the mean over it and its half-turn"
     )
@@ -104,17 +126,22 @@ def main() -> None:
     """Searches, and prints the board."""
     parser = arguments()
     given = parser.parse_args()
+    if not 0 <= given.exploration < math.inf:
+        parser.error(f"--exploration {given.exploration}: 0 or more, like {EXPLORATION}")
     game, net, params, about = loaded(parser, given)
-    worth, proven = judged(game, net, params, given.simulations)
+    worth, proven = judged(game, net, params, given.simulations, given.exploration)
+    right = as_solved(worth)
     print(f"Value of each first move, * where proven, {given.simulations} simulations:")
     print(board(worth, proven))
     told = f"{(worth > SURE).sum()} won, {(worth < -SURE).sum()} lost, {(abs(worth) <= SURE).sum()} in between"
-    print(f"{told}; {proven.sum()} proven")
+    compared = "" if right is None else f"; {right.sum()} of {len(right)} signs as in the published solution"
+    print(f"{told}; {proven.sum()} proven{compared}")
     if given.save:
         RESULTS.mkdir(exist_ok=True)
         results = circumstances() | {"simulations": given.simulations, "network": about}
-        results |= {"search": "PUCT", "exploration": EXPLORATION, "average_symmetries": given.average_symmetries}
-        results |= {"worth": np.round(worth, 3).tolist(), "proven": proven.tolist()}
+        results |= {"search": "PUCT", "exploration": given.exploration, "average_symmetries": given.average_symmetries}
+        results |= {"worth": worth.astype(float).round(4).tolist(), "proven": proven.tolist()}
+        results |= {} if right is None else {"as_solved": int(right.sum())}
         file = free_name(RESULTS / f"{game.id}_openings.json")
         write_whole(file, json.dumps(results, indent=1) + "\n")
         print(f"Written to {file}")

@@ -182,6 +182,23 @@ def test_openings_of_hex_expect_no_swap():
     np.testing.assert_array_equal(seen[..., 1].swapaxes(1, 2).reshape(16, 16), np.eye(16))  # mirrored by the swap
 
 
+@pytest.mark.parametrize("sees", [0.6, -0.6])
+def test_a_value_is_that_of_the_player_who_opens(sees):
+    """The network always thinks the same of who is to move; one simulation asks only after the swap."""
+    game = games.hex_game(4)
+    net = lambda params, x: (jnp.zeros((len(x), 17)), jnp.where(x[:, 0, 0, 2] > 0, -sees, sees))  # plane 2: player 1
+    worth, proven = hex_openings.judged(game, net, None, 8)
+    assert not proven.any()
+    np.testing.assert_allclose(worth, -sees, atol=1e-6)  # player 0 is to move, and the other one owns the opening
+
+
+def test_the_published_solution_is_the_same_by_a_half_turn_and_says_how_many_signs_are_right():
+    wins = np.array([1.0 if sign == "+" else -1.0 for sign in hex_openings.SOLUTION.split()])
+    assert wins.shape == (49,) and (wins == wins[::-1]).all() and (wins > 0).sum() == 27
+    assert hex_openings.as_solved(wins).all() and not hex_openings.as_solved(-wins).any()
+    assert hex_openings.as_solved(np.ones(16)) is None
+
+
 @pytest.mark.slow
 def test_openings_of_hex_are_proven_on_a_small_board():
     """Against all games of 3 x 3."""
