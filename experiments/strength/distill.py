@@ -1,16 +1,18 @@
-"""Distillation: a small, fast network learns the outputs of a large one.
+"""Distillation: a small, fast network (the student) learns the outputs of a large one (the teacher).
 
-    python experiments/strength/distill.py --folder runs/small --positions 1200000 --minutes 6
-    python experiments/strength/mistakes.py --weights runs/small/weights.safetensors
+    python experiments/strength/distill.py --folder runs/student --positions 1200000 --minutes 6
+    python experiments/strength/mistakes.py --weights runs/student/weights.safetensors
 
-Hinton, Vinyals and Dean (2015, "Distilling the knowledge in a neural network"). The large network plays against itself
-without a search: after up to 16 random moves, moves are drawn from its policy, and one in twenty is random. Each
-position is kept with the policy and the value of the large network, and the small one learns both. The small one is a
-network of windows, which sees all that the game names: the parity of stones, the canonical form, input features.
+Hinton, Vinyals and Dean (2015, "Distilling the knowledge in a neural network"), with a temperature of 1. The teacher
+plays against itself without a search. A game begins with up to 16 random moves; then moves are drawn from the teacher's
+policy, and one in twenty is random. Every position is kept with the teacher's policy and value. The student is a
+network of windows (an MLP in games without a board), with the inputs that the game defines: the parity of stones, the
+canonical form, input features. Its loss is the cross-entropy with the teacher's policy plus the squared error from the
+teacher's value.
 
-The folder keeps the positions. A later call with the same large network adds the missing ones, and learns from all.
-`--begin FILE` starts learning from the weights of an earlier call; use another `--seed` then. Ctrl-C and SIGTERM while
-it learns write the weights learned so far.
+The folder keeps the positions. A later call with the same teacher adds the missing ones, and learns from all. `--begin
+FILE` starts learning from the weights of an earlier call; use another `--seed` then. Ctrl-C and SIGTERM while it learns
+write the weights learned so far.
 """
 
 import argparse
@@ -18,11 +20,14 @@ import math
 import pathlib
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from honest_policy import digest, fill, learn
+from honest_policy import digest, fill, learn, loaded
 
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name
@@ -59,13 +64,36 @@ def collect(game: games.Game, network: Callable, params: Params, num_games: int,
         yield selfplay.Row(*(np.asarray(x)[new] for x in rows))
 
 
-def small_network(game: games.Game, given: argparse.Namespace) -> tuple[Network, Callable, Params]:
-    """The small network that is asked for: its settings, and as `nets` builds it."""
+class Prepared(NamedTuple):
+    """What the flags name.
+
+    Attributes:
+        game: its rules.
+        teacher: the large network, its parameters, and the record of its training.
+        student: the description of the small network for a weights file, the network, and its first parameters.
+        began_with: the record of `--begin`; None: untrained.
+    """
+
+    game: games.Game
+    teacher: tuple[Callable, Params, dict[str, Any]]
+    student: tuple[dict[str, Any], Callable, Params]
+    began_with: dict[str, Any] | None
+
+
+def new_student(game: games.Game, given: argparse.Namespace) -> tuple[dict[str, Any], Callable, Params]:
+    """The student's description, the network, and its first parameters.
+
+    Raises:
+        ValueError: it would have sizes that no weights file holds.
+    """
     sizes = dict(kind="windows", window=given.window, channels=given.channels, hidden=tuple(given.hidden))
-    seen = network_setup.inputs(Network(**sizes), game)
-    net = Network(**sizes, stone_parity="stone_parity" in seen)
-    network_setup.can_be_saved(net, game)
-    return net, *network_setup.network(net, game, jax.random.key(given.seed))
+    net = Network(**sizes, stone_parity="stone_parity" in network_setup.inputs(Network(**sizes), game))
+    try:
+        network_setup.can_be_saved(net, game)
+    except ValueError as error:
+        said = str(error).removeprefix("--network: ")
+        raise ValueError(f"--window, --channels and --hidden describe no network: {said}") from error
+    return network_setup.about(net, game), *network_setup.network(net, game, jax.random.key(given.seed))
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -75,7 +103,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--weights",
         type=pathlib.Path,
-        help="the large network: a file, or a run's folder; default: the one that comes with jaxzero",
+        help="the teacher: a file, or a run's folder; default: the one that comes with jaxzero",
     )
     parser.add_argument("--begin", type=pathlib.Path, help="weights to start learning from; default: untrained")
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="for the positions and the weights")
@@ -93,12 +121,8 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def prepared(given: argparse.Namespace) -> tuple:
-    """What the flags name.
-
-    Returns:
-        The game; the large network, its parameters, and the record of its training; the settings of the small network,
-        the network, and its first parameters.
+def prepared(given: argparse.Namespace) -> Prepared:
+    """Checks the flags, and loads what they name.
 
     Raises:
         ValueError: settings that cannot work.
@@ -113,16 +137,22 @@ def prepared(given: argparse.Namespace) -> tuple:
     if game.num_players != 2 or draws(game):
         what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
         raise ValueError(f"--game {given.game} has {what}: give a game of two players without chance.")
-    large, params, about = weights.load(given.weights or weights.trained(given.game), game)
-    net, small, first = small_network(game, given)
-    if given.begin:
-        _, first, before = weights.load(given.begin, game)
-        if before["network"] != network_setup.about(net, game):
-            raise ValueError(f"--begin {given.begin}: its network is another one than the flags describe.")
-    run_folder.open_run(
-        given.folder, {"game": given.game, "large_network": digest(params)}, follows={"large_network": "game"}
-    )
-    return game, large, params, about, net, small, first
+    teacher, student = loaded(game, given.game, given.weights), new_student(game, given)
+    if given.begin is None:
+        return Prepared(game, teacher, student, None)
+    _, first, before = weights.load(given.begin, game)
+    if before["network"] != student[0]:
+        raise ValueError(f"--begin {given.begin}: its network is another one than the flags describe.")
+    return Prepared(game, teacher, (*student[:2], first), before)
+
+
+def unseen_errors(network: Callable, params: Params, rows: selfplay.Row) -> dict[str, float]:
+    """The divergence from the teacher's policies, in nats, and the squared error from its values, on these rows."""
+    logits, value = jax.jit(network)(params, rows.observation)
+    target = np.asarray(rows.policy)
+    own = np.asarray(jax.nn.log_softmax(jnp.where(target > 0, logits, -1e9)))  # illegal moves have target 0
+    divergence = (target * (np.log(np.maximum(target, 1e-30)) - own)).sum(1).mean()
+    return {"divergence": float(divergence), "value_error": float(np.mean((np.asarray(value) - rows.value) ** 2))}
 
 
 def main() -> None:
@@ -130,28 +160,38 @@ def main() -> None:
     parser = arguments()
     given = parser.parse_args()
     try:
-        game, large, params, about, net, small, first = prepared(given)
+        game, (teacher, params, taught_by), (described, student, first), began_with = prepared(given)
+        positions = {"game": given.game, "teacher": [digest(params), RANDOM, RATE]}
+        run_folder.open_run(given.folder, positions, follows={"teacher": "game"})
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{given.game} on {progress_display.device()}", flush=True)
-    rows = fill(given.folder, given.positions, lambda seed: collect(game, large, params, given.games, seed))
+    rows = fill(given.folder, given.positions, lambda seed: collect(game, teacher, params, given.games, seed))
     if rows is None:
         raise SystemExit("Stopped. The collected positions are kept; the same command continues.")
     if not given.minutes:
         return
-    learned, steps = learn(game, small, first, rows, given)
-    file = free_name(given.folder / "weights.safetensors")
-    how = {name: getattr(given, name) for name in ("learning_rate", "batch_size")}
-    how |= {"positions": len(rows.value), "minibatches": steps, "large_network": about}
-    known = {name: about[name] for name in ("game", "rules", "komi") if name in about}
+    how = {name: getattr(given, name) for name in ("learning_rate", "batch_size", "seed")}
+    unseen = max(len(rows.value) // 100, 1)  # of the games that were collected last
+    seen, new = (jax.tree.map(lambda x, part=part: x[part], rows) for part in (slice(-unseen), slice(-unseen, None)))
+    began = time.monotonic()
+    learned, steps = learn(game, student, first, seen, minutes=given.minutes, **how)
+    minutes, errors = (time.monotonic() - began) / 60, unseen_errors(student, learned, new)
+    told = f"KL from the teacher {errors['divergence']:.4f} nats, squared error of values {errors['value_error']:.4f}"
+    print(f"On {unseen:,} unseen positions: {told}")
     origin = {
         "command": shlex.join(["experiments/strength/distill.py", *sys.argv[1:]]),
         "seed": given.seed,
-        "minutes": given.minutes,
+        "minutes": round(minutes, 2),
         "device": progress_display.device(),
+        "network": described,
+        "distilled": how | errors | {"positions": len(seen.value), "minibatches": steps},
+        "teacher": taught_by,
+        "began_with": began_with,
     }
-    described = {"network": network_setup.about(net, game), "distilled": how}
-    weights.save(file, learned, known | origin | circumstances() | described)
+    known = {name: taught_by[name] for name in ("game", "rules", "komi") if name in taught_by}
+    file = free_name(given.folder / "weights.safetensors")
+    weights.save(file, learned, known | circumstances() | origin)
     print(f"Written to {file}")
 
 

@@ -32,6 +32,7 @@ from jaxzero import games, models
 from jaxzero.atomic_files import free_name, write_whole
 from jaxzero.cli.circumstances import circumstances
 from jaxzero.cli.evaluation_search import draws
+from jaxzero.cli.playing import network_models
 from jaxzero.nets import weights
 from jaxzero.root.summary import legal_actions
 from jaxzero.runs import progress_display, run_folder
@@ -121,31 +122,47 @@ def learn(
     network: Callable,
     params: Params,
     rows: selfplay.Row,
-    given: argparse.Namespace,
+    *,
+    minutes: float,
+    learning_rate: float,
+    batch_size: int,
+    seed: int,
     policy_temperature: float = 1.0,
 ) -> tuple[Params, int]:
     """The averaged parameters after `minutes`, and the number of minibatches."""
     begin, update = learner.learner(
-        game, network, batch_size=given.batch_size, average_decay=0.998, policy_temperature=policy_temperature
+        game, network, batch_size=batch_size, average_decay=0.998, policy_temperature=policy_temperature
     )
     buffer = replay.new_buffer(
         jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows), len(rows.value)
     )
     buffer = replay.add(buffer, jax.tree.map(jnp.asarray, rows), jnp.ones(len(rows.value), bool))
-    step, state, key = jax.jit(functools.partial(update, minibatches=STEPS)), begin(params), jax.random.key(given.seed)
+    step, state, key = jax.jit(functools.partial(update, minibatches=STEPS)), begin(params), jax.random.key(seed)
     draw = lambda call: jax.random.split(jax.random.fold_in(key, call), 1)
     with progress_display.announced("Compiling the learner"):
         step = step.lower(state, buffer, draw(0), 0.0).compile()
     began, done, calls = time.monotonic(), 0.0, 0
     with progress_display.interruptible() as interrupted, progress_display.live() as show:
         while done < 1 and not interrupted():
-            peak = rate(given.learning_rate, calls * STEPS, done)
+            peak = rate(learning_rate, calls * STEPS, done)
             state, losses = jax.block_until_ready(step(state, buffer, draw(calls), peak))
-            calls, done = calls + 1, (time.monotonic() - began) / 60 / given.minutes
+            calls, done = calls + 1, (time.monotonic() - began) / 60 / minutes
             far = f"KL from the targets {losses.policy - losses.target_entropy:.4f} nats, values {losses.value:.4f}"
-            left = max(1 - done, 0.0) * given.minutes
+            left = max(1 - done, 0.0) * minutes
             show(min(done, 1.0), f"{calls * STEPS:,} minibatches, {far}, {left:.0f} min left")
     return state.average, int(state.steps)
+
+
+def loaded(game: games.Game, rules: str, file: pathlib.Path | None) -> tuple[Callable, Params, dict[str, Any]]:
+    """The network of a file; None: the one that comes with jaxzero for these rules.
+
+    Raises:
+        ValueError: none comes with jaxzero; or the file is damaged, or of another game.
+    """
+    file = file or network_models.comes_along(game, rules)
+    if file is None:
+        raise ValueError(f"no network comes with jaxzero for --game {rules}: name a file with --weights.")
+    return weights.load(file, game)
 
 
 def digest(params: Params) -> str:
@@ -189,7 +206,7 @@ def main() -> None:
         if game.num_players != 2 or draws(game):
             what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
             raise ValueError(f"--game {given.game} has {what}: give a game of two players without chance.")
-        network, params, about = weights.load(given.weights or weights.trained(given.game), game)
+        network, params, about = loaded(game, given.game, given.weights)
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:
             raise ValueError(f"--begin {given.begin}: its network differs from the one that searches. Give the same.")
@@ -204,10 +221,11 @@ def main() -> None:
         raise SystemExit("Stopped. The collected positions are kept; the same command continues.")
     if not given.minutes:
         return
-    learned, steps = learn(game, network, first, rows, given, BETA / given.beta)
+    how = {name: getattr(given, name) for name in ("minutes", "learning_rate", "batch_size", "seed")}
+    learned, steps = learn(game, network, first, rows, **how, policy_temperature=BETA / given.beta)
     file = free_name(given.folder / "weights.safetensors")
-    names = ("simulations", "beta", "minutes", "learning_rate", "batch_size", "seed")
-    how = {name: getattr(given, name) for name in names} | {"positions": len(rows.value), "minibatches": steps}
+    how = {"simulations": given.simulations, "beta": given.beta} | how
+    how |= {"positions": len(rows.value), "minibatches": steps}
     known = {name: about[name] for name in ("game", "rules", "network", "komi") if name in about}
     origin = {"policy_learned_anew": how, "searched_by": about, "began_with": before}
     weights.save(file, learned, known | circumstances() | origin)

@@ -2,7 +2,6 @@
 
 import difflib
 import importlib
-import os
 import sys
 from typing import Any, NamedTuple, NoReturn
 
@@ -91,7 +90,7 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     try:
         return parse([*command.given, *arguments])
     except BrokenPipeError:  # `--help | head`: the reader has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written when Python ends
+        importlib.import_module("jaxzero.runs.progress_display").discard(sys.stdout)
         sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has reported what it does not know

@@ -17,20 +17,31 @@ from rich.text import Text
 
 from jaxzero.train.devices import cores
 
-__all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
+__all__ = ["announced", "device", "discard", "interruptible", "live", "table", "wait"]
 
 _bars: list[Progress] = []  # the bars that are shown now
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 
-def _unread() -> None:
-    """Nobody reads the output any more, as after `| head`: the program gets SIGTERM, and what saves then, saves."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is printed later goes nowhere
-    print("Nobody reads the output any more: stopping, as after SIGTERM.", file=sys.stderr)
+def discard(stream: Any) -> None:
+    """Sends to nowhere what is printed to this stream from now on, also what Python flushes at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a replaced stream may have no descriptor
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _stop_unread() -> None:
+    """Stops a program whose output has no reader any more, as after `| head`: by SIGTERM, so that a run saves."""
+    discard(sys.stdout)
+    try:
+        print("Nobody reads the output any more: stopping, as after SIGTERM.", file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # after `2>&1 | head`
+        discard(sys.stderr)
     signal.raise_signal(signal.SIGTERM)
 
 
-console.on_broken_pipe = _unread  # rich would exit at once
+console.on_broken_pipe = _stop_unread  # rich would exit at once
 
 
 def device() -> str:
@@ -105,7 +116,7 @@ def announced(what: str) -> Iterator[None]:
 def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
     """Gives `show(done, text)`: a bar on a terminal; elsewhere a line at most every so many seconds.
 
-    If nobody reads these lines any more, as after `| head`, the program gets SIGTERM: what saves then, saves.
+    If these lines have no reader any more, as after `| head`, the process gets SIGTERM.
     """
     if console.is_terminal:
         columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(bar_width=20), TextColumn("{task.description}")
@@ -125,7 +136,7 @@ def live(every: float = 10.0) -> Iterator[Callable[[float, str], None]]:
             try:
                 print(f"{done:4.0%}  {text}", flush=True)
             except BrokenPipeError:
-                _unread()
+                _stop_unread()
 
     yield show
 

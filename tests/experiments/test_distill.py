@@ -52,20 +52,48 @@ def test_it_learns_what_the_large_network_says(call, capsys):
     assert said["network"] == {
         "kind": "windows", "window": 2, "channels": 4, "hidden": [8], "stone_parity": True, "input_features": True,
     }  # fmt: skip
-    assert said["distilled"]["minibatches"] > 0 and said["distilled"]["large_network"] == about
-    assert said["command"].startswith("experiments/strength/distill.py --game tic_tac_toe") and said["minutes"] == 0.02
+    assert said["distilled"]["minibatches"] > 0 and said["teacher"] == about and said["began_with"] is None
+    assert said["command"].startswith("experiments/strength/distill.py --game tic_tac_toe") and said["minutes"] > 0
     assert "results" not in said  # nobody measured this one
     call("--positions", "1", "--minutes", "0.001", "--begin", str(folder / "weights.safetensors"))
-    assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
+    assert weights.read_about(folder / "weights-2.safetensors")["began_with"]["distilled"] == said["distilled"]
+    assert "unseen positions: KL from the teacher" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         call("--weights", str(folder / "weights.safetensors"))
     assert "holds a run with other settings" in capsys.readouterr().err
 
 
+def test_errors_on_unseen_positions_by_hand():
+    policy = np.float32([[0.5, 0.5, 0], [0, 0, 1]])
+    network = lambda params, x: (jnp.log(jnp.float32([[1, 3, 5], [1, 1, 1]])), jnp.float32([0.5, 0.0]))
+    found = distill.unseen_errors(network, None, distill.selfplay.Row(np.zeros((2, 1)), policy, np.float32([1, 0])))
+    expected = (0.5 * np.log(0.5 / 0.25) + 0.5 * np.log(0.5 / 0.75)) / 2  # only the legal moves share the mass
+    assert np.allclose([found["divergence"], found["value_error"]], [expected, 0.125])
+
+
+@pytest.mark.slow
+def test_a_student_of_hex_sees_the_canonical_form(monkeypatch):
+    """Its targets are the teacher's outputs for the player to move, of the second player and after a swap, too."""
+    monkeypatch.setattr(distill, "PLIES", 8)
+    game = games.hex_game(7)
+    net, params, _ = weights.load(weights.trained("hex_7x7"), game)
+    rows = next(distill.collect(game, net, params, 16, 0))
+    assert {0.0, 1.0} == set(np.unique(rows.observation[..., 2]))
+    logits, value = net(params, rows.observation)
+    np.testing.assert_allclose(rows.value, value, atol=1e-5)
+    legal = rows.policy > 0
+    np.testing.assert_allclose(rows.policy, jax.nn.softmax(jnp.where(legal, logits, -jnp.inf)), atol=1e-5)
+    given = distill.arguments().parse_args(["--folder", "x", "--game", "hex_7x7", "--hidden", "8", "--channels", "4"])
+    described, student, first = distill.new_student(game, given)
+    assert described["canonical"] and described["input_features"] and "stone_parity" not in described
+    assert student(first, rows.observation)[0].shape == logits.shape
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (("--positions", "0"), "--positions 0: 1 or more"), (("--learning-rate", "nan"), "--learning-rate nan: above 0"),
     (("--game", "2048"), "--game 2048 has 1 player"), (("--game", "backgammon"), "--game backgammon has chance"),
-    (("--hidden", "70000"), "--network: "), (("--weights", "nowhere"), "nowhere"),
+    (("--hidden", "70000"), "--window, --channels and --hidden describe no network: "),
+    (("--weights", "nowhere"), "nowhere"),
     (("--begin", str(weights.trained("tic_tac_toe"))), "its network is another one than the flags describe"),
 ])  # fmt: skip
 def test_what_cannot_be_is_answered_in_a_sentence(call, words, said, capsys, tmp_path):

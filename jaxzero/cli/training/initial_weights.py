@@ -46,8 +46,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
             wrong = f"{file} describes no network that self-play can begin with. Give weights of a board game."
     except (OSError, ValueError) as error:
         wrong = str(error)
-        if file == folder / COPY:
-            wrong += f" It is the run's copy. Delete it, and --weights {config.weights} is read again."
+        wrong += _advice(file, error)
     found = process_coordination.gathered([digest, wrong[:1000]])
     wrong = next((said for _, said in found if said), "")
     if not wrong and len({one for one, _ in found}) > 1:
@@ -86,7 +85,18 @@ def load(file: pathlib.Path | None, game: games.Game) -> Any | None:
     """The weights in float32, the type that a run learns in; or None."""
     if file is None:
         return None
-    return jax.tree.map(lambda x: x.astype(jnp.float32), weights.load(file, game)[1])
+    try:
+        params = weights.load(file, game)[1]
+    except weights.WeightsError as error:
+        raise ValueError(f"--weights: {error}{_advice(file, error)}") from error
+    return jax.tree.map(lambda x: x.astype(jnp.float32), params)
+
+
+def _advice(file: pathlib.Path, error: Exception) -> str:
+    """What to do about damage, if it is the run's own copy that is damaged."""
+    if file.name != COPY or not isinstance(error, weights.WeightsError):
+        return ""
+    return " This is the run's copy: if --weights still names the same file, delete the copy, and it is made again."
 
 
 def keep(file: pathlib.Path | None, folder: pathlib.Path) -> None:

@@ -71,8 +71,12 @@ def test_a_damaged_copy_may_be_deleted(tmp_path):
     config, copy = given("--weights", str(tmp_path)), tmp_path / "run" / initial_weights.COPY
     copy.parent.mkdir()
     copy.write_bytes((tmp_path / "weights.safetensors").read_bytes()[:100])
-    with pytest.raises(ValueError, match="the run's copy. Delete it, and --weights .* is read again"):
+    advice = "the run's copy: if --weights still names the same file, delete the copy"
+    with pytest.raises(ValueError, match=advice):
         initial_weights.find(config, GAME, copy.parent)
+    copy.write_bytes((tmp_path / "weights.safetensors").read_bytes()[:-4] + b"\xff\xff\xff\xff")  # NaN, in the data
+    with pytest.raises(ValueError, match=advice):
+        initial_weights.load(initial_weights.find(config, GAME, copy.parent), GAME)
     copy.unlink()
     assert initial_weights.find(config, GAME, copy.parent) == tmp_path / "weights.safetensors"
 
