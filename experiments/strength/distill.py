@@ -10,9 +10,10 @@ network of windows (an MLP in games without a board), with the inputs that the g
 canonical form, input features. Its loss is the cross-entropy with the teacher's policy plus the squared error from the
 teacher's value.
 
-The folder keeps the positions. A later call with the same teacher adds the missing ones, and learns from all. `--begin
-FILE` starts learning from the weights of an earlier call; use another `--seed` then. Ctrl-C and SIGTERM while it learns
-write the weights learned so far.
+The folder keeps the positions. A later call with the same teacher adds the missing ones, and learns from all. Each call
+writes a new file, weights.safetensors, then weights-2.safetensors and so on, and prints its name. `--begin FILE` starts
+learning from the weights of an earlier call; use another `--seed` then, so that the minibatches differ. Ctrl-C and
+SIGTERM while it learns write the weights learned so far.
 """
 
 import argparse
@@ -99,13 +100,19 @@ def new_student(game: games.Game, given: argparse.Namespace) -> tuple[dict[str, 
 def arguments() -> argparse.ArgumentParser:
     """The parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--game", default="connect_four", help="of two, without chance; default: %(default)s")
+    parser.add_argument(
+        "--game", default="connect_four", help="a game of two players, without chance; default: %(default)s"
+    )
     parser.add_argument(
         "--weights",
         type=pathlib.Path,
         help="the teacher: a file, or a run's folder; default: the one that comes with jaxzero",
     )
-    parser.add_argument("--begin", type=pathlib.Path, help="weights to start learning from; default: untrained")
+    parser.add_argument(
+        "--begin",
+        type=pathlib.Path,
+        help="a file, or a run's folder, of a network of the same sizes, to start learning from; default: untrained",
+    )
     parser.add_argument("--folder", type=pathlib.Path, required=True, help="for the positions and the weights")
     parser.add_argument("--window", type=int, default=4, help="squares on a side of a window; default: %(default)s")
     parser.add_argument("--channels", type=int, default=64, help="channels per window; default: %(default)s")
@@ -114,7 +121,12 @@ def arguments() -> argparse.ArgumentParser:
         "--positions", type=int, default=1_200_000, help="total number in the folder; default: %(default)s"
     )
     parser.add_argument("--games", type=int, default=512, help="games in lock-step; default: %(default)s")
-    parser.add_argument("--minutes", type=float, default=6.0, help="minutes of learning, 0: none; default: %(default)s")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=6.0,
+        help="minutes of learning, after collecting; 0: only collect; default: %(default)s",
+    )
     parser.add_argument("--learning-rate", type=float, default=4e-3, help="peak learning rate; default: %(default)s")
     parser.add_argument("--batch-size", type=int, default=1024, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the learner; default: %(default)s")

@@ -96,7 +96,7 @@ def arguments() -> argparse.ArgumentParser:
         "--weights", type=pathlib.Path, help="a file, or a run's folder; default: the network that comes with jaxzero"
     )
     parser.add_argument("--game", default="hex_7x7", help="as jaxzero train knows it; default: %(default)s")
-    parser.add_argument("--simulations", type=int, default=2000, help="per move; default: %(default)s")
+    parser.add_argument("--simulations", type=int, default=2000, help="per opening; default: %(default)s")
     parser.add_argument("--exploration", type=float, default=EXPLORATION, help="constant of PUCT; default: %(default)s")
     parser.add_argument(
         "--average-symmetries", action="store_true", help="evaluate each position as the mean over it and its half-turn"
