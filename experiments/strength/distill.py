@@ -17,7 +17,6 @@ SIGTERM while it learns write the weights learned so far.
 """
 
 import argparse
-import math
 import pathlib
 import shlex
 import sys
@@ -28,12 +27,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from honest_policy import digest, fill, learn, loaded
+from honest_policy import check_numbers, digest, fill, game_for_two, learn, loaded
 
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name
 from jaxzero.cli.circumstances import circumstances
-from jaxzero.cli.evaluation_search import draws
 from jaxzero.cli.training import network_setup
 from jaxzero.cli.training.settings import Network
 from jaxzero.nets import weights
@@ -140,15 +138,8 @@ def prepared(given: argparse.Namespace) -> Prepared:
         ValueError: settings that cannot work.
     """
     least = dict.fromkeys(("positions", "games", "batch_size", "window", "channels"), 1) | {"minutes": 0, "seed": 0}
-    for name, lowest in least.items():
-        if not lowest <= getattr(given, name) < math.inf:
-            raise ValueError(f"--{name.replace('_', '-')} {getattr(given, name)}: {lowest} or more.")
-    if not 0 < given.learning_rate < math.inf:
-        raise ValueError(f"--learning-rate {given.learning_rate}: above 0.")
-    game = games.by_name(given.game)
-    if game.num_players != 2 or draws(game):
-        what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
-        raise ValueError(f"--game {given.game} has {what}: give a game of two players without chance.")
+    check_numbers(given, least, ("learning_rate",))
+    game = game_for_two(given.game)
     teacher, student = loaded(game, given.game, given.weights), new_student(game, given)
     if given.begin is None:
         return Prepared(game, teacher, student, None)
@@ -167,6 +158,21 @@ def unseen_errors(network: Callable, params: Params, rows: selfplay.Row) -> dict
     return {"divergence": float(divergence), "value_error": float(np.mean((np.asarray(value) - rows.value) ** 2))}
 
 
+def taught(
+    game: games.Game, student: Callable, first: Params, rows: selfplay.Row, given: argparse.Namespace
+) -> tuple[Params, dict[str, Any]]:
+    """The student's parameters after learning, and the record of it; one row in a hundred stays unseen."""
+    how = {name: getattr(given, name) for name in ("learning_rate", "batch_size", "seed")}
+    unseen = max(len(rows.value) // 100, 1)  # of the games that were collected last
+    seen, new = (jax.tree.map(lambda x, part=part: x[part], rows) for part in (slice(-unseen), slice(-unseen, None)))
+    began = time.monotonic()
+    learned, steps = learn(game, student, first, seen, minutes=given.minutes, **how)
+    minutes, errors = round((time.monotonic() - began) / 60, 2), unseen_errors(student, learned, new)
+    told = f"KL from the teacher {errors['divergence']:.4f} nats, squared error of values {errors['value_error']:.4f}"
+    print(f"On {unseen:,} unseen positions: {told}")
+    return learned, how | errors | {"minutes": minutes, "positions": len(seen.value), "minibatches": steps}
+
+
 def main() -> None:
     """Collects, learns, and writes the weights."""
     parser = arguments()
@@ -183,21 +189,12 @@ def main() -> None:
         raise SystemExit("Stopped. The collected positions are kept; the same command continues.")
     if not given.minutes:
         return
-    how = {name: getattr(given, name) for name in ("learning_rate", "batch_size", "seed")}
-    unseen = max(len(rows.value) // 100, 1)  # of the games that were collected last
-    seen, new = (jax.tree.map(lambda x, part=part: x[part], rows) for part in (slice(-unseen), slice(-unseen, None)))
-    began = time.monotonic()
-    learned, steps = learn(game, student, first, seen, minutes=given.minutes, **how)
-    minutes, errors = (time.monotonic() - began) / 60, unseen_errors(student, learned, new)
-    told = f"KL from the teacher {errors['divergence']:.4f} nats, squared error of values {errors['value_error']:.4f}"
-    print(f"On {unseen:,} unseen positions: {told}")
+    learned, how = taught(game, student, first, rows, given)
     origin = {
         "command": shlex.join(["experiments/strength/distill.py", *sys.argv[1:]]),
-        "seed": given.seed,
-        "minutes": round(minutes, 2),
         "device": progress_display.device(),
         "network": described,
-        "distilled": how | errors | {"positions": len(seen.value), "minibatches": steps},
+        "distilled": how,
         "teacher": taught_by,
         "began_with": began_with,
     }

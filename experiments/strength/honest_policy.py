@@ -153,6 +153,29 @@ def learn(
     return state.average, int(state.steps)
 
 
+def check_numbers(given: argparse.Namespace, least: dict[str, int], positive: tuple[str, ...]) -> None:
+    """Raises a ValueError if a flag is below the least that it may be, or not above 0, or not finite."""
+    for name, lowest in least.items():
+        if not lowest <= getattr(given, name) < math.inf:
+            raise ValueError(f"--{name.replace('_', '-')} {getattr(given, name)}: {lowest} or more.")
+    for name in positive:
+        if not 0 < getattr(given, name) < math.inf:
+            raise ValueError(f"--{name.replace('_', '-')} {getattr(given, name)}: above 0.")
+
+
+def game_for_two(name: str) -> games.Game:
+    """The game of this name.
+
+    Raises:
+        ValueError: there is none, or it is not for two players without chance.
+    """
+    game = games.by_name(name)
+    if game.num_players != 2 or draws(game):
+        what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
+        raise ValueError(f"--game {name} has {what}: give a game of two players without chance.")
+    return game
+
+
 def loaded(game: games.Game, rules: str, file: pathlib.Path | None) -> tuple[Callable, Params, dict[str, Any]]:
     """The network of a file; None: the one that comes with jaxzero for these rules.
 
@@ -195,17 +218,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="random seed of the learner; default: %(default)s")
     given = parser.parse_args()
     least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
-    for name, lowest in least.items():
-        if not lowest <= getattr(given, name) < math.inf:
-            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: {lowest} or more.")
-    for name in ("beta", "learning_rate"):
-        if not 0 < getattr(given, name) < math.inf:
-            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: above 0.")
     try:
-        game = games.by_name(given.game)
-        if game.num_players != 2 or draws(game):
-            what = "chance" if game.num_players == 2 else f"{game.num_players} player(s)"
-            raise ValueError(f"--game {given.game} has {what}: give a game of two players without chance.")
+        check_numbers(given, least, ("beta", "learning_rate"))
+        game = game_for_two(given.game)
         network, params, about = loaded(game, given.game, given.weights)
         _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
         if before["network"] != about["network"]:

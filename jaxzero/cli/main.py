@@ -90,7 +90,9 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     try:
         return parse([*command.given, *arguments])
     except BrokenPipeError:  # `--help | head`: the reader has closed the pipe
-        importlib.import_module("jaxzero.runs.progress_display").discard(sys.stdout)
+        from jaxzero.runs.progress_display import discard  # loads jax, which no other call of this function needs
+
+        discard(sys.stdout)
         sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has reported what it does not know

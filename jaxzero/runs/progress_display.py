@@ -26,8 +26,8 @@ console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty(
 def discard(stream: Any) -> None:
     """Sends to nowhere what is printed to this stream from now on, also what Python flushes at its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # a replaced stream may have no descriptor
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
+        descriptor, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
         os.close(nowhere)
 
 

@@ -184,12 +184,12 @@ def test_openings_of_hex_expect_no_swap():
 
 @pytest.mark.parametrize("sees", [0.6, -0.6])
 def test_a_value_is_that_of_the_player_who_opens(sees):
-    """The network always thinks the same of who is to move; one simulation asks only after the swap."""
+    """The network values every position at `sees` for player 0, and after the swap the opening is player 1's."""
     game = games.hex_game(4)
     net = lambda params, x: (jnp.zeros((len(x), 17)), jnp.where(x[:, 0, 0, 2] > 0, -sees, sees))  # plane 2: player 1
     worth, proven = hex_openings.judged(game, net, None, 8)
     assert not proven.any()
-    np.testing.assert_allclose(worth, -sees, atol=1e-6)  # player 0 is to move, and the other one owns the opening
+    np.testing.assert_allclose(worth, -sees, atol=1e-6)
 
 
 def test_the_published_solution_is_the_same_by_a_half_turn_and_says_how_many_signs_are_right():

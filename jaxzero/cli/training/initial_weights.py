@@ -45,8 +45,7 @@ def find(config: Config, game: games.Game, folder: pathlib.Path) -> pathlib.Path
         elif not isinstance(about.get("network"), dict):
             wrong = f"{file} describes no network that self-play can begin with. Give weights of a board game."
     except (OSError, ValueError) as error:
-        wrong = str(error)
-        wrong += _advice(file, error)
+        wrong = f"{error}{_advice(file, error)}"
     found = process_coordination.gathered([digest, wrong[:1000]])
     wrong = next((said for _, said in found if said), "")
     if not wrong and len({one for one, _ in found}) > 1:

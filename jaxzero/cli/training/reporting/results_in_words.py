@@ -9,14 +9,13 @@ __all__ = ["opponents_in_words", "players_in_words", "tables", "verdict"]
 
 def verdict(game: Any, results: dict, config: Any, before: dict | None = None) -> str:
     """What a run has reached, in a sentence, beside what was measured before; empty where nothing was measured."""
-    said, draws = [], f" (draws count {'half' if game.num_players == 2 else 'as shares'})"
+    said, shared = [], f" (draws count {'half' if game.num_players == 2 else 'as shares'})"
     for name, words in opponents_in_words(config).items():
         if name in results:
             low, high = results[name]["interval"]
             was = f", before {before[name]['share']:.0%}" if before and name in before else ""
             said.append(f"{results[name]['share']:.0%} ({low:.0%}-{high:.0%}{was}) of the points against {words}")
-    found = " and ".join(said)
-    found = f"It makes {found}{draws if found else ''}" if found else ""
+    found = f"It makes {' and '.join(said)}{shared}" if said else ""
     if found and game.num_players > 2:
         seats = results["random"]["seats"]
         each = ", ".join(f"{one['share']:.0%}" for one in seats)
