@@ -1,16 +1,17 @@
-"""Honest priors: retrains the policy of a network on the values that its own searches give the moves.
+"""Honest priors: retrains a network on the values that searches give the moves.
 
     python experiments/strength/honest_policy.py --folder runs/honest --positions 200000 --minutes 60
     python experiments/strength/priors.py --weights runs/honest/weights.safetensors
 
 A policy trained on improved policies becomes certain of one move even if several win. Here the target is softmax(β q),
-where q are the values of the moves in a Gumbel search without proofs. Values should not change: their targets are those
-of the searching network, and their error is printed. The positions come from games that begin with up to 16 random
-moves and continue with draws from softmax(8 q).
+where q are the values of the moves in a Gumbel search without proofs, and the value of the best move is the target of
+the network's value. The positions come from games that begin with up to 16 random moves and continue with draws from
+softmax(8 q).
 
 The folder keeps the positions. A later call with the same searches adds the missing ones, and learns from all. `--begin
-FILE` starts learning from other weights than those that search, for example from an earlier call; use another `--seed`
-then. Ctrl-C and SIGTERM while it learns write the weights learned so far.
+FILE` starts learning from other weights than those that search: from an earlier call, or a network of another size. Use
+another `--seed` then. `--share 0.7` writes 0.7 of the learned weights plus 0.3 of those that it began with (Wortsman et
+al. 2022, "Robust fine-tuning of zero-shot models"). Ctrl-C and SIGTERM while it learns write what was learned so far.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from jaxzero.root.summary import legal_actions
 from jaxzero.runs import progress_display, run_folder
 from jaxzero.search.qvalues import completed_by_mix_value
 from jaxzero.train import learner, replay, selfplay
+from jaxzero.train.bootstrap_values import with_greedy_value
 from jaxzero.types import Keys, Params, PolicyOutput, State
 
 VALUE_SCALE = 0.2  # of the searches: it decides which moves are searched more
@@ -65,22 +67,22 @@ def by_values(search: Callable) -> Callable:
 def collect(
     game: games.Game, network: Callable, params: Params, given: argparse.Namespace, seed: int
 ) -> Iterator[selfplay.Row]:
-    """An endless stream of self-play rows: positions and targets; target values are the network's."""
+    """An endless stream of self-play rows: positions, softmax(8 q), and the values of the best moves."""
     scaled = completed_by_mix_value(VALUE_SCALE, rescale_values=False)
     search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0, qvalues=scaled)
     begin, play = selfplay.self_play(
-        game, by_values(search), plies=PLIES, window=PLIES, max_opening_plies=RANDOM, choose=selfplay.exploring()
+        game,
+        by_values(with_greedy_value(search)),
+        plies=PLIES,
+        window=PLIES,
+        max_opening_plies=RANDOM,
+        choose=selfplay.exploring(),
+        softness=1.0,  # the search's own value, whatever the outcome
     )
-
-    @jax.jit
-    def part(params, playing):
-        playing, rows, ready, stats = play(params, playing)
-        return playing, rows._replace(value=network(params, rows.observation)[1]), ready, stats.bad.sum()
-
-    playing = jax.jit(begin, static_argnums=1)(jax.random.key(seed), given.games)
+    playing, play = jax.jit(begin, static_argnums=1)(jax.random.key(seed), given.games), jax.jit(play)
     while True:
-        playing, rows, ready, bad = part(params, playing)
-        if bad:
+        playing, rows, ready, stats = play(params, playing)
+        if stats.bad.sum():
             raise ValueError("a search has a status: one of its values was not finite.")
         new = np.asarray(ready)
         yield selfplay.Row(*(np.asarray(x)[new] for x in rows))
@@ -153,6 +155,11 @@ def learn(
     return state.average, int(state.steps)
 
 
+def mean(old: Params, new: Params, share: float) -> Params:
+    """The weighted mean of two networks' parameters; `share` is the weight of the new ones."""
+    return jax.tree.map(lambda x, y: (1 - share) * x + share * y, old, new)
+
+
 def check_numbers(given: argparse.Namespace, least: dict[str, int], positive: tuple[str, ...]) -> None:
     """Raises a ValueError if a flag is below the least that it may be, or not above 0, or not finite."""
     for name, lowest in least.items():
@@ -213,20 +220,24 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="minutes of learning, 0: none; default: %(default)s"
     )
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the learned weights in what is written; default: %(default)s"
+    )
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="peak learning rate; default: %(default)s")
     parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the learner; default: %(default)s")
     given = parser.parse_args()
     least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
     try:
-        check_numbers(given, least, ("beta", "learning_rate"))
+        check_numbers(given, least, ("beta", "learning_rate", "share"))
+        if given.share > 1:
+            raise ValueError(f"--share {given.share}: at most 1.")
         game = game_for_two(given.game)
         network, params, about = loaded(game, given.game, given.weights)
-        _, first, before = weights.load(given.begin, game) if given.begin else (None, params, about)
-        if before["network"] != about["network"]:
-            raise ValueError(f"--begin {given.begin}: its network differs from the one that searches. Give the same.")
+        student, first, before = weights.load(given.begin, game) if given.begin else (network, params, about)
         network_and_constants = [digest(params), VALUE_SCALE, BETA, RANDOM]
         searches = {"game": given.game, "simulations": given.simulations, "searched_by": network_and_constants}
+        searches["values"] = "of the best move"  # folders of earlier versions have the network's values
         run_folder.open_run(given.folder, searches, follows={"searched_by": "game"})
     except (ValueError, OSError) as error:
         parser.error(str(error))
@@ -237,11 +248,12 @@ def main() -> None:
     if not given.minutes:
         return
     how = {name: getattr(given, name) for name in ("minutes", "learning_rate", "batch_size", "seed")}
-    learned, steps = learn(game, network, first, rows, **how, policy_temperature=BETA / given.beta)
+    learned, steps = learn(game, student, first, rows, **how, policy_temperature=BETA / given.beta)
+    learned = mean(first, learned, given.share)
     file = free_name(given.folder / "weights.safetensors")
-    how = {"simulations": given.simulations, "beta": given.beta} | how
+    how = {"simulations": given.simulations, "beta": given.beta, "share": given.share} | how
     how |= {"positions": len(rows.value), "minibatches": steps}
-    known = {name: about[name] for name in ("game", "rules", "network", "komi") if name in about}
+    known = {name: before[name] for name in ("game", "rules", "network", "komi") if name in before}
     origin = {"policy_learned_anew": how, "searched_by": about, "began_with": before}
     weights.save(file, learned, known | circumstances() | origin)
     print(f"Written to {file}")

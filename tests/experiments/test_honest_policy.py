@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxzero as jz
-from jaxzero import games, models
+from jaxzero import games, models, nets
 from jaxzero.nets import weights
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -42,6 +43,30 @@ def test_the_rate_rises_and_falls():
     np.testing.assert_allclose(peaks, [0.01, 1.0, 2.0, 1.0, 0.0], atol=1e-9)
 
 
+def test_the_mean_of_two_networks_weights():
+    both = {"kernel": jnp.array([1.0, 2.0])}, {"kernel": jnp.array([3.0, 6.0])}
+    np.testing.assert_allclose(honest_policy.mean(*both, 0.75)["kernel"], [2.5, 5.0])
+
+
+@pytest.mark.slow
+def test_values_are_those_of_the_best_moves(monkeypatch):
+    """Where a move wins at once, its value is 1, whatever the game's end."""
+    monkeypatch.setattr(honest_policy, "PLIES", 8)
+    game = games.from_pgx("tic_tac_toe")
+    net, params, _ = weights.load(weights.trained("tic_tac_toe"), game)
+    given = types.SimpleNamespace(simulations=32, games=32)
+    rows = [next(made) for made in [honest_policy.collect(game, net, params, given, 0)] for _ in range(2)]
+    seen = np.concatenate([x.observation for x in rows]).reshape(-1, 9, 2)
+    lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+    wins = np.array([
+        any(board[list(line), 0].sum() == 2 and not board[list(line), 1].any() for line in lines) for board in seen
+    ])  # fmt: skip
+    value = np.concatenate([x.value for x in rows])
+    assert 10 < wins.sum() < len(wins)
+    np.testing.assert_allclose(value[wins], 1.0)
+    assert (value[~wins] < 1).all()
+
+
 @pytest.fixture
 def call(monkeypatch, tmp_path):
     for name, small in (("PLIES", 8), ("STEPS", 2)):
@@ -66,8 +91,7 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     for x in rows:
         np.testing.assert_allclose(x.policy.sum(1), 1, rtol=1e-5)
     game = games.from_pgx("tic_tac_toe")
-    net, params, about = weights.load(weights.trained("tic_tac_toe"), game)
-    np.testing.assert_allclose(rows[0].value, net(params, rows[0].observation)[1], atol=1e-5)  # values stay
+    _, params, about = weights.load(weights.trained("tic_tac_toe"), game)
     kept = [file.read_bytes() for file in files]
     call("--positions", str(had + 1), "--minutes", "0.02", "--simulations", "4", "--learning-rate", "0.01")
     assert [file.read_bytes() for file in files] == kept and len(list(folder.glob("*.npz"))) == len(files) + 1
@@ -82,6 +106,12 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
     _, _, said = weights.load(folder / "weights-2.safetensors", game)
     assert said["began_with"]["policy_learned_anew"] == how
+    small, begin = nets.mlp(game, hidden=(8,), key=jax.random.key(0)), folder.parent / "small.safetensors"
+    described = {"kind": "mlp", "hidden": [8]}
+    weights.save(begin, small[1], {"game": about["game"], "network": described})
+    call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(begin), "--share", "0.5")
+    _, _, said = weights.load(folder / "weights-3.safetensors", game)  # of another size than the network that searches
+    assert said["network"] == described and said["policy_learned_anew"]["share"] == 0.5 and said["searched_by"] == about
     with pytest.raises(SystemExit):
         call("--positions", "1", "--simulations", "5")
     assert "simulations: 4 there, 5 now" in capsys.readouterr().err
@@ -89,7 +119,7 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
 
 @pytest.mark.parametrize(("words", "said"), [
     (("--positions", "0"), "--positions 0: 1 or more"),
-    (("--beta", "0"), "--beta 0.0: above 0"),
+    (("--beta", "0"), "--beta 0.0: above 0"), (("--share", "1.5"), "--share 1.5: at most 1"),
     (("--game", "2048"), "--game 2048 has 1 player"), (("--minutes", "nan"), "--minutes nan: 0 or more"),
     (("--game", "backgammon"), "--game backgammon has chance"),
     (("--weights", "nowhere"), "nowhere"),
