@@ -27,6 +27,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 import jaxzero as jz
 from jaxzero import games, models
@@ -155,11 +156,6 @@ def learn(
     return state.average, int(state.steps)
 
 
-def mean(old: Params, new: Params, share: float) -> Params:
-    """The weighted mean of two networks' parameters; `share` is the weight of the new ones."""
-    return jax.tree.map(lambda x, y: (1 - share) * x + share * y, old, new)
-
-
 def check_numbers(given: argparse.Namespace, least: dict[str, int], positive: tuple[str, ...]) -> None:
     """Raises a ValueError if a flag is below the least that it may be, or not above 0, or not finite."""
     for name, lowest in least.items():
@@ -200,8 +196,8 @@ def digest(params: Params) -> str:
     return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in jax.tree.leaves(params))).hexdigest()
 
 
-def main() -> None:
-    """Collects, learns, and writes the weights."""
+def arguments() -> argparse.ArgumentParser:
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--game", default="connect_four", help="of two, without chance; default: %(default)s")
     parser.add_argument(
@@ -226,6 +222,12 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="peak learning rate; default: %(default)s")
     parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the learner; default: %(default)s")
+    return parser
+
+
+def main() -> None:
+    """Collects, learns, and writes the weights."""
+    parser = arguments()
     given = parser.parse_args()
     least = {"positions": 1, "simulations": 1, "games": 1, "batch_size": 1, "minutes": 0, "seed": 0}
     try:
@@ -236,8 +238,12 @@ def main() -> None:
         network, params, about = loaded(game, given.game, given.weights)
         student, first, before = weights.load(given.begin, game) if given.begin else (network, params, about)
         network_and_constants = [digest(params), VALUE_SCALE, BETA, RANDOM]
-        searches = {"game": given.game, "simulations": given.simulations, "searched_by": network_and_constants}
-        searches["values"] = "of the best move"  # folders of earlier versions have the network's values
+        searches = {
+            "game": given.game,
+            "simulations": given.simulations,
+            "searched_by": network_and_constants,
+            "values": "of the best move",  # folders of earlier versions have the network's values
+        }
         run_folder.open_run(given.folder, searches, follows={"searched_by": "game"})
     except (ValueError, OSError) as error:
         parser.error(str(error))
@@ -249,7 +255,7 @@ def main() -> None:
         return
     how = {name: getattr(given, name) for name in ("minutes", "learning_rate", "batch_size", "seed")}
     learned, steps = learn(game, student, first, rows, **how, policy_temperature=BETA / given.beta)
-    learned = mean(first, learned, given.share)
+    learned = optax.incremental_update(learned, first, given.share)  # the weighted mean
     file = free_name(given.folder / "weights.safetensors")
     how = {"simulations": given.simulations, "beta": given.beta, "share": given.share} | how
     how |= {"positions": len(rows.value), "minibatches": steps}

@@ -1,5 +1,6 @@
 """Policies learned anew from what searches take moves to be worth."""
 
+import itertools
 import pathlib
 import sys
 import types
@@ -43,19 +44,14 @@ def test_the_rate_rises_and_falls():
     np.testing.assert_allclose(peaks, [0.01, 1.0, 2.0, 1.0, 0.0], atol=1e-9)
 
 
-def test_the_mean_of_two_networks_weights():
-    both = {"kernel": jnp.array([1.0, 2.0])}, {"kernel": jnp.array([3.0, 6.0])}
-    np.testing.assert_allclose(honest_policy.mean(*both, 0.75)["kernel"], [2.5, 5.0])
-
-
 @pytest.mark.slow
 def test_values_are_those_of_the_best_moves(monkeypatch):
-    """Where a move wins at once, its value is 1, whatever the game's end."""
+    """Where a move wins at once, the value is 1, which a mean over all simulations would miss."""
     monkeypatch.setattr(honest_policy, "PLIES", 8)
     game = games.from_pgx("tic_tac_toe")
     net, params, _ = weights.load(weights.trained("tic_tac_toe"), game)
     given = types.SimpleNamespace(simulations=32, games=32)
-    rows = [next(made) for made in [honest_policy.collect(game, net, params, given, 0)] for _ in range(2)]
+    rows = list(itertools.islice(honest_policy.collect(game, net, params, given, 0), 2))
     seen = np.concatenate([x.observation for x in rows]).reshape(-1, 9, 2)
     lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
     wins = np.array([
@@ -64,7 +60,7 @@ def test_values_are_those_of_the_best_moves(monkeypatch):
     value = np.concatenate([x.value for x in rows])
     assert 10 < wins.sum() < len(wins)
     np.testing.assert_allclose(value[wins], 1.0)
-    assert (value[~wins] < 1).all()
+    assert np.isin(value[~wins], (-1, 0, 1)).mean() < 0.5  # of the search, not of the game's end
 
 
 @pytest.fixture
@@ -109,9 +105,11 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     small, begin = nets.mlp(game, hidden=(8,), key=jax.random.key(0)), folder.parent / "small.safetensors"
     described = {"kind": "mlp", "hidden": [8]}
     weights.save(begin, small[1], {"game": about["game"], "network": described})
-    call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(begin), "--share", "0.5")
-    _, _, said = weights.load(folder / "weights-3.safetensors", game)  # of another size than the network that searches
-    assert said["network"] == described and said["policy_learned_anew"]["share"] == 0.5 and said["searched_by"] == about
+    call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(begin), "--share", "1e-6")
+    _, mixed, said = weights.load(folder / "weights-3.safetensors", game)  # another size than the network that searches
+    assert said["network"] == described and said["policy_learned_anew"]["share"] == 1e-6
+    assert said["searched_by"] == about
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5), mixed, small[1])  # hardly anything new
     with pytest.raises(SystemExit):
         call("--positions", "1", "--simulations", "5")
     assert "simulations: 4 there, 5 now" in capsys.readouterr().err
