@@ -4,9 +4,9 @@
     python experiments/strength/priors.py --weights runs/honest/weights.safetensors
 
 A policy trained on improved policies becomes certain of one move even if several win. Here the target is softmax(β q),
-where q are the values of the moves in a Gumbel search without proofs, and the value of the best move is the target of
-the network's value. The positions come from games that begin with up to 16 random moves and continue with draws from
-softmax(8 q).
+where q are the values of the moves in a Gumbel search without proofs. The target of the network's value is the value of
+the best move, which is the best of the most visited ones. The positions come from games that begin with up to 16 random
+moves and continue with draws from softmax(8 q).
 
 The folder keeps the positions. A later call with the same searches adds the missing ones, and learns from all. `--begin
 FILE` starts learning from other weights than those that search: from an earlier call, or a network of another size. Use
@@ -65,15 +65,20 @@ def by_values(search: Callable) -> Callable:
     return policy
 
 
+def labelling(game: games.Game, network: Callable, simulations: int) -> Callable:
+    """The policy softmax(8 q) of a search that proves nothing; `out.value` is that of the best move."""
+    scaled = completed_by_mix_value(VALUE_SCALE, rescale_values=False)
+    search = jz.gumbel(models.perfect(game, network), simulations, gumbel_scale=0.0, qvalues=scaled)
+    return by_values(with_greedy_value(search))
+
+
 def collect(
     game: games.Game, network: Callable, params: Params, given: argparse.Namespace, seed: int
 ) -> Iterator[selfplay.Row]:
     """An endless stream of self-play rows: positions, softmax(8 q), and the values of the best moves."""
-    scaled = completed_by_mix_value(VALUE_SCALE, rescale_values=False)
-    search = jz.gumbel(models.perfect(game, network), given.simulations, gumbel_scale=0.0, qvalues=scaled)
     begin, play = selfplay.self_play(
         game,
-        by_values(with_greedy_value(search)),
+        labelling(game, network, given.simulations),
         plies=PLIES,
         window=PLIES,
         max_opening_plies=RANDOM,
@@ -217,7 +222,10 @@ def arguments() -> argparse.ArgumentParser:
         "--minutes", type=float, default=60.0, help="minutes of learning, 0: none; default: %(default)s"
     )
     parser.add_argument(
-        "--share", type=float, default=1.0, help="of the learned weights in what is written; default: %(default)s"
+        "--share",
+        type=float,
+        default=1.0,
+        help="of the learned weights in the mean with the initial ones, above 0, at most 1; default: %(default)s",
     )
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="peak learning rate; default: %(default)s")
     parser.add_argument("--batch-size", type=int, default=512, help="default: %(default)s")
@@ -259,9 +267,9 @@ def main() -> None:
     file = free_name(given.folder / "weights.safetensors")
     how = {"simulations": given.simulations, "beta": given.beta, "share": given.share} | how
     how |= {"positions": len(rows.value), "minibatches": steps}
-    known = {name: before[name] for name in ("game", "rules", "network", "komi") if name in before}
-    origin = {"policy_learned_anew": how, "searched_by": about, "began_with": before}
-    weights.save(file, learned, known | circumstances() | origin)
+    known = {name: about[name] for name in ("game", "rules", "komi") if name in about}  # of the positions
+    origin = {"learned_anew": how, "searched_by": about, "began_with": before}
+    weights.save(file, learned, known | {"network": before["network"]} | circumstances() | origin)
     print(f"Written to {file}")
 
 

@@ -1,6 +1,7 @@
-"""Policies learned anew from what searches take moves to be worth."""
+"""Policies and values learned anew from the values that searches give the moves."""
 
 import itertools
+import json
 import pathlib
 import sys
 import types
@@ -37,6 +38,18 @@ def test_targets_are_the_softmax_of_values():
         np.testing.assert_allclose(out.action_weights[i], expected / expected.sum(), rtol=1e-4)
         assert legal[i, out.action[i]]
     assert 0 < (found.visits > 0).sum() < legal.sum()
+
+
+def test_the_value_is_that_of_the_best_among_the_most_visited_moves():
+    game = games.from_pgx("tic_tac_toe")
+    net, params, _ = weights.load(weights.trained("tic_tac_toe"), game)
+    keys = jax.random.split(jax.random.key(0), 9)
+    states = jax.vmap(game.step)(jax.vmap(game.init)(keys), jnp.arange(9), keys)
+    out = jax.jit(honest_policy.labelling(game, net, 24))(params, keys, states)
+    q, visits = np.asarray(out.info.summary.qvalues), np.asarray(out.info.summary.visits)
+    most = visits >= visits.max(1, keepdims=True) - 1
+    np.testing.assert_allclose(out.value, np.where(most, q, -np.inf).max(1))
+    assert (np.where(visits > 0, q, -np.inf).max(1) > np.asarray(out.value) + 0.01).any(), "others may look better"
 
 
 def test_the_rate_rises_and_falls():
@@ -98,24 +111,48 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     assert not np.array_equal(new.observation[:8], rows[0].observation[:8])  # other games
     _, learned, said = weights.load(folder / "weights.safetensors", game)
     assert any(not np.array_equal(*pair) for pair in zip(jax.tree.leaves(params), jax.tree.leaves(learned)))
-    how = said["policy_learned_anew"]
+    how = said["learned_anew"]
     assert how["positions"] == had + len(new.value) and how["minibatches"] > 0 and said["network"] == about["network"]
     assert "results" not in said and "step" not in said and said["searched_by"] == about  # nobody measured this one
     call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(folder / "weights.safetensors"))
     assert (folder / "weights-2.safetensors").exists() and "Written to" in capsys.readouterr().out
     _, _, said = weights.load(folder / "weights-2.safetensors", game)
-    assert said["began_with"]["policy_learned_anew"] == how
-    small, begin = nets.mlp(game, hidden=(8,), key=jax.random.key(0)), folder.parent / "small.safetensors"
-    described = {"kind": "mlp", "hidden": [8]}
-    weights.save(begin, small[1], {"game": about["game"], "network": described})
-    call("--positions", "1", "--minutes", "0.001", "--simulations", "4", "--begin", str(begin), "--share", "1e-6")
-    _, mixed, said = weights.load(folder / "weights-3.safetensors", game)  # another size than the network that searches
-    assert said["network"] == described and said["policy_learned_anew"]["share"] == 1e-6
-    assert said["searched_by"] == about
-    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=1e-5), mixed, small[1])  # hardly anything new
+    assert said["began_with"]["learned_anew"] == how
     with pytest.raises(SystemExit):
         call("--positions", "1", "--simulations", "5")
     assert "simulations: 4 there, 5 now" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_mean_of_old_and_new_weights_is_written(call, monkeypatch):
+    """Of a network of another size than the one that searches; what is learned here is 1 more for every weight."""
+    game = games.from_pgx("tic_tac_toe")
+    _, _, about = weights.load(weights.trained("tic_tac_toe"), game)
+    folder = call("--positions", "1", "--minutes", "0", "--simulations", "4")
+    small, begin = nets.mlp(game, hidden=(8,), key=jax.random.key(0)), folder.parent / "small.safetensors"
+    described = {"kind": "mlp", "hidden": [8]}
+    weights.save(begin, small[1], {"game": about["game"], "network": described, "rules": "of another"})
+    monkeypatch.setattr(honest_policy, "learn", lambda game, net, params, rows, **_: (jax.tree.map(add_one, params), 7))
+    call("--positions", "1", "--simulations", "4", "--begin", str(begin), "--share", "0.25")
+    _, mixed, said = weights.load(folder / "weights.safetensors", game)
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y + 0.25, rtol=1e-6), mixed, small[1])
+    assert said["network"] == described and said["learned_anew"]["share"] == 0.25
+    assert said["searched_by"] == about and said.get("rules") == about.get("rules")  # of the positions
+
+
+def add_one(x):
+    return x + 1
+
+
+@pytest.mark.slow
+def test_positions_with_other_values_are_refused(call, capsys):
+    folder = call("--positions", "1", "--minutes", "0", "--simulations", "4")
+    config = json.loads((folder / "config.json").read_text())
+    del config["values"]  # as it was before values were those of the best moves
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SystemExit):
+        call("--positions", "1", "--simulations", "4")
+    assert "values: None there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
