@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from honest_policy import check_numbers, digest, fill, game_for_two, learn, loaded
+from stored_positions import check_numbers, digest, fill, game_for_two, learn, loaded
 
 from jaxzero import games, models
 from jaxzero.atomic_files import free_name

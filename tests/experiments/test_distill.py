@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.append(str(ROOT / "experiments" / "strength"))  # as running a script there does; last: it hides nothing
 
 import distill  # noqa: E402
-import honest_policy  # noqa: E402
+import stored_positions  # noqa: E402
 
 GAME = games.from_pgx("tic_tac_toe")
 
@@ -23,7 +23,7 @@ GAME = games.from_pgx("tic_tac_toe")
 @pytest.fixture
 def call(monkeypatch, tmp_path):
     monkeypatch.setattr(distill, "PLIES", 8)
-    monkeypatch.setattr(honest_policy, "STEPS", 2)
+    monkeypatch.setattr(stored_positions, "STEPS", 2)
 
     def run(*words):
         small = ("--folder", str(tmp_path / "small"), "--games", "8", "--batch-size", "16", "--window", "2")
@@ -38,7 +38,7 @@ def call(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_it_learns_what_the_large_network_says(call, capsys):
     folder = call("--positions", "200", "--minutes", "0")
-    rows = [honest_policy.read(file) for file in sorted(folder.glob("*.npz"))]
+    rows = [stored_positions.read(file) for file in sorted(folder.glob("*.npz"))]
     assert sum(len(x.value) for x in rows) >= 200 and not list(folder.glob("*.safetensors"))
     net, params, about = weights.load(weights.trained("tic_tac_toe"), GAME)
     for x in rows:

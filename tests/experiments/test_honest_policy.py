@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.append(str(ROOT / "experiments" / "strength"))  # as running a script there does; last: it hides nothing
 
 import honest_policy  # noqa: E402
+import stored_positions  # noqa: E402
 
 
 def test_targets_are_the_softmax_of_values():
@@ -53,7 +54,9 @@ def test_the_value_is_that_of_the_best_among_the_most_visited_moves():
 
 
 def test_the_rate_rises_and_falls():
-    peaks = [honest_policy.rate(2.0, step, done) for step, done in ((0, 0), (99, 0), (199, 0), (999, 0.5), (9999, 1.0))]
+    peaks = [
+        stored_positions.rate(2.0, step, done) for step, done in ((0, 0), (99, 0), (199, 0), (999, 0.5), (9999, 1.0))
+    ]
     np.testing.assert_allclose(peaks, [0.01, 1.0, 2.0, 1.0, 0.0], atol=1e-9)
 
 
@@ -81,8 +84,8 @@ def test_values_are_those_of_the_best_moves(monkeypatch):
 
 @pytest.fixture
 def call(monkeypatch, tmp_path):
-    for name, small in (("PLIES", 8), ("STEPS", 2)):
-        monkeypatch.setattr(honest_policy, name, small)
+    monkeypatch.setattr(honest_policy, "PLIES", 8)
+    monkeypatch.setattr(stored_positions, "STEPS", 2)
 
     def run(*words):
         small = ("--folder", str(tmp_path / "honest"), "--games", "8", "--batch-size", "16")
@@ -97,7 +100,7 @@ def call(monkeypatch, tmp_path):
 def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     folder = call("--positions", "100", "--minutes", "0", "--simulations", "4")
     files = sorted(folder.glob("*.npz"))
-    rows = [honest_policy.read(file) for file in files]
+    rows = [stored_positions.read(file) for file in files]
     had = sum(len(x.value) for x in rows)
     assert had >= 100 and not list(folder.glob("*.safetensors"))
     for x in rows:
@@ -107,7 +110,7 @@ def test_positions_are_kept_and_what_is_learned_is_written(call, capsys):
     kept = [file.read_bytes() for file in files]
     call("--positions", str(had + 1), "--minutes", "0.02", "--simulations", "4", "--learning-rate", "0.01")
     assert [file.read_bytes() for file in files] == kept and len(list(folder.glob("*.npz"))) == len(files) + 1
-    new = honest_policy.read(next(file for file in folder.glob("*.npz") if file not in files))
+    new = stored_positions.read(next(file for file in folder.glob("*.npz") if file not in files))
     assert not np.array_equal(new.observation[:8], rows[0].observation[:8])  # other games
     _, learned, said = weights.load(folder / "weights.safetensors", game)
     assert any(not np.array_equal(*pair) for pair in zip(jax.tree.leaves(params), jax.tree.leaves(learned)))
