@@ -124,7 +124,7 @@ def _moving(name: str, values: Iterable[float], **attributes: str) -> str:
     return svg.tag("animate", attributeName=name, values=written, **lasts, **attributes)
 
 
-def swing(world: Environment, states: PendulumState, torque: Float[Array, "T"], seconds: float) -> viz.Picture:
+def swing(world: Environment, states: PendulumState, torque: Float[Array, " T"], seconds: float) -> viz.Picture:
     """A swing of the pendulum: every tenth step drawn, and the angle from upright and the torque over time."""
     angle, time = np.degrees(np.asarray(states.angle)) % 360, seconds * np.arange(len(torque))
     away = np.minimum(angle, 360 - angle)
