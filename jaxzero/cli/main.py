@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import select
 import sys
 from typing import Any, NamedTuple, NoReturn
 
@@ -89,10 +90,8 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
-    except BrokenPipeError:  # `--help | head`: the reader has closed the pipe
-        from jaxzero.runs.progress_display import discard  # loads jax, which no other call of this function needs
-
-        discard(sys.stdout)
+    except BrokenPipeError:  # `--help | head`; caught here, or tyro's own error would hide it
+        _discard_output()
         sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has reported what it does not know
@@ -140,5 +139,29 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:
-    """`main` as a program: the process ends with it, after Ctrl-C at once."""
-    sys.exit(ending_at_once(lambda: main(arguments)))
+    """`main` as a program: the process ends with it, after Ctrl-C at once, and without a word when nobody reads it."""
+    try:
+        try:
+            status = ending_at_once(lambda: main(arguments))
+        except SystemExit as end:
+            status = end.code
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _unread():
+            raise  # another pipe, such as that to a program it plays against
+        _discard_output()
+        status = 0
+    sys.exit(status)
+
+
+def _unread() -> bool:
+    """Whether the reader of the output has closed the pipe, as `| head` does."""
+    output = select.poll()
+    output.register(sys.stdout, 0)  # errors are always told
+    return any(told & select.POLLERR for _, told in output.poll(0))
+
+
+def _discard_output() -> None:
+    from jaxzero.runs.progress_display import discard  # loads jax, which most calls here do not need
+
+    discard(sys.stdout)
