@@ -2,13 +2,13 @@
 
 import difflib
 import importlib
-import select
 import sys
 from typing import Any, NamedTuple, NoReturn
 
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.other_names import did_you_mean, no_such_model
 from jaxzero.cli.training.variant import plays_2048, variant
+from jaxzero.cli.unread_output import quiet_if_unread
 from jaxzero.extras import install
 
 __all__ = ["COMMANDS", "main", "program"]
@@ -90,9 +90,6 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
-    except BrokenPipeError:  # `--help | head`; caught here, or tyro's own error would hide it
-        _discard_output()
-        sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has reported what it does not know
             for line in did_you_mean(name, arguments, parse.__annotations__["return"]):
@@ -139,29 +136,5 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def program(arguments: list[str] | None = None) -> NoReturn:
-    """`main` as a program: the process ends with it, after Ctrl-C at once, and without a word when nobody reads it."""
-    try:
-        try:
-            status = ending_at_once(lambda: main(arguments))
-        except SystemExit as end:
-            status = end.code
-        sys.stdout.flush()
-    except BrokenPipeError:
-        if not _unread():
-            raise  # another pipe, such as that to a program it plays against
-        _discard_output()
-        status = 0
-    sys.exit(status)
-
-
-def _unread() -> bool:
-    """Whether the reader of the output has closed the pipe, as `| head` does."""
-    output = select.poll()
-    output.register(sys.stdout, 0)  # errors are always told
-    return any(told & select.POLLERR for _, told in output.poll(0))
-
-
-def _discard_output() -> None:
-    from jaxzero.runs.progress_display import discard  # loads jax, which most calls here do not need
-
-    discard(sys.stdout)
+    """`main` as a program: the process ends with it, after Ctrl-C at once, and quietly if nobody reads its output."""
+    sys.exit(ending_at_once(lambda: quiet_if_unread(lambda: main(arguments))))
