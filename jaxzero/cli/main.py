@@ -90,6 +90,8 @@ def parsed(name: str, command: Command, arguments: list[str]) -> Any:
     parse = importlib.import_module(command.settings).parse
     try:
         return parse([*command.given, *arguments])
+    except BrokenPipeError:  # `--help | head`: to have read enough of the help is no failure
+        sys.exit(0)
     except SystemExit as end:
         if end.code == 2:  # tyro has reported what it does not know
             for line in did_you_mean(name, arguments, parse.__annotations__["return"]):

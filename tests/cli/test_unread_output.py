@@ -61,9 +61,11 @@ def test_a_failure_stays_one(unbuffered):
 def test_a_program_that_was_interrupted_says_nothing_more(unbuffered):
     """Ctrl-C ends `| tee` first; what is then printed has no reader."""
     code = f"""
-import os, sys
+import os, signal, sys
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.unread_output import quiet_if_unread
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have it ignored
 
 def work():
     try:
