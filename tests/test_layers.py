@@ -14,6 +14,7 @@ ROOMS = {
     "types": set(),
     "atomic_files": set(),
     "extras": set(),
+    "unread_output": set(),
     "backend_tuning": set(),
     "compilation_cache": set(),
     "search": {"types", "backend_tuning", "search"},
@@ -25,7 +26,7 @@ ROOMS = {
     "nets": {"types", "extras", "atomic_files", "games", "nets"},
     "environments": {"types", "extras", "games", "environments"},
     "train": {"types", "extras", "search", "root", "options", "environments", "train"},
-    "runs": {"types", "extras", "atomic_files", "train", "runs"},
+    "runs": {"types", "extras", "atomic_files", "unread_output", "train", "runs"},
     "play": {"types", "search", "root", "options", "games", "environments", "play"},
     # Leaves: nothing in jaxzero imports them, the package's __init__ included.
     "play.gtp": {"games", "play"},
@@ -34,7 +35,7 @@ ROOMS = {
     "compat": {"types", "search", "root", "compat"},
     "cli": {
         *("types", "extras", "atomic_files", "search", "root", "options", "policies", "games", "models", "nets"),
-        *("environments", "train", "runs", "play", "viz", "cli", "compilation_cache"),
+        *("environments", "train", "runs", "play", "viz", "cli", "compilation_cache", "unread_output"),
     },
     "__main__": {"cli"},
     # The package itself re-exports what needs neither flax nor optax.

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, NoReturn
 from jaxzero.cli.interrupted_process import ending_at_once
 from jaxzero.cli.other_names import did_you_mean, no_such_model
 from jaxzero.cli.training.variant import plays_2048, variant
-from jaxzero.cli.unread_output import quiet_if_unread
 from jaxzero.extras import install
+from jaxzero.unread_output import quiet_if_unread
 
 __all__ = ["COMMANDS", "main", "program"]
 

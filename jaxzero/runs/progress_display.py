@@ -1,7 +1,6 @@
 """Progress display and interruption: a live line on a terminal, plain lines elsewhere."""
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -16,19 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxzero.train.devices import cores
+from jaxzero.unread_output import discard
 
-__all__ = ["announced", "device", "discard", "interruptible", "live", "table", "wait"]
+__all__ = ["announced", "device", "interruptible", "live", "table", "wait"]
 
 _bars: list[Progress] = []  # the bars that are shown now
 console = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
-
-
-def discard(stream: Any) -> None:
-    """Sends to nowhere what is printed to this stream from now on, also what Python flushes at its end."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # a replaced stream may have no descriptor
-        descriptor, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
 
 
 def _stop_unread() -> None:

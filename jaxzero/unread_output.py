@@ -1,11 +1,13 @@
 """How a program ends whose output has no reader any more, as after `| head`: without a traceback."""
 
+import contextlib
+import os
 import select
 import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["quiet_if_unread"]
+__all__ = ["discard", "quiet_if_unread"]
 
 CUT_OFF = 141  # the shells' status of a program that ends by SIGPIPE
 
@@ -30,7 +32,7 @@ def quiet_if_unread(work: Callable[[], Any]) -> Any:
         status = CUT_OFF
     for stream in (sys.stdout, sys.stderr):
         if _unread(stream):  # or Python would fail to write what is left at its end
-            _discard(stream)
+            discard(stream)
     return status
 
 
@@ -47,7 +49,9 @@ def _unread(stream: Any) -> bool:
         return False
 
 
-def _discard(stream: Any) -> None:
-    from jaxzero.runs.progress_display import discard  # loads jax, which most calls of commands do not need here
-
-    discard(stream)
+def discard(stream: Any) -> None:
+    """Sends to nowhere what is printed to this stream from now on, also what Python flushes at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a replaced stream may have no descriptor
+        descriptor, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)

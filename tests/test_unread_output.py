@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from jaxzero.cli.unread_output import quiet_if_unread
+from jaxzero.unread_output import quiet_if_unread
 
 BUFFERED = pytest.mark.parametrize(
     "unbuffered", ["", "1"]
 )  # the error comes with the last flush, or with the first line
 ENDS = """
 import sys
-from jaxzero.cli.unread_output import quiet_if_unread
+from jaxzero.unread_output import quiet_if_unread
 
 def work():
     {}
@@ -63,7 +63,7 @@ def test_a_program_that_was_interrupted_says_nothing_more(unbuffered):
     code = f"""
 import os, signal, sys
 from jaxzero.cli.interrupted_process import ending_at_once
-from jaxzero.cli.unread_output import quiet_if_unread
+from jaxzero.unread_output import quiet_if_unread
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may have it ignored
 
